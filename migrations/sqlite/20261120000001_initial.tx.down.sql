@@ -1,0 +1,11 @@
+DROP TABLE auth_epoch;
+DROP TABLE activities;
+DROP TABLE sign_in_failures;
+DROP TABLE sessions;
+DROP TABLE api_key_daily_usage;
+DROP TABLE api_key_hourly_usage;
+DROP TABLE api_key_last_uses;
+DROP TABLE api_keys;
+DROP TABLE agents;
+DROP TABLE users;
+DROP TABLE accounts;

@@ -1,0 +1,134 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Account is a customer: it owns agents and API keys, and its users sign in to
+// the portal.
+type Account struct {
+	bun.BaseModel `bun:"table:accounts"`
+
+	ID         uuid.UUID `bun:",pk"`
+	Name       string
+	CreatedAt  time.Time
+	DisabledAt *time.Time // its keys are refused and its users cannot sign in
+}
+
+// User is a person who signs in to the portal for an account.
+type User struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID           uuid.UUID `bun:",pk"`
+	AccountID    uuid.UUID
+	Email        string // as it was given, trimmed
+	EmailKey     string // as it is compared, and unique
+	PasswordHash string // argon2id, PHC string
+	CreatedAt    time.Time
+	DisabledAt   *time.Time
+}
+
+// NewAccount is an account to be made with its first user.
+type NewAccount struct {
+	Name     string // 1 to 100 characters
+	Email    string // unique, compared without case
+	Password string // 12 to 128 characters, taken exactly as it is
+}
+
+// CreateAccount makes an account and its first user. It returns an
+// [*InvalidError] for the fields "name", "email" and "password", [ErrEmailTaken],
+// or [ErrUnavailable].
+func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error) {
+	name, err := cleanName("name", "Name", n.Name)
+	if err != nil {
+		return Account{}, err
+	}
+	email, err := cleanEmail(n.Email)
+	if err != nil {
+		return Account{}, err
+	}
+	if err := checkPassword(n.Password); err != nil {
+		return Account{}, err
+	}
+	hash, err := s.passwords.hash(ctx, n.Password)
+	if err != nil {
+		return Account{}, err
+	}
+	account := Account{ID: newID(), Name: name, CreatedAt: s.clock()}
+	user := User{
+		ID: newID(), AccountID: account.ID, Email: email, EmailKey: emailKey(email),
+		PasswordHash: hash, CreatedAt: account.CreatedAt,
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewInsert().Model(&account).Exec(ctx); err != nil {
+			return err
+		}
+		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_key) DO NOTHING").Exec(ctx)
+		return unlessAffected(result, err, ErrEmailTaken)
+	})
+	if errors.Is(err, ErrEmailTaken) {
+		return Account{}, ErrEmailTaken
+	}
+	if err != nil {
+		return Account{}, failed("create account", err)
+	}
+	return account, nil
+}
+
+// AccountByEmail returns the account of the user with this e-mail, or
+// [ErrAccountNotFound] or [ErrUnavailable]. It is for operators.
+func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
+	var account Account
+	err := s.db.NewSelect().Model(&account).
+		Where("id = (SELECT account_id FROM users WHERE email_key = ?)", emailKey(email)).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Account{}, ErrAccountNotFound
+	}
+	if err != nil {
+		return Account{}, failed("find account", err)
+	}
+	return account, nil
+}
+
+// Empty reports whether the store has no account yet; the error may be
+// [ErrUnavailable].
+func (s *Store) Empty(ctx context.Context) (bool, error) {
+	exists, err := s.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
+	if err != nil {
+		return false, failed("look for accounts", err)
+	}
+	return !exists, nil
+}
+
+func cleanEmail(email string) (string, error) {
+	email = strings.TrimSpace(email)
+	parsed, err := mail.ParseAddress(email)
+	if err != nil || parsed.Address != email || len(email) > 254 { // RFC 5321 section 4.5.3.1.3
+		return "", &InvalidError{"email", "Enter an e-mail address, such as name@example.com."}
+	}
+	return email, nil
+}
+
+// emailKey is the form in which e-mails are compared.
+func emailKey(email string) string {
+	return strings.ToLower(strings.TrimSpace(email))
+}
+
+// unlessAffected turns a statement that changed no row into otherwise.
+func unlessAffected(result sql.Result, err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return otherwise
+}

@@ -1,0 +1,102 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Agent is a voice agent of an account (spec section 2).
+type Agent struct {
+	bun.BaseModel `bun:"table:agents"`
+
+	ID        uuid.UUID `bun:",pk"`
+	AccountID uuid.UUID
+	Name      string
+	CreatedAt time.Time
+}
+
+// NewAgent is an agent to be made.
+type NewAgent struct {
+	ID   uuid.UUID // the zero UUID: one is made
+	Name string    // 1 to 100 characters
+}
+
+// CreateAgent makes an agent and records the activity. It returns an
+// [*InvalidError] for the field "name", [ErrAgentIDTaken], or [ErrUnavailable].
+func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
+	name, err := cleanName("name", "Name", n.Name)
+	if err != nil {
+		return Agent{}, err
+	}
+	agent := Agent{ID: n.ID, AccountID: accountID, Name: name, CreatedAt: s.clock()}
+	if agent.ID == uuid.Nil {
+		agent.ID = newID()
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
+		if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
+	})
+	if errors.Is(err, ErrAgentIDTaken) {
+		return Agent{}, ErrAgentIDTaken
+	}
+	if err != nil {
+		return Agent{}, failed("create agent", err)
+	}
+	return agent, nil
+}
+
+// Agents returns the account's agents by name; the error may be
+// [ErrUnavailable].
+func (s *Store) Agents(ctx context.Context, accountID uuid.UUID) ([]Agent, error) {
+	agents := []Agent{}
+	err := s.db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
+		OrderExpr("lower(name), name, id").Scan(ctx)
+	if err != nil {
+		return nil, failed("list agents", err)
+	}
+	return agents, nil
+}
+
+// Agent returns one of the account's agents, or [ErrAgentNotFound] or
+// [ErrUnavailable].
+func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
+	var agent Agent
+	err := s.db.NewSelect().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Agent{}, ErrAgentNotFound
+	}
+	if err != nil {
+		return Agent{}, failed("find agent", err)
+	}
+	return agent, nil
+}
+
+// RemoveAgent removes one of the account's agents, which ends its widget
+// tokens, and records the activity. It returns what was removed, or
+// [ErrAgentNotFound] or [ErrUnavailable].
+func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
+	var agent Agent
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
+			Returning("*").Scan(ctx)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return Agent{}, ErrAgentNotFound
+	}
+	if err != nil {
+		return Agent{}, failed("remove agent", err)
+	}
+	return agent, nil
+}

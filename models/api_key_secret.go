@@ -1,0 +1,84 @@
+package models
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"hash/crc32"
+	"strings"
+)
+
+// The form of an API key: nas_, 30 random characters, 6 characters of checksum.
+const (
+	keyPrefix         = "nas_"
+	keyRandomLength   = 30
+	keyChecksumLength = 6
+	keyLength         = len(keyPrefix) + keyRandomLength + keyChecksumLength
+
+	keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// keyHash is what is stored of a key (spec section 2, rule 2).
+type keyHash = [sha256.Size]byte
+
+// newKeySecret returns a new key: about 178 bits from crypto/rand, each
+// character as likely as any other. No struct may hold what it returns.
+func newKeySecret() string {
+	key := make([]byte, 0, keyLength)
+	key = append(key, keyPrefix...)
+	// A byte below the largest multiple of 62 maps to the alphabet without
+	// bias; about 1 in 32 is thrown away.
+	const fair = 256 - 256%len(keyAlphabet)
+	buffer := make([]byte, 2*keyRandomLength)
+	for {
+		_, _ = rand.Read(buffer) // never fails (crypto/rand)
+		for _, b := range buffer {
+			if int(b) >= fair {
+				continue
+			}
+			key = append(key, keyAlphabet[int(b)%len(keyAlphabet)])
+			if len(key) == len(keyPrefix)+keyRandomLength {
+				sum := keyChecksum(string(key))
+				return string(append(key, sum[:]...))
+			}
+		}
+	}
+}
+
+// checkKeySecret returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] for what
+// cannot be a key, without asking the database.
+func checkKeySecret(key string) error {
+	if !strings.HasPrefix(key, keyPrefix) {
+		return ErrKeyMissingPrefix
+	}
+	if len(key) != keyLength {
+		return ErrKeyMalformed
+	}
+	for i := len(keyPrefix); i < keyLength; i++ {
+		if !alphanumeric(key[i]) {
+			return ErrKeyMalformed
+		}
+	}
+	sum := keyChecksum(key[:keyLength-keyChecksumLength])
+	if key[keyLength-keyChecksumLength:] != string(sum[:]) {
+		return ErrKeyMalformed
+	}
+	return nil
+}
+
+func alphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
+
+// keyChecksum is the CRC-32 (IEEE) of all that stands before it, in base 62,
+// most significant digit first, padded with zeros.
+func keyChecksum(body string) [keyChecksumLength]byte {
+	var digits [keyChecksumLength]byte
+	sum := crc32.ChecksumIEEE([]byte(body))
+	for i := keyChecksumLength - 1; i >= 0; i-- {
+		digits[i] = keyAlphabet[sum%62]
+		sum /= 62
+	}
+	return digits
+}
+
+func hashKey(key string) keyHash { return sha256.Sum256([]byte(key)) }

@@ -1,0 +1,87 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/migrate"
+
+	"portal/migrations"
+)
+
+// migrationLock is the key of the advisory lock under which instances migrate
+// one PostgreSQL database one after the other; it means nothing else.
+const migrationLock = 0x6e61735f // "nas_"
+
+// errAppliedMeanwhile rolls back a migration that another process has applied
+// since this one read the list.
+var errAppliedMeanwhile = errors.New("applied by another process meanwhile")
+
+// migrateSchema brings the schema up to date. It is safe to run in any number
+// of processes at once, and after a crash at any point: the mark that a
+// migration is applied is written in the migration's own transaction, so
+// neither is ever there without the other.
+func migrateSchema(ctx context.Context, db *bun.DB) error {
+	files := migrations.SQLite()
+	if db.Dialect().Name() == dialect.PG {
+		files = migrations.Postgres()
+		// The lock belongs to the connection: it goes when the process dies.
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return failed("connect", err)
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(?)", migrationLock); err != nil {
+			return failed("wait for another instance's migration", err)
+		}
+		defer func() {
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", migrationLock)
+		}()
+	}
+	migrator, err := newMigrator(db, files)
+	if err != nil {
+		return err
+	}
+	if err := migrator.Init(ctx); err != nil {
+		return failed("create the table of migrations", err)
+	}
+	for {
+		_, err := migrator.Migrate(ctx)
+		if errors.Is(err, errAppliedMeanwhile) {
+			continue
+		}
+		if err != nil {
+			return failed("migrate", err)
+		}
+		return nil
+	}
+}
+
+func newMigrator(db *bun.DB, files fs.FS) (*migrate.Migrator, error) {
+	found := migrate.NewMigrations()
+	if err := found.Discover(files); err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	return migrate.NewMigrator(db, found,
+		// Bun's own mark comes after the commit; with the hook below it only
+		// repeats what the transaction has written.
+		migrate.WithMarkAppliedOnSuccess(true),
+		migrate.WithUpsert(true),
+		migrate.BeforeMigration(func(ctx context.Context, tx bun.IConn, m *migrate.Migration) error {
+			var applied int
+			err := tx.QueryRowContext(ctx, "SELECT count(*) FROM bun_migrations WHERE name = ?", m.Name).Scan(&applied)
+			if err == nil && applied > 0 {
+				err = errAppliedMeanwhile
+			}
+			return err
+		}),
+		migrate.AfterMigration(func(ctx context.Context, tx bun.IConn, m *migrate.Migration) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES (?, ?)", m.Name, m.GroupID)
+			return err
+		}),
+	), nil
+}

@@ -1,0 +1,123 @@
+package models
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// The length of a password in characters (OWASP ASVS 5.0, 6.2.1 and 6.2.9).
+const (
+	MinPasswordLength = 12
+	MaxPasswordLength = 128
+)
+
+// checkPassword returns an [*InvalidError] for the field "password".
+func checkPassword(password string) error {
+	switch length := utf8.RuneCountInString(password); {
+	case length < MinPasswordLength:
+		return &InvalidError{"password", fmt.Sprintf("Password must be at least %d characters long.", MinPasswordLength)}
+	case length > MaxPasswordLength:
+		return &InvalidError{"password", fmt.Sprintf("Password must be at most %d characters long.", MaxPasswordLength)}
+	case !utf8.ValidString(password):
+		return &InvalidError{"password", "Password must be text in UTF-8."}
+	}
+	return nil
+}
+
+// argon2Params are those of argon2id (RFC 9106); they stand in each hash, so
+// that they can change without making old ones useless.
+type argon2Params struct {
+	memory  uint32 // KiB
+	time    uint32 // passes
+	threads uint8
+}
+
+// currentParams are OWASP's first choice (Password Storage Cheat Sheet).
+var currentParams = argon2Params{memory: 46 * 1024, time: 1, threads: 1}
+
+const (
+	argon2SaltLength = 16 // bytes
+	argon2HashLength = 32 // bytes
+	phcFormat        = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
+)
+
+// passwordHasher hashes one password at a time: each takes 46 MiB and a core
+// for 50 ms, and a crowd of them at once is slower than a queue.
+type passwordHasher struct {
+	turn chan struct{}
+}
+
+func newPasswordHasher() passwordHasher { return passwordHasher{make(chan struct{}, 1)} }
+
+// exclusively runs work when it is its turn. It returns the context's error,
+// as [ErrUnavailable] if it was a deadline, when that comes first.
+func (h passwordHasher) exclusively(ctx context.Context, work func() error) error {
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+		return work()
+	case <-ctx.Done():
+		return failed("wait for a turn to hash a password", ctx.Err())
+	}
+}
+
+// hash returns the PHC string of a password with a salt of its own.
+func (h passwordHasher) hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, argon2SaltLength)
+	_, _ = rand.Read(salt) // never fails (crypto/rand)
+	var encoded string
+	err := h.exclusively(ctx, func() error {
+		encoded = encodePHC(currentParams, salt, derive(currentParams, password, salt, argon2HashLength))
+		return nil
+	})
+	return encoded, err
+}
+
+// absentHash is what the password of an unknown user is compared with, so that
+// the answer takes as long as for a known one. No password has this hash.
+var absentHash = encodePHC(currentParams, make([]byte, argon2SaltLength), make([]byte, argon2HashLength))
+
+// matches reports whether the password has this hash; it takes the same time
+// either way. The caller has its turn.
+func matches(password, phc string) (bool, error) {
+	params, salt, want, err := decodePHC(phc)
+	if err != nil {
+		return false, err
+	}
+	got := derive(params, password, salt, uint32(len(want))) //nolint:gosec // the length of a stored hash
+	return subtle.ConstantTimeCompare(got, want) == 1, nil
+}
+
+func derive(p argon2Params, password string, salt []byte, length uint32) []byte {
+	return argon2.IDKey([]byte(password), salt, p.time, p.memory, p.threads, length)
+}
+
+func encodePHC(p argon2Params, salt, hash []byte) string {
+	return fmt.Sprintf(phcFormat, argon2.Version, p.memory, p.time, p.threads,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(hash))
+}
+
+func decodePHC(phc string) (p argon2Params, salt, hash []byte, err error) {
+	parts := strings.Split(phc, "$")
+	if len(parts) != 6 || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return p, nil, nil, errors.New("the stored password hash is not argon2id")
+	}
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.time, &p.threads); err != nil {
+		return p, nil, nil, errors.New("the stored password hash has no parameters")
+	}
+	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err == nil {
+		hash, err = base64.RawStdEncoding.DecodeString(parts[5])
+	}
+	if err != nil || len(hash) == 0 {
+		return p, nil, nil, errors.New("the stored password hash is damaged")
+	}
+	return p, salt, hash, nil
+}

@@ -1,0 +1,132 @@
+package models
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// maxUserAgent is how much of a browser's name is kept, in bytes.
+const maxUserAgent = 256
+
+// Client is where a request to the portal comes from.
+type Client struct {
+	Address   string // network address
+	UserAgent string // what the browser calls itself
+}
+
+// Session is a user's stay in the portal on one browser.
+type Session struct {
+	bun.BaseModel `bun:"table:sessions,alias:session"`
+
+	ID            uuid.UUID `bun:",pk"`
+	UserID        uuid.UUID
+	ReferenceHash []byte // SHA-256 of the reference in the browser's cookie
+	CreatedAt     time.Time
+	LastSeenAt    time.Time // written behind, at most a minute late
+	ExpiresAt     time.Time // the absolute end
+	FirstAddress  string
+	LastAddress   string
+	UserAgent     string
+
+	AccountID   uuid.UUID `bun:",scanonly"`
+	AccountName string    `bun:",scanonly"`
+	Email       string    `bun:",scanonly"`
+}
+
+// CreateSession begins a session for a user who has just proved who they are,
+// and records the activity. It returns the session's reference: 256 random
+// bits, of which only the hash is stored. The error may be [ErrUnavailable].
+func (s *Store) CreateSession(ctx context.Context, user User, client Client) (string, error) {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // never fails (crypto/rand)
+	reference := base64.RawURLEncoding.EncodeToString(random)
+	now := s.clock()
+	session := Session{
+		ID: newID(), UserID: user.ID, ReferenceHash: hashReference(reference),
+		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.sessionMax),
+		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
+	}
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, "")
+	})
+	if err != nil {
+		return "", failed("create session", err)
+	}
+	return reference, nil
+}
+
+// Session returns the session with this reference and notes that it was seen.
+// It returns [ErrSessionNotFound] if it has ended, was idle for too long, or
+// its user or account is disabled; or [ErrUnavailable].
+func (s *Store) Session(ctx context.Context, reference string, client Client) (Session, error) {
+	var session Session
+	err := s.db.NewSelect().Model(&session).ColumnExpr("session.*").
+		ColumnExpr("u.account_id, u.email, a.name AS account_name").
+		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
+		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
+		Where("session.reference_hash = ?", hashReference(reference)).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Session{}, ErrSessionNotFound
+	}
+	if err != nil {
+		return Session{}, failed("find session", err)
+	}
+	now := s.clock()
+	session.LastSeenAt = s.seen.latest(session.ID, session.LastSeenAt)
+	if !now.Before(session.ExpiresAt) || now.Sub(session.LastSeenAt) >= s.sessionIdle {
+		return Session{}, ErrSessionNotFound
+	}
+	// A write each minute is enough to tell who is idle, if the limit is not
+	// shorter than that.
+	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.sessionIdle/4) || client.Address != session.LastAddress {
+		s.seen.note(session.ID, now, client.Address)
+	}
+	return session, nil
+}
+
+// EndSession ends one of the account's sessions and records the activity. It
+// returns [ErrSessionNotFound] if it has ended already, or [ErrUnavailable].
+func (s *Store) EndSession(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		result, err := tx.NewDelete().Model((*Session)(nil)).
+			Where("id = ? AND user_id IN (SELECT id FROM users WHERE account_id = ?)", sessionID, accountID).Exec(ctx)
+		if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionSignedOut, sessionID, "")
+	})
+	if errors.Is(err, ErrSessionNotFound) {
+		return ErrSessionNotFound
+	}
+	if err != nil {
+		return failed("end session", err)
+	}
+	return nil
+}
+
+func hashReference(reference string) []byte {
+	hash := sha256.Sum256([]byte(reference))
+	return hash[:]
+}
+
+// cleanUserAgent keeps what every database stores as text.
+func cleanUserAgent(userAgent string) string {
+	userAgent = strings.ReplaceAll(userAgent[:min(maxUserAgent, len(userAgent))], "\x00", "")
+	if !utf8.ValidString(userAgent) {
+		userAgent = strings.ToValidUTF8(userAgent, "")
+	}
+	return userAgent
+}

@@ -1,0 +1,133 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// signInWindow and signInLimit: beyond so many wrong passwords in the
+	// window, for one e-mail or from one address, none is looked at.
+	signInWindow = time.Minute
+	signInLimit  = 10
+
+	// signInQueue bounds the wait for a turn to hash, and signInAnswer that
+	// for the database. Waiting in the queue must not use up the database's
+	// time, so sign-in divides its own.
+	signInQueue  = 8 * time.Second
+	signInAnswer = 1800 * time.Millisecond
+)
+
+// signInFailure is one wrong password. Refused attempts are not among them, so
+// that the limit ends when the guessing does.
+type signInFailure struct {
+	bun.BaseModel `bun:"table:sign_in_failures"`
+
+	ID      uuid.UUID `bun:",pk"`
+	Subject []byte
+	At      time.Time
+}
+
+// VerifyPassword returns the user who has this e-mail and password. Address is
+// the client's network address.
+//
+// It returns [ErrWrongCredentials], which never says what was wrong and takes
+// as long whatever it was; a [*SignInLimitError] when too many wrong passwords
+// came before, for this e-mail or from this address, on any instance; or
+// [ErrUnavailable]. It bounds its own time.
+func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
+	subjects := [][]byte{signInSubject("email", emailKey(email)), signInSubject("address", address)}
+	// Once before the queue, so that a flood is turned away at its door.
+	if err := s.checkSignInLimit(ctx, subjects); err != nil {
+		return User{}, err
+	}
+	var user User
+	queued, cancel := context.WithTimeout(ctx, signInQueue)
+	defer cancel()
+	err := s.passwords.exclusively(queued, func() error {
+		// And once more, now that whoever was ahead has been counted.
+		if err := s.checkSignInLimit(ctx, subjects); err != nil {
+			return err
+		}
+		var err error
+		user, err = s.userWithPassword(ctx, email, password)
+		if errors.Is(err, ErrWrongCredentials) {
+			// A guess that could not be counted gets no answer.
+			if err := s.recordSignInFailure(ctx, subjects); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	return user, err
+}
+
+func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
+	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
+	defer cancel()
+	var user User
+	err := s.db.NewSelect().Model(&user).Where("email_key = ?", emailKey(email)).
+		Where("disabled_at IS NULL").
+		Where("account_id IN (SELECT id FROM accounts WHERE disabled_at IS NULL)").Scan(ctx)
+	known := err == nil
+	if errors.Is(err, sql.ErrNoRows) {
+		user.PasswordHash, err = absentHash, nil
+	}
+	if err != nil {
+		return User{}, failed("find user", err)
+	}
+	right, err := matches(password, user.PasswordHash)
+	if err != nil {
+		return User{}, failed("compare password", err)
+	}
+	if !known || !right {
+		return User{}, ErrWrongCredentials
+	}
+	return user, nil
+}
+
+func (s *Store) checkSignInLimit(ctx context.Context, subjects [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
+	defer cancel()
+	now := s.clock()
+	for _, subject := range subjects {
+		var recent []time.Time
+		err := s.db.NewSelect().Model((*signInFailure)(nil)).Column("at").
+			Where("subject = ? AND at > ?", subject, now.Add(-signInWindow)).
+			OrderExpr("at DESC").Limit(signInLimit).Scan(ctx, &recent)
+		if err != nil {
+			return failed("count wrong passwords", err)
+		}
+		if len(recent) == signInLimit {
+			// When the oldest of them has left the window there is room again.
+			return &SignInLimitError{recent[signInLimit-1].Add(signInWindow).Sub(now)}
+		}
+	}
+	return nil
+}
+
+func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
+	defer cancel()
+	failures := make([]signInFailure, len(subjects))
+	for i, subject := range subjects {
+		failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
+	}
+	if _, err := s.db.NewInsert().Model(&failures).Exec(ctx); err != nil {
+		return failed("count a wrong password", err)
+	}
+	return nil
+}
+
+// signInSubject hides what was typed: people type passwords into the wrong
+// field.
+func signInSubject(kind, value string) []byte {
+	hash := sha256.Sum256([]byte(kind + "\x00" + value))
+	return hash[:]
+}

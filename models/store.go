@@ -1,0 +1,129 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+// Store is the one store of keys, accounts and sessions. It is safe for
+// concurrent use; any number of processes may share its database.
+type Store struct {
+	db     *bun.DB
+	now    func() time.Time
+	logger *slog.Logger
+
+	sessionIdle, sessionMax time.Duration
+
+	auth      *authenticator
+	passwords passwordHasher
+	usage     *usageRecorder
+	seen      *sightings
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// Options are what a [Store] does not find in its database.
+type Options struct {
+	Now    func() time.Time // the clock; nil: time.Now
+	Logger *slog.Logger     // for what happens behind the requests; nil: discarded
+
+	SessionIdle time.Duration // a session ends after so long without use; 0: 12 h
+	SessionMax  time.Duration // and so long after sign-in at the latest; 0: 720 h
+}
+
+// Open opens the database, brings its schema up to date, and starts writing
+// usage behind the requests. It returns [ErrUnavailable] if the database does
+// not answer, and an error that says what to do about a URL it cannot use.
+func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
+	if err := CheckDatabaseURL(databaseURL); err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrateSchema(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	auth, err := newAuthenticator(ctx, db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Store{
+		db: db, now: o.Now, logger: o.Logger, auth: auth,
+		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
+		passwords: newPasswordHasher(), usage: newUsageRecorder(), seen: newSightings(),
+		stop: make(chan struct{}),
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.sessionIdle == 0 {
+		s.sessionIdle = 12 * time.Hour
+	}
+	if s.sessionMax == 0 {
+		s.sessionMax = 720 * time.Hour
+	}
+	s.stopped.Go(s.writeBehind)
+	return s, nil
+}
+
+func openDatabase(databaseURL string) (*bun.DB, error) {
+	if path, ok := SQLitePath(databaseURL); ok {
+		return openSQLite(path)
+	}
+	return openPostgres(databaseURL)
+}
+
+// Close writes what is still in memory and closes the database. The error is
+// that of the last write, after which usage of the last second is lost.
+func (s *Store) Close(ctx context.Context) error {
+	close(s.stop)
+	s.stopped.Wait()
+	err := s.flush(ctx)
+	return errors.Join(err, s.auth.close(), s.db.Close())
+}
+
+// Ping returns nil only if the database answers a query now, and
+// [ErrUnavailable] otherwise.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	if err := s.db.NewSelect().ColumnExpr("1").Scan(ctx, &one); err != nil {
+		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// clock returns the time as the database stores it: UTC, whole microseconds.
+func (s *Store) clock() time.Time {
+	return s.now().UTC().Truncate(time.Microsecond)
+}
+
+// lockAccount makes the transaction the only one that counts or adds this
+// account's rows until it ends. In SQLite every transaction of ours is.
+func (s *Store) lockAccount(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
+	if s.db.Dialect().Name() != dialect.PG {
+		return nil
+	}
+	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").
+		Where("id = ?", accountID).For("NO KEY UPDATE").Exec(ctx)
+	return err
+}
+
+// newID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by time of making.
+func newID() uuid.UUID {
+	// NewV7 fails only if crypto/rand does, and that ends the program first.
+	return uuid.Must(uuid.NewV7())
+}

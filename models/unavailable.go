@@ -1,0 +1,77 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// failed says which operation err ended, and marks it as [ErrUnavailable] where
+// it means that the database did not answer. Anything else is a defect of ours.
+func failed(operation string, err error) error {
+	if unavailable(err) && !errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%s: %w: %w", operation, ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}
+
+func unavailable(err error) bool {
+	var netErr net.Error
+	if errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &netErr) || pgconn.SafeToRetry(err) {
+		return true
+	}
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
+		return true
+	}
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return unavailablePostgres(pgErr.Code)
+	}
+	var sqliteErr *sqlite.Error
+	if errors.As(err, &sqliteErr) {
+		return unavailableSQLite(sqliteErr.Code())
+	}
+	return false
+}
+
+// unavailablePostgres goes by the SQLSTATE (PostgreSQL manual, appendix A).
+func unavailablePostgres(code string) bool {
+	switch code {
+	case "25006", // read_only_sql_transaction: a standby, as during a failover
+		"40001", // serialization_failure
+		"40P01", // deadlock_detected
+		"55P03", // lock_not_available
+		"57014": // query_canceled: our deadline reached the server
+		return true
+	}
+	switch code[:min(2, len(code))] {
+	case "08", // connection exception
+		"53", // insufficient resources: connections, memory, disk
+		"58": // system error, such as input/output
+		return true
+	}
+	// Operator intervention: shutting down, starting up.
+	return len(code) >= 3 && code[:3] == "57P"
+}
+
+func unavailableSQLite(code int) bool {
+	switch code & 0xff { // the primary result code (sqlite.org/rescode.html)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT,
+		sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL,
+		sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// flushInterval is how long a use stays in memory alone: with the time
+	// that a write takes, less than the second that is promised.
+	flushInterval = 500 * time.Millisecond
+	flushTimeout  = 2 * time.Second
+	purgeInterval = time.Hour
+)
+
+// writeBehind writes what the requests left in memory, and removes what has
+// outlived its time, until the store is closed.
+func (s *Store) writeBehind() {
+	flush, purge := time.NewTicker(flushInterval), time.NewTicker(purgeInterval)
+	defer flush.Stop()
+	defer purge.Stop()
+	for {
+		var err error
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		select {
+		case <-s.stop:
+			cancel()
+			return
+		case <-flush.C:
+			err = s.flush(ctx)
+		case <-purge.C:
+			err = s.purge(ctx)
+		}
+		cancel()
+		if err != nil {
+			// Nothing is lost: the next turn tries again.
+			s.logger.Error("write behind the requests", slog.Any("error", err))
+		}
+	}
+}
+
+func (s *Store) flush(ctx context.Context) error {
+	return errors.Join(
+		s.usage.flush(func(usages map[uuid.UUID]*keyUsage) error {
+			if err := s.writeUsage(ctx, usages); err != nil {
+				return failed("write usage", err)
+			}
+			return nil
+		}),
+		s.flushSightings(ctx),
+	)
+}
+
+// purge removes what nobody asks for any more. Two instances that purge at once
+// may be told of a deadlock; whoever lost tries again in an hour.
+func (s *Store) purge(ctx context.Context) error {
+	now := s.clock()
+	var errs []error
+	for _, old := range []struct {
+		table, column string
+		before        time.Time
+	}{
+		{"api_key_hourly_usage", "hour", now.Add(-hourlyUsageKept)},
+		{"api_key_daily_usage", "day", now.Add(-dailyUsageKept)},
+		{"sessions", "expires_at", now},
+		{"sign_in_failures", "at", now.Add(-signInWindow)},
+	} {
+		_, err := s.db.NewDelete().TableExpr(old.table).Where("? < ?", bun.Ident(old.column), old.before).Exec(ctx)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("purge %s: %w", old.table, err))
+		}
+	}
+	return errors.Join(errs...)
+}
