@@ -54,12 +54,12 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := migrateSchema(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	auth, err := newAuthenticator(ctx, db)
+	source, err := newAuthSource(ctx, databaseURL, db)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	s := &Store{
-		db: db, now: o.Now, logger: o.Logger, auth: auth,
+		db: db, now: o.Now, logger: o.Logger, auth: &authenticator{source: source},
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), seen: newSightings(),
 		stop: make(chan struct{}),
@@ -87,13 +87,20 @@ func openDatabase(databaseURL string) (*bun.DB, error) {
 	return openPostgres(databaseURL)
 }
 
+func newAuthSource(ctx context.Context, databaseURL string, db *bun.DB) (authSource, error) {
+	if db.Dialect().Name() == dialect.PG {
+		return newPostgresAuthSource(databaseURL)
+	}
+	return newSQLiteAuthSource(ctx, db.DB)
+}
+
 // Close writes what is still in memory and closes the database. The error is
 // that of the last write, after which usage of the last second is lost.
 func (s *Store) Close(ctx context.Context) error {
 	close(s.stop)
 	s.stopped.Wait()
 	err := s.flush(ctx)
-	return errors.Join(err, s.auth.close(), s.db.Close())
+	return errors.Join(err, s.auth.source.close(), s.db.Close())
 }
 
 // Ping returns nil only if the database answers a query now, and
