@@ -38,6 +38,7 @@ type Action string
 // The actions that are recorded.
 const (
 	ActionKeyGenerated Action = "api_key.generated"
+	ActionKeyRenamed   Action = "api_key.renamed"
 	ActionKeyRevoked   Action = "api_key.revoked"
 	ActionAgentCreated Action = "agent.created"
 	ActionAgentRemoved Action = "agent.removed"

@@ -26,6 +26,9 @@ type APIKey struct {
 	CreatedAt time.Time
 	RevokedAt *time.Time
 
+	// ReplacesID is the key that this one was made to take the place of.
+	ReplacesID *uuid.UUID
+
 	// LastUsedAt is the time of the latest authenticated API request; nil
 	// before the first.
 	LastUsedAt *time.Time `bun:",scanonly"`
@@ -38,13 +41,18 @@ func (k APIKey) Masked() string { return keyPrefix + "..." + k.LastFour }
 type NewAPIKey struct {
 	Label  string    // 1 to 100 characters, no control characters
 	FormID uuid.UUID // the rendered form, which makes one key at the most
+
+	// Replaces is an active key of the same account that this one is to take
+	// the place of, in a rotation; zero: none.
+	Replaces uuid.UUID
 }
 
 // GenerateAPIKey makes a key and records the activity. The second result is
 // the whole key, which nothing else holds: it cannot be had again.
 //
 // It returns an [*InvalidError] for the field "label", a [*RepeatedFormError],
-// [ErrKeyLimit], or [ErrUnavailable].
+// [ErrKeyLimit], [ErrKeyNotFound] or [ErrKeyAlreadyRevoked] for a key that
+// cannot be replaced, or [ErrUnavailable].
 func (s *Store) GenerateAPIKey(ctx context.Context, accountID uuid.UUID, n NewAPIKey, actor Actor) (APIKey, string, error) {
 	label, err := cleanName("label", "Label", n.Label)
 	if err != nil {
@@ -56,40 +64,60 @@ func (s *Store) GenerateAPIKey(ctx context.Context, accountID uuid.UUID, n NewAP
 		ID: newID(), AccountID: accountID, Label: label, KeyHash: hash[:],
 		LastFour: secret[keyLength-4:], FormID: n.FormID, CreatedAt: s.clock(),
 	}
-	var made APIKey
+	if n.Replaces != uuid.Nil {
+		key.ReplacesID = &n.Replaces
+	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
-		err := tx.NewSelect().Model(&made).
-			Where("account_id = ? AND form_id = ?", accountID, n.FormID).Scan(ctx)
-		if err == nil {
-			return &RepeatedFormError{made}
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
+		if err := checkNewKey(ctx, tx, &key); err != nil {
 			return err
-		}
-		active, err := tx.NewSelect().Model((*APIKey)(nil)).
-			Where("account_id = ? AND revoked_at IS NULL", accountID).Count(ctx)
-		if err != nil {
-			return err
-		}
-		if active >= MaxActiveKeys {
-			return ErrKeyLimit
 		}
 		if _, err := tx.NewInsert().Model(&key).Exec(ctx); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, accountID, actor, ActionKeyGenerated, key.ID, key.Label)
 	})
-	var repeated *RepeatedFormError
-	switch {
-	case errors.As(err, &repeated), errors.Is(err, ErrKeyLimit):
-		return APIKey{}, "", err
-	case err != nil:
+	if err != nil {
 		return APIKey{}, "", failed("generate API key", err)
 	}
 	return key, secret, nil
+}
+
+// checkNewKey returns why a key cannot be made: its form has made one, the
+// account is full, or the key that it replaces is not there to be replaced.
+func checkNewKey(ctx context.Context, tx bun.Tx, key *APIKey) error {
+	var made APIKey
+	err := tx.NewSelect().Model(&made).
+		Where("account_id = ? AND form_id = ?", key.AccountID, key.FormID).Scan(ctx)
+	if err == nil {
+		return &RepeatedFormError{made}
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	active, err := tx.NewSelect().Model((*APIKey)(nil)).
+		Where("account_id = ? AND revoked_at IS NULL", key.AccountID).Count(ctx)
+	if err != nil {
+		return err
+	}
+	if active >= MaxActiveKeys {
+		return ErrKeyLimit
+	}
+	if key.ReplacesID == nil {
+		return nil
+	}
+	var replaced APIKey
+	err = tx.NewSelect().Model(&replaced).
+		Where("account_id = ? AND id = ?", key.AccountID, key.ReplacesID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrKeyNotFound
+	}
+	if err == nil && replaced.RevokedAt != nil {
+		return ErrKeyAlreadyRevoked
+	}
+	return err
 }
 
 // APIKeys returns the account's active keys, newest first, with the uses that
@@ -160,6 +188,42 @@ func (s *Store) RevokeAPIKey(ctx context.Context, accountID, id uuid.UUID, actor
 	}
 	return key, err
 }
+
+// Replacement returns the newest of the account's active keys that were made to
+// take the place of this one, or [ErrKeyNotFound] or [ErrUnavailable].
+func (s *Store) Replacement(ctx context.Context, accountID, id uuid.UUID) (APIKey, error) {
+	return s.findKey(ctx, "api_key.id = (SELECT max(k.id) FROM api_keys AS k "+
+		"WHERE k.account_id = ? AND k.replaces_id = ? AND k.revoked_at IS NULL)", accountID, id)
+}
+
+// RenameAPIKey gives one of the account's active keys another label and records
+// the activity. It returns the key as it is now, or an [*InvalidError] for the
+// field "label", [ErrKeyNotFound], [ErrKeyAlreadyRevoked] or [ErrUnavailable].
+func (s *Store) RenameAPIKey(ctx context.Context, accountID, id uuid.UUID, label string, actor Actor) (APIKey, error) {
+	label, err := cleanName("label", "Label", label)
+	if err != nil {
+		return APIKey{}, err
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		result, err := tx.NewUpdate().Model((*APIKey)(nil)).Set("label = ?", label).
+			Where("account_id = ? AND id = ? AND revoked_at IS NULL AND label <> ?", accountID, id, label).Exec(ctx)
+		if err := unlessAffected(result, err, errUnchanged); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionKeyRenamed, id, label)
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return APIKey{}, failed("rename API key", err)
+	}
+	key, err := s.APIKey(ctx, accountID, id)
+	if err == nil && key.RevokedAt != nil {
+		err = ErrKeyAlreadyRevoked
+	}
+	return key, err
+}
+
+// errUnchanged ends a transaction that had nothing to do.
+var errUnchanged = errors.New("nothing to change")
 
 func (s *Store) selectKeys(into any) *bun.SelectQuery {
 	return s.db.NewSelect().Model(into).ColumnExpr("api_key.*").

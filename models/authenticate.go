@@ -1,3 +1,5 @@
+//go:build !limit
+
 package models
 
 import (
@@ -6,14 +8,6 @@ import (
 
 	"github.com/google/uuid"
 )
-
-// Principal is who makes an API request.
-type Principal struct {
-	AccountID uuid.UUID
-	KeyID     uuid.UUID
-
-	epoch authEpoch // at which the key was seen to be active
-}
 
 // Authenticate returns whose request it is that bears this key, and counts the
 // request. The answer is the database's at a moment after the call began: a key

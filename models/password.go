@@ -110,7 +110,8 @@ func decodePHC(phc string) (p argon2Params, salt, hash []byte, err error) {
 	if len(parts) != 6 || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return p, nil, nil, errors.New("the stored password hash is not argon2id")
 	}
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.time, &p.threads); err != nil {
+	_, err = fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.time, &p.threads)
+	if err != nil || p.time == 0 || p.threads == 0 { // with which argon2 would panic
 		return p, nil, nil, errors.New("the stored password hash has no parameters")
 	}
 	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err == nil {

@@ -23,8 +23,10 @@ const (
 type usageRecorder struct {
 	mu sync.Mutex
 	// pending is what no flush has taken yet; writing is what a flush is
-	// writing now, which lists show all the same.
-	pending, writing map[uuid.UUID]*keyUsage
+	// writing now, which lists show all the same. written is what the flush
+	// before wrote: a list that read the database just before it did, and
+	// looks here just after, must not miss it.
+	pending, writing, written map[uuid.UUID]*keyUsage
 }
 
 type keyUsage struct {
@@ -75,13 +77,26 @@ func (u *keyUsage) add(hour, last time.Time, n requestCounts) {
 func (r *usageRecorder) latest(keyID uuid.UUID, stored *time.Time) *time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, usages := range []map[uuid.UUID]*keyUsage{r.writing, r.pending} {
+	for _, usages := range []map[uuid.UUID]*keyUsage{r.written, r.writing, r.pending} {
 		if usage := usages[keyID]; usage != nil && !usage.last.IsZero() && (stored == nil || usage.last.After(*stored)) {
 			last := usage.last
 			stored = &last
 		}
 	}
 	return stored
+}
+
+// each calls report with what is in memory of a key, hour by hour.
+func (r *usageRecorder) each(keyID uuid.UUID, report func(hour time.Time, n requestCounts)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, usages := range []map[uuid.UUID]*keyUsage{r.writing, r.pending} {
+		if usage := usages[keyID]; usage != nil {
+			for hour, n := range usage.hours {
+				report(hour, n)
+			}
+		}
+	}
 }
 
 // flush hands what has gathered to write, and keeps it if that fails. One flush
@@ -100,7 +115,9 @@ func (r *usageRecorder) flush(write func(map[uuid.UUID]*keyUsage) error) error {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil {
+	if err == nil {
+		r.written = r.writing
+	} else {
 		for keyID, usage := range r.writing {
 			for hour, n := range usage.hours {
 				r.usageOf(keyID).add(hour, usage.last, n)

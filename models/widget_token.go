@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -45,7 +46,7 @@ type WidgetTokens struct {
 	ttl     time.Duration
 	now     func() time.Time
 	signing ed25519.PrivateKey
-	kid     string
+	header  string                       // the encoded header, the same for every token
 	public  map[string]ed25519.PublicKey // by kid
 	jwks    jose.JSONWebKeySet
 	parser  *jwt.Parser
@@ -63,7 +64,7 @@ func NewWidgetTokens(keyring Keyring, issuer string, ttl time.Duration, now func
 		jwk := jose.JSONWebKey{Key: public, Algorithm: jwt.SigningMethodEdDSA.Alg(), Use: "sig"}
 		jwk.KeyID = thumbprint(jwk)
 		if i == 0 {
-			t.signing, t.kid = private, jwk.KeyID
+			t.signing, t.header = private, encodedHeader(jwk.KeyID)
 		}
 		t.public[jwk.KeyID] = public
 		t.jwks.Keys = append(t.jwks.Keys, jwk)
@@ -87,19 +88,40 @@ func (t *WidgetTokens) JWKS() jose.JSONWebKeySet { return t.jwks }
 // principal's account. The caller has seen that the agent is one.
 func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, error) {
 	now := t.now().Unix()
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &WidgetClaims{
+	claims, err := json.Marshal(&WidgetClaims{
 		Issuer: t.issuer, Audience: widgetTokenAudience,
 		Subject: p.AccountID.String(), ClientID: p.KeyID.String(), AgentID: agentID.String(),
 		Scope: widgetTokenScope, IssuedAt: now, NotBefore: now,
 		ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.NewString(),
 	})
-	token.Header["typ"] = widgetTokenType
-	token.Header["kid"] = t.kid
-	signed, err := token.SignedString(t.signing)
+	if err != nil {
+		return "", fmt.Errorf("encode widget token: %w", err)
+	}
+	token := make([]byte, 0, maxTokenLength/4)
+	token = append(token, t.header...)
+	token = append(token, '.')
+	token = base64.RawURLEncoding.AppendEncode(token, claims)
+	signature, err := jwt.SigningMethodEdDSA.Sign(string(token), t.signing)
 	if err != nil {
 		return "", fmt.Errorf("sign widget token: %w", err)
 	}
-	return signed, nil
+	token = append(token, '.')
+	token = base64.RawURLEncoding.AppendEncode(token, signature)
+	return string(token), nil
+}
+
+// encodedHeader is the first part of every token that the key with this id
+// signs.
+func encodedHeader(kid string) string {
+	header, err := json.Marshal(struct {
+		Type      string `json:"typ"`
+		Algorithm string `json:"alg"`
+		KeyID     string `json:"kid"`
+	}{widgetTokenType, jwt.SigningMethodEdDSA.Alg(), kid})
+	if err != nil {
+		panic(err) // three strings can be encoded
+	}
+	return base64.RawURLEncoding.EncodeToString(header)
 }
 
 // Verify returns the claims of a token that this service has issued and that

@@ -29,19 +29,22 @@ CREATE TABLE agents (
 CREATE INDEX agents_account ON agents (account_id);
 
 CREATE TABLE api_keys (
-    id         TEXT PRIMARY KEY,
-    account_id TEXT NOT NULL REFERENCES accounts (id),
-    label      TEXT NOT NULL,
+    id          TEXT PRIMARY KEY,
+    account_id  TEXT NOT NULL REFERENCES accounts (id),
+    label       TEXT NOT NULL,
     -- SHA-256 of the whole key; the key itself is stored nowhere.
-    key_hash   BLOB NOT NULL UNIQUE CHECK (length(key_hash) = 32),
-    last_four  TEXT NOT NULL,
+    key_hash    BLOB NOT NULL UNIQUE CHECK (length(key_hash) = 32),
+    last_four   TEXT NOT NULL,
     -- The rendered form that made the key: a form makes one key at the most.
-    form_id    TEXT NOT NULL,
-    created_at TIMESTAMP NOT NULL,
-    revoked_at TIMESTAMP,
+    form_id     TEXT NOT NULL,
+    -- The key that this one was made to take the place of.
+    replaces_id TEXT REFERENCES api_keys (id) ON DELETE SET NULL,
+    created_at  TIMESTAMP NOT NULL,
+    revoked_at  TIMESTAMP,
     UNIQUE (account_id, form_id)
 );
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
+CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
 -- Usage is written behind the requests, in rows of its own: nothing that
 -- authenticates or revokes ever waits for it. No foreign keys, so that a key

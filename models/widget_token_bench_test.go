@@ -1,0 +1,39 @@
+package models_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func BenchmarkWidgetToken(b *testing.B) {
+	keyring, err := models.NewKeyring("0123456789abcdef0123456789abcdef", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	tokens := models.NewWidgetTokens(keyring, "https://portal.example.com", 10*time.Minute, nil)
+	principal := models.Principal{AccountID: uuid.New(), KeyID: uuid.New()}
+	b.Run("issue", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := tokens.Issue(principal, principal.AccountID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		token, err := tokens.Issue(principal, principal.AccountID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := tokens.Verify(token); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
