@@ -55,7 +55,7 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	if err != nil {
 		return Account{}, err
 	}
-	if err := checkPassword(n.Password); err != nil {
+	if err := checkPassword(n.Password, email, name); err != nil {
 		return Account{}, err
 	}
 	hash, err := s.passwords.hash(ctx, n.Password)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	zxcvbn "github.com/ccojocar/zxcvbn-go"
 	"golang.org/x/crypto/argon2"
 )
 
@@ -19,8 +20,14 @@ const (
 	MaxPasswordLength = 128
 )
 
-// checkPassword returns an [*InvalidError] for the field "password".
-func checkPassword(password string) error {
+// commonPassword is how many bits of guessing the three thousand most common
+// passwords, and what people make of them with digits and repetition, stay
+// below (OWASP ASVS 5.0, 6.2.4).
+const commonPassword = 12
+
+// checkPassword returns an [*InvalidError] for the field "password". Words are
+// what a guesser would try first: the user's e-mail and the account's name.
+func checkPassword(password string, words ...string) error {
 	switch length := utf8.RuneCountInString(password); {
 	case length < MinPasswordLength:
 		return &InvalidError{"password", fmt.Sprintf("Password must be at least %d characters long.", MinPasswordLength)}
@@ -28,6 +35,8 @@ func checkPassword(password string) error {
 		return &InvalidError{"password", fmt.Sprintf("Password must be at most %d characters long.", MaxPasswordLength)}
 	case !utf8.ValidString(password):
 		return &InvalidError{"password", "Password must be text in UTF-8."}
+	case zxcvbn.PasswordStrength(password, words).Entropy < commonPassword:
+		return &InvalidError{"password", "This password is among the first that a guesser tries. Choose another, such as four words that have nothing to do with each other."}
 	}
 	return nil
 }
@@ -71,11 +80,9 @@ func (h passwordHasher) exclusively(ctx context.Context, work func() error) erro
 
 // hash returns the PHC string of a password with a salt of its own.
 func (h passwordHasher) hash(ctx context.Context, password string) (string, error) {
-	salt := make([]byte, argon2SaltLength)
-	_, _ = rand.Read(salt) // never fails (crypto/rand)
 	var encoded string
 	err := h.exclusively(ctx, func() error {
-		encoded = encodePHC(currentParams, salt, derive(currentParams, password, salt, argon2HashLength))
+		encoded = hashNow(password)
 		return nil
 	})
 	return encoded, err
@@ -86,14 +93,22 @@ func (h passwordHasher) hash(ctx context.Context, password string) (string, erro
 var absentHash = encodePHC(currentParams, make([]byte, argon2SaltLength), make([]byte, argon2HashLength))
 
 // matches reports whether the password has this hash; it takes the same time
-// either way. The caller has its turn.
-func matches(password, phc string) (bool, error) {
+// either way. Outdated means that the hash was made with other parameters than
+// today's. The caller has its turn.
+func matches(password, phc string) (match, outdated bool, err error) {
 	params, salt, want, err := decodePHC(phc)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	got := derive(params, password, salt, uint32(len(want))) //nolint:gosec // the length of a stored hash
-	return subtle.ConstantTimeCompare(got, want) == 1, nil
+	return subtle.ConstantTimeCompare(got, want) == 1, params != currentParams, nil
+}
+
+// hashNow is hash for a caller that has its turn.
+func hashNow(password string) string {
+	salt := make([]byte, argon2SaltLength)
+	_, _ = rand.Read(salt) // never fails (crypto/rand)
+	return encodePHC(currentParams, salt, derive(currentParams, password, salt, argon2HashLength))
 }
 
 func derive(p argon2Params, password string, salt []byte, length uint32) []byte {

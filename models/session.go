@@ -97,24 +97,17 @@ func (s *Store) Session(ctx context.Context, reference string, client Client) (S
 	return session, nil
 }
 
-// EndSession ends one of the account's sessions and records the activity. It
-// returns [ErrSessionNotFound] if it has ended already, or [ErrUnavailable].
+// EndSession ends the session that a user signs out of, and records the
+// activity. It returns [ErrSessionNotFound] if it has ended already, or
+// [ErrUnavailable].
 func (s *Store) EndSession(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		result, err := tx.NewDelete().Model((*Session)(nil)).
-			Where("id = ? AND user_id IN (SELECT id FROM users WHERE account_id = ?)", sessionID, accountID).Exec(ctx)
-		if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, accountID, actor, ActionSignedOut, sessionID, "")
+	ended, err := s.endSessions(ctx, accountID, actor, ActionSignedOut, func(q *bun.DeleteQuery) *bun.DeleteQuery {
+		return q.Where("id = ?", sessionID)
 	})
-	if errors.Is(err, ErrSessionNotFound) {
-		return ErrSessionNotFound
+	if err == nil && ended == 0 {
+		err = ErrSessionNotFound
 	}
-	if err != nil {
-		return failed("end session", err)
-	}
-	return nil
+	return err
 }
 
 func hashReference(reference string) []byte {

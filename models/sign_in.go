@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -65,9 +66,29 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 		}
 		return err
 	})
-	return user, err
+	if err == nil {
+		return user, nil
+	}
+	if errors.Is(err, ErrWrongCredentials) && user.ID != uuid.Nil {
+		s.recordRefusal(user, address)
+	}
+	return User{}, err
 }
 
+// recordRefusal tells a user's account of a wrong password. It does so behind
+// the answer, which would otherwise take longer for an e-mail that is known.
+func (s *Store) recordRefusal(user User, address string) {
+	s.stopped.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), signInAnswer)
+		defer cancel()
+		if err := s.record(ctx, s.db, user.AccountID, visitorActor(address), ActionSignInFailed, user.ID, user.Email); err != nil {
+			s.logger.Error("record a wrong password", slog.Any("error", err))
+		}
+	})
+}
+
+// userWithPassword returns the user and nil, or [ErrWrongCredentials] with the
+// user whose password it is not, if there is one. The caller has its turn.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
 	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
 	defer cancel()
@@ -82,14 +103,30 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 	if err != nil {
 		return User{}, failed("find user", err)
 	}
-	right, err := matches(password, user.PasswordHash)
+	right, outdated, err := matches(password, user.PasswordHash)
 	if err != nil {
 		return User{}, failed("compare password", err)
 	}
 	if !known || !right {
-		return User{}, ErrWrongCredentials
+		return user, ErrWrongCredentials
+	}
+	if outdated {
+		return user, s.upgradePassword(ctx, &user, password)
 	}
 	return user, nil
+}
+
+// upgradePassword hashes a password that is right with today's parameters,
+// unless somebody has changed it meanwhile.
+func (s *Store) upgradePassword(ctx context.Context, user *User, password string) error {
+	hash := hashNow(password)
+	_, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
+		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctx)
+	if err != nil {
+		return failed("upgrade a password's hash", err)
+	}
+	user.PasswordHash = hash
+	return nil
 }
 
 func (s *Store) checkSignInLimit(ctx context.Context, subjects [][]byte) error {
