@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	zxcvbn "github.com/ccojocar/zxcvbn-go"
 	"golang.org/x/crypto/argon2"
 )
 
@@ -19,11 +18,6 @@ const (
 	MinPasswordLength = 12
 	MaxPasswordLength = 128
 )
-
-// commonPassword is how many bits of guessing the three thousand most common
-// passwords, and what people make of them with digits and repetition, stay
-// below (OWASP ASVS 5.0, 6.2.4).
-const commonPassword = 12
 
 // checkPassword returns an [*InvalidError] for the field "password". Words are
 // what a guesser would try first: the user's e-mail and the account's name.
@@ -35,7 +29,7 @@ func checkPassword(password string, words ...string) error {
 		return &InvalidError{"password", fmt.Sprintf("Password must be at most %d characters long.", MaxPasswordLength)}
 	case !utf8.ValidString(password):
 		return &InvalidError{"password", "Password must be text in UTF-8."}
-	case zxcvbn.PasswordStrength(password, words).Entropy < commonPassword:
+	case isCommon(password, words...):
 		return &InvalidError{"password", "This password is among the first that a guesser tries. Choose another, such as four words that have nothing to do with each other."}
 	}
 	return nil
