@@ -117,9 +117,10 @@ func cleanEmail(email string) (string, error) {
 	return email, nil
 }
 
-// emailKey is the form in which e-mails are compared.
+// emailKey is the form in which e-mails are compared, as text that every
+// database takes: no e-mail of a user has a NUL.
 func emailKey(email string) string {
-	return strings.ToLower(strings.TrimSpace(email))
+	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(email, "\x00", "\ufffd")))
 }
 
 // unlessAffected turns a statement that changed no row into otherwise.

@@ -35,6 +35,9 @@ func newSQLiteAuthSource(ctx context.Context, db *sql.DB) (*sqliteAuthSource, er
 func (s *sqliteAuthSource) epoch(ctx context.Context) (epoch authEpoch, err error) {
 	var value []byte
 	err = s.epochs.QueryRowContext(ctx).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = errNoEpoch
+	}
 	copy(epoch[:], value)
 	return epoch, err
 }
@@ -54,7 +57,9 @@ func (s *sqliteAuthSource) keys(ctx context.Context, hashes []keyHash) (epoch au
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	found = make(map[keyHash]keyFacts, len(hashes))
+	noEpoch := errNoEpoch
 	for rows.Next() {
+		noEpoch = nil // it stands in every row
 		var value, hash []byte
 		var keyID, accountID uuid.NullUUID
 		var active bool
@@ -66,7 +71,10 @@ func (s *sqliteAuthSource) keys(ctx context.Context, hashes []keyHash) (epoch au
 			found[keyHash(hash)] = keyFacts{Principal{AccountID: accountID.UUID, KeyID: keyID.UUID}, active}
 		}
 	}
-	return epoch, found, rows.Err()
+	if err := rows.Err(); err != nil {
+		return epoch, nil, err
+	}
+	return epoch, found, noEpoch
 }
 
 func (s *sqliteAuthSource) close() error {

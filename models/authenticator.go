@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +15,9 @@ const (
 	authTimeout = 1800 * time.Millisecond
 	// maxBatch bounds one question, and what an answer can hold.
 	maxBatch = 1024
+	// leadTime is how much time a request must have left to lead a batch by
+	// itself; one with less has it led, and does not wait for the end.
+	leadTime = authTimeout - 200*time.Millisecond
 )
 
 // authenticator answers whose a key is at nearly the speed of memory, and is
@@ -45,8 +49,8 @@ type authenticator struct {
 	source authSource
 
 	mu      sync.Mutex
-	leading bool         // a request is asking for a batch
-	waiting []*authQuery // those that will share the next one; empty unless leading
+	asking  bool         // serve is running
+	waiting []*authQuery // those that will share the next batch; empty unless asking
 	memory  authMemory
 }
 
@@ -62,6 +66,10 @@ type authSource interface {
 
 type authEpoch [16]byte
 
+// errNoEpoch is a database without its epoch, as half-way through a restore:
+// what it says of keys is no answer.
+var errNoEpoch = errors.New("the database has no authentication epoch")
+
 // keyFacts is what the database knows of a key.
 type keyFacts struct {
 	Principal
@@ -74,41 +82,22 @@ type authQuery struct {
 	found bool
 	epoch authEpoch // under which the facts hold
 	err   error
-	// turn tells a waiting request that its answer is there, or that it leads.
-	turn chan turn
+	done  chan struct{} // receives once the rest is filled in
 }
 
-type turn bool
-
-const (
-	answered turn = false
-	lead     turn = true
-)
-
-var authQueries = sync.Pool{New: func() any { return &authQuery{turn: make(chan turn, 1)} }}
+var authQueries = sync.Pool{New: func() any { return &authQuery{done: make(chan struct{}, 1)} }}
 
 // find returns what is known of the key with this hash and the epoch at which
 // it was true, or [ErrKeyUnknown], or why the database did not answer.
 func (a *authenticator) find(ctx context.Context, hash keyHash) (keyFacts, authEpoch, error) {
 	query, _ := authQueries.Get().(*authQuery)
-	*query = authQuery{hash: hash, turn: query.turn}
-	if a.enqueue(query) == answered {
-		select {
-		case turn := <-query.turn:
-			if turn == lead {
-				a.leadBatch(query)
-			}
-		case <-ctx.Done():
-			// The next batch may count on this request to lead it.
-			go func() {
-				if <-query.turn == lead {
-					a.leadBatch(query)
-				}
-			}()
-			return keyFacts{}, authEpoch{}, ctx.Err()
-		}
-	} else {
-		a.leadBatch(query)
+	*query = authQuery{hash: hash, done: query.done}
+	a.enqueue(query)
+	select {
+	case <-query.done:
+	case <-ctx.Done():
+		// The batch may still fill the query in, so it is not used again.
+		return keyFacts{}, authEpoch{}, ctx.Err()
 	}
 	defer authQueries.Put(query)
 	if query.err == nil && !query.found {
@@ -117,48 +106,40 @@ func (a *authenticator) find(ctx context.Context, hash keyHash) (keyFacts, authE
 	return query.facts, query.epoch, query.err
 }
 
-// enqueue adds the query to the next batch, and says whether to lead that or to
-// wait for its turn.
-func (a *authenticator) enqueue(query *authQuery) turn {
+// enqueue adds the query to the next batch.
+func (a *authenticator) enqueue(query *authQuery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting = append(a.waiting, query)
-	if a.leading {
-		return answered
+	if !a.asking {
+		a.asking = true
+		go a.serve()
 	}
-	a.leading = true
-	return lead
 }
 
-// leadBatch asks for all that are waiting, own first among them, and hands the
-// lead to one that has come since.
-func (a *authenticator) leadBatch(own *authQuery) {
-	// Whoever is about to arrive shares this batch instead of the next.
-	runtime.Gosched()
-	a.mu.Lock()
-	batch := a.waiting[:min(len(a.waiting), maxBatch)]
-	a.waiting = slices.Clone(a.waiting[len(batch):])
-	a.mu.Unlock()
-
-	a.answer(batch)
-
-	a.mu.Lock()
-	var next *authQuery
-	if a.leading = len(a.waiting) > 0; a.leading {
-		next = a.waiting[0]
-	}
-	a.mu.Unlock()
-	if next != nil {
-		next.turn <- lead
-	}
-	for _, query := range batch {
-		if query != own {
-			query.turn <- answered
+// serve asks for one batch after the other until nobody is waiting. It is a
+// goroutine of its own, so that a database which hangs in the driver holds up
+// no request beyond its deadline.
+func (a *authenticator) serve() {
+	for {
+		// Whoever is about to arrive shares this batch instead of the next.
+		runtime.Gosched()
+		a.mu.Lock()
+		batch := a.waiting[:min(len(a.waiting), maxBatch)]
+		a.waiting = slices.Clone(a.waiting[len(batch):])
+		a.asking = len(batch) > 0
+		a.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		a.answer(batch)
+		for _, query := range batch {
+			query.done <- struct{}{}
 		}
 	}
 }
 
-// answer fills in the batch. Only the leader runs it.
+// answer fills in the batch. Only serve runs it.
 func (a *authenticator) answer(batch []*authQuery) {
 	// Not a request's own context: it asks for others too.
 	ctx, cancel := context.WithTimeout(context.Background(), authTimeout)

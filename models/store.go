@@ -103,11 +103,19 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.auth.source.close(), s.db.Close())
 }
 
-// Ping returns nil only if the database answers a query now, and
+// Ping returns nil only if the database answers a query of its tables now, and
 // [ErrUnavailable] otherwise.
 func (s *Store) Ping(ctx context.Context) error {
-	var one int
-	if err := s.db.NewSelect().ColumnExpr("1").Scan(ctx, &one); err != nil {
+	// SQLite can hang in the driver for longer than the context allows.
+	answer := make(chan error, 1)
+	go func() { answer <- s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte)) }()
+	var err error
+	select {
+	case err = <-answer:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
 	}
 	return nil

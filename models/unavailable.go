@@ -28,7 +28,8 @@ func unavailable(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &netErr) || pgconn.SafeToRetry(err) || errors.Is(err, errStandby) {
+		errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, errStandby) || errors.Is(err, errNoEpoch) {
 		return true
 	}
 	var connectErr *pgconn.ConnectError

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -128,7 +129,8 @@ func encodedHeader(kid string) string {
 // has not expired, or [ErrTokenInvalid]. Whether its key and agent still hold
 // is [Store.WidgetTokenActive]'s to say.
 func (t *WidgetTokens) Verify(token string) (WidgetClaims, error) {
-	if len(token) > maxTokenLength {
+	// Go's base64 skips line breaks, even where it is strict.
+	if len(token) > maxTokenLength || strings.ContainsAny(token, "\r\n") {
 		return WidgetClaims{}, ErrTokenInvalid
 	}
 	var claims WidgetClaims
