@@ -192,8 +192,8 @@ func (s *Store) RevokeAPIKey(ctx context.Context, accountID, id uuid.UUID, actor
 // Replacement returns the newest of the account's active keys that were made to
 // take the place of this one, or [ErrKeyNotFound] or [ErrUnavailable].
 func (s *Store) Replacement(ctx context.Context, accountID, id uuid.UUID) (APIKey, error) {
-	return s.findKey(ctx, "api_key.id = (SELECT max(k.id) FROM api_keys AS k "+
-		"WHERE k.account_id = ? AND k.replaces_id = ? AND k.revoked_at IS NULL)", accountID, id)
+	return s.findKey(ctx, "api_key.id = (SELECT k.id FROM api_keys AS k "+
+		"WHERE k.account_id = ? AND k.replaces_id = ? AND k.revoked_at IS NULL ORDER BY k.id DESC LIMIT 1)", accountID, id)
 }
 
 // RenameAPIKey gives one of the account's active keys another label and records

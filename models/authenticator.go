@@ -15,9 +15,6 @@ const (
 	authTimeout = 1800 * time.Millisecond
 	// maxBatch bounds one question, and what an answer can hold.
 	maxBatch = 1024
-	// leadTime is how much time a request must have left to lead a batch by
-	// itself; one with less has it led, and does not wait for the end.
-	leadTime = authTimeout - 200*time.Millisecond
 )
 
 // authenticator answers whose a key is at nearly the speed of memory, and is
@@ -90,6 +87,9 @@ var authQueries = sync.Pool{New: func() any { return &authQuery{done: make(chan 
 // find returns what is known of the key with this hash and the epoch at which
 // it was true, or [ErrKeyUnknown], or why the database did not answer.
 func (a *authenticator) find(ctx context.Context, hash keyHash) (keyFacts, authEpoch, error) {
+	if err := ctx.Err(); err != nil {
+		return keyFacts{}, authEpoch{}, err
+	}
 	query, _ := authQueries.Get().(*authQuery)
 	*query = authQuery{hash: hash, done: query.done}
 	a.enqueue(query)

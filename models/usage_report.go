@@ -79,7 +79,7 @@ func (s *Store) RecentUsage(ctx context.Context, accountID uuid.UUID, keyIDs ...
 	err := s.db.NewSelect().Model((*APIKey)(nil)).
 		ColumnExpr("api_key.id, hourly.hour, COALESCE(hourly.requests, 0) AS requests, COALESCE(hourly.refusals, 0) AS refusals").
 		Join("LEFT JOIN api_key_hourly_usage AS hourly ON hourly.api_key_id = api_key.id AND hourly.hour >= ?", day).
-		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.In(keyIDs)).Scan(ctx, &rows)
+		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(keyIDs)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, failed("read hourly usage", err)
 	}

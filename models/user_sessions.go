@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -15,13 +16,14 @@ func (s *Store) Sessions(ctx context.Context, accountID, userID uuid.UUID) ([]Se
 	err := s.db.NewSelect().Model(&sessions).
 		Where("session.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).
 		Where("session.expires_at > ? AND session.last_seen_at > ?", now, now.Add(-s.sessionIdle)).
-		OrderExpr("session.last_seen_at DESC, session.id DESC").Scan(ctx)
+		OrderExpr("session.id DESC").Scan(ctx)
 	if err != nil {
 		return nil, failed("list sessions", err)
 	}
 	for i := range sessions {
 		sessions[i].LastSeenAt = s.seen.latest(sessions[i].ID, sessions[i].LastSeenAt)
 	}
+	slices.SortStableFunc(sessions, func(a, b Session) int { return b.LastSeenAt.Compare(a.LastSeenAt) })
 	return sessions, nil
 }
 

@@ -1,11 +1,13 @@
--- Ids are UUIDv7 made by the program, as text. Times are UTC, as text.
+-- Ids are UUIDv7 made by the program, as text. Times are UTC, as text. Tables
+-- that triggers watch have no rowid: a statement that names one could replace a
+-- row behind their backs.
 
 CREATE TABLE accounts (
     id          TEXT PRIMARY KEY,
     name        TEXT NOT NULL,
     created_at  TIMESTAMP NOT NULL,
     disabled_at TIMESTAMP
-);
+) WITHOUT ROWID;
 
 CREATE TABLE users (
     id            TEXT PRIMARY KEY,
@@ -25,7 +27,7 @@ CREATE TABLE agents (
     account_id TEXT NOT NULL REFERENCES accounts (id),
     name       TEXT NOT NULL,
     created_at TIMESTAMP NOT NULL
-);
+) WITHOUT ROWID;
 CREATE INDEX agents_account ON agents (account_id);
 
 CREATE TABLE api_keys (
@@ -42,7 +44,7 @@ CREATE TABLE api_keys (
     created_at  TIMESTAMP NOT NULL,
     revoked_at  TIMESTAMP,
     UNIQUE (account_id, form_id)
-);
+) WITHOUT ROWID;
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
@@ -108,7 +110,7 @@ CREATE TABLE activities (
     label      TEXT NOT NULL,
     address    TEXT NOT NULL,
     at         TIMESTAMP NOT NULL
-);
+) WITHOUT ROWID;
 CREATE INDEX activities_account ON activities (account_id, id);
 
 CREATE TRIGGER activities_no_update BEFORE UPDATE ON activities
@@ -116,6 +118,11 @@ BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
 CREATE TRIGGER activities_no_delete BEFORE DELETE ON activities
+BEGIN
+    SELECT RAISE(ABORT, 'activities is append-only');
+END;
+CREATE TRIGGER activities_no_replace BEFORE INSERT ON activities
+    WHEN EXISTS (SELECT 1 FROM activities WHERE id = NEW.id)
 BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
@@ -132,9 +139,10 @@ INSERT INTO auth_epoch (value) VALUES (randomblob(16));
 
 -- Everything that can take access away, whoever does it and however. Inserts
 -- only grant, and a rename changes nothing that is remembered; but SQLite's
--- INSERT OR REPLACE deletes without firing a delete trigger, so an insert over
--- an existing row counts too.
-CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, revoked_at ON api_keys
+-- INSERT OR REPLACE and UPDATE OR REPLACE delete without firing a delete trigger,
+-- so an insert over an existing row counts too, and an update of form_id, which
+-- is unique.
+CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, form_id, revoked_at ON api_keys
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;

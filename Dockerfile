@@ -1,0 +1,25 @@
+FROM node:22-alpine AS assets
+WORKDIR /src
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev
+
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+COPY --from=assets /src/node_modules/htmx.org/dist/htmx.min.js static/vendor/
+ARG VERSION=unversioned
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
+    && install -d -m 700 /out/root/data
+
+# Nothing but the program, the certificates by which it knows a database's TLS, and a directory for SQLite.
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build --chown=65532:65532 /out/root/ /
+COPY --from=build /out/portal /portal
+USER 65532:65532
+ENV PORTAL_ADDR=0.0.0.0:8080 DATABASE_URL=sqlite:/data/portal.db
+EXPOSE 8080
+HEALTHCHECK --interval=5s --timeout=4s --start-period=30s CMD ["/portal", "healthcheck"]
+ENTRYPOINT ["/portal"]

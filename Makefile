@@ -1,0 +1,52 @@
+# What a developer types; "make help" lists it. Needs Go, Node with npm, and make: everything else is fetched by the
+# targets that use it.
+
+packages := ./...
+sources  := cmd e2e handlers migrations models static templates
+version  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+npm_done := node_modules/.package-lock.json
+assets   := static/vendor/htmx.min.js
+tools    := bin/tools/.built
+
+.PHONY: help run build assets test check fmt
+.DELETE_ON_ERROR:
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Serve the portal on http://127.0.0.1:8080 with a demo account and SQLite under data/
+	@exec bin/portal serve --demo
+
+build: $(assets) ## Build bin/portal, one static binary with everything inside
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal
+
+assets: $(assets) ## Fetch the browser assets that the Go sources embed; run and test do it themselves
+
+test: $(assets) ## Run every test: SQLite, PostgreSQL, real browser
+	tools/install-test-packages
+	tools/test
+
+check: $(assets) $(tools) ## Check format, vet, lint, modules and known vulnerabilities
+	tools/check-format $(sources)
+	go vet $(packages)
+	bin/tools/golangci-lint run
+	go mod tidy -diff
+	go mod verify
+	tools/check-vulnerabilities
+
+fmt: $(tools) ## Format the Go sources
+	bin/tools/gofumpt -w $(sources)
+
+# npm's own record of what it has installed.
+$(npm_done): package.json package-lock.json .npmrc
+	npm ci
+	@touch $@
+
+$(assets): $(npm_done)
+	@mkdir -p $(@D)
+	cp node_modules/htmx.org/dist/$(@F) $@
+
+$(tools): tools/go.mod tools/go.sum
+	@mkdir -p $(@D)
+	go build -C tools -o ../bin/tools/ tool
+	@touch $@

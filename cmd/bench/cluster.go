@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"portal/models/modelstest"
+)
+
+// cluster is the private PostgreSQL server.
+type cluster struct {
+	*modelstest.Cluster
+
+	admin      *pgx.Conn // of the database "postgres"; used by one goroutine at a time
+	postmaster int       // process id
+	version    string
+}
+
+// startCluster starts it as durable as one that is in use, which StartCluster's
+// own are not; the rest is for the millions of keys.
+func startCluster(ctx context.Context) (*cluster, error) {
+	settings := []string{
+		"fsync=on", "synchronous_commit=on", "full_page_writes=on",
+		"shared_buffers=512MB", "maintenance_work_mem=512MB", "max_wal_size=4GB",
+	}
+	started, err := modelstest.StartCluster(settings...) //nolint:contextcheck // it has a time limit of its own
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{Cluster: started}
+	if err := c.connect(ctx); err != nil {
+		return nil, errors.Join(err, c.stop(ctx))
+	}
+	return c, nil
+}
+
+func (c *cluster) connect(ctx context.Context) (err error) {
+	if c.admin, err = pgx.Connect(ctx, c.URL("postgres")); err != nil {
+		return err
+	}
+	var pidFile string
+	err = c.admin.QueryRow(ctx, "SELECT current_setting('server_version'), pg_read_file('postmaster.pid')").Scan(&c.version, &pidFile)
+	if err != nil {
+		return err
+	}
+	pid, _, _ := strings.Cut(pidFile, "\n")
+	c.postmaster, err = strconv.Atoi(pid)
+	return err
+}
+
+// stop ends the server and removes all that it had.
+func (c *cluster) stop(ctx context.Context) error {
+	if c.admin != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = c.admin.Close(ctx) // it ends with the server
+	}
+	return c.Stop() //nolint:contextcheck // it has a time limit of its own
+}
+
+// create makes an empty database and returns its URL.
+func (c *cluster) create(ctx context.Context, name string) (string, error) {
+	if _, err := c.admin.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
+		return "", fmt.Errorf("create database %s: %w", name, err)
+	}
+	return c.URL(name), nil
+}
+
+// drop removes a database that nobody is connected to any more.
+func (c *cluster) drop(ctx context.Context, name string) error {
+	_, err := c.admin.Exec(ctx, "DROP DATABASE "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
+	return err
+}
+
+// cpu returns the CPU time of all the server's processes, since it was started.
+func (c *cluster) cpu() (time.Duration, error) { return familyCPU(c.postmaster) }
+
+// transactions returns how many have committed since the cluster was made, in
+// all databases. A statement that is not in one counts as one. Sessions report
+// theirs once a second.
+func (c *cluster) transactions(ctx context.Context) (n int64, err error) {
+	err = c.admin.QueryRow(ctx, "SELECT sum(xact_commit)::bigint FROM pg_stat_database").Scan(&n)
+	return n, err
+}

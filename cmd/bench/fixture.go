@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"portal/models"
+)
+
+// fixture is a portal on a PostgreSQL database of its own, and a store in this
+// process that is another instance on the same database.
+type fixture struct {
+	cluster *cluster
+	name    string
+	url     string
+	tenant  tenant
+	server  *server
+	store   *models.Store
+	spare   []apiKey // to be revoked
+}
+
+// newFixture starts one whose tenant has this many keys, in a table of at least
+// this size.
+func (b *bench) newFixture(ctx context.Context, name string, keys, size int) (f *fixture, err error) {
+	f = &fixture{cluster: b.cluster, name: name}
+	if f.url, err = b.cluster.create(ctx, name); err != nil {
+		return nil, err
+	}
+	if f.tenant, err = newTenant(ctx, f.url); err != nil {
+		return nil, err
+	}
+	// One a second, for as long as everything takes that may revoke, and more.
+	spare := 2 * b.rounds * (2 + int((b.warmUp()+b.duration)/time.Second))
+	if err := f.tenant.addKeys(ctx, f.url, keys-1+max(spare, b.revocations)); err != nil {
+		return nil, err
+	}
+	f.spare = f.tenant.keys[keys:]
+	if err := fillTable(ctx, f.url, size-len(f.tenant.keys)); err != nil {
+		return nil, err
+	}
+	if f.server, err = b.startPortal(ctx, "PostgreSQL", b.programs.portal, f.url, f.tenant); err != nil {
+		return nil, err
+	}
+	if f.store, err = models.Open(ctx, f.url, models.Options{}); err != nil {
+		f.server.stop()
+		return nil, err
+	}
+	return f, nil
+}
+
+// close ends it and removes the database, even if ctx has ended.
+func (f *fixture) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	f.server.stop()
+	return errors.Join(f.store.Close(ctx), f.cluster.drop(ctx, f.name))
+}
+
+func (f *fixture) load(name string, requests [][]byte) *load {
+	return &load{name: name, servers: []*server{f.server}, requests: requests, connections: busy, database: f.cluster}
+}
+
+// revokeNext revokes the first of the spare keys.
+func (f *fixture) revokeNext(ctx context.Context) error {
+	if len(f.spare) == 0 {
+		return errors.New("no key is left to revoke")
+	}
+	key := f.spare[0]
+	f.spare = f.spare[1:]
+	_, err := f.store.RevokeAPIKey(ctx, f.tenant.accountID, key.id, models.Operator())
+	return err
+}
+
+// revokeEverySecond revokes until ctx ends, the first key at once.
+func (f *fixture) revokeEverySecond(ctx context.Context) error {
+	for ctx.Err() == nil {
+		// Not ended half-way: its error would be taken for a failure.
+		if err := f.revokeNext(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		sleep(ctx, time.Second)
+	}
+	return nil
+}

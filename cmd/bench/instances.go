@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// fourInstances measures how many statements reach a database that four
+// instances share, and what they do together.
+func fourInstances(ctx context.Context, b *bench) (err error) {
+	f, err := b.newFixture(ctx, "instances", 1, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close(ctx)) }()
+	four := []*server{f.server}
+	defer func() {
+		for _, s := range four[1:] {
+			s.stop()
+		}
+	}()
+	for len(four) < 4 {
+		s, err := b.startPortal(ctx, "PostgreSQL", b.programs.portal, f.url, f.tenant)
+		if err != nil {
+			return err
+		}
+		four = append(four, s)
+	}
+	one := f.load("1 instance", f.tenant.requests(1))
+	all := f.load("4 instances", one.requests)
+	all.servers = four
+	loads := []*load{one, all}
+	results, err := b.interleave(ctx, loads...)
+	if err != nil {
+		return err
+	}
+
+	t := table{
+		title: "Instances on one database",
+		about: fmt.Sprintf("PostgreSQL, one key, %d connections in all. Statements are the transactions that PostgreSQL counts "+
+			"(pg_stat_database; a statement outside a transaction is one), the flushes of usage included.", busy),
+		header: []string{"", "requests/s", "of 1 instance", "p50", "p99", "statements/s", "requests a statement", "CPU servers", "CPU database"},
+	}
+	for i, l := range loads {
+		r := results[i]
+		perStatement := func(m *measurement) float64 { return m.rate() / m.statementsPerSecond() }
+		t.add(l.name, perSecond(r.median((*measurement).rate)), ratio(r.ratio(results[0], (*measurement).rate)),
+			milliseconds(r.median((*measurement).p50)), milliseconds(r.median((*measurement).p99)),
+			perSecond(r.median((*measurement).statementsPerSecond)), fmt.Sprintf("%.1f", r.median(perStatement)),
+			microseconds(r.median((*measurement).serverCPUPerRequest)), microseconds(r.median((*measurement).databaseCPUPerRequest)))
+	}
+	b.print(t)
+	return nil
+}

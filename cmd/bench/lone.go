@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// loneRequest measures one request at a time against the round trip of one
+// prepared statement, which nothing that asks a database can undercut.
+func loneRequest(ctx context.Context, b *bench) (err error) {
+	f, err := b.newFixture(ctx, "lone", 1, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close(ctx)) }()
+	limitServer, err := b.startPortal(ctx, "limit", b.programs.limit, "sqlite:"+filepath.Join(b.dir, "lone-limit.db"), f.tenant)
+	if err != nil {
+		return err
+	}
+	defer limitServer.stop()
+	statement, closeConn, err := preparedStatement(ctx, f.url)
+	if err != nil {
+		return err
+	}
+	defer closeConn()
+	limit, portal := f.load("limit", f.tenant.requests(1)), f.load("PostgreSQL", f.tenant.requests(1))
+	limit.servers, limit.connections, portal.connections = []*server{limitServer}, 1, 1
+
+	subjects := []struct {
+		name string
+		run  func(ctx context.Context, warmUp, duration time.Duration) (*measurement, error)
+	}{
+		{"one prepared statement over pgx", repeated(statement)},
+		{"Store.Authenticate", repeated(func(ctx context.Context) error {
+			_, err := f.store.Authenticate(ctx, f.tenant.keys[0].secret)
+			return err
+		})},
+		{"POST /api/widget/token, limit", limit.run},
+		{"POST /api/widget/token, PostgreSQL", portal.run},
+	}
+	results := make([]rounds, len(subjects))
+	for range b.rounds {
+		for i, subject := range subjects {
+			m, err := subject.run(ctx, b.warmUp()/2, b.duration/2)
+			if err != nil {
+				return fmt.Errorf("%s: %w", subject.name, err)
+			}
+			results[i] = append(results[i], m)
+			b.progress("%s: p50 %s", subject.name, microseconds(m.p50()))
+		}
+	}
+
+	t := table{
+		title: "A request alone",
+		about: "One at a time. The statement reads the row that authentication asks for, " +
+			"prepared, with nothing around it; both it and Store.Authenticate are called in the process that measures.",
+		header: []string{"", "p50", "p99", "p50, of the statement's"},
+	}
+	for i, subject := range subjects {
+		r := results[i]
+		t.add(subject.name, microseconds(r.median((*measurement).p50)), microseconds(r.median((*measurement).p99)),
+			ratio(r.ratio(results[0], (*measurement).p50)))
+	}
+	b.print(t)
+	const of = ", p50, of one prepared statement's"
+	b.atMost("A lone "+subjects[1].name+of, results[1].ratio(results[0], (*measurement).p50), 1.5)
+	b.atMost("A lone "+subjects[3].name+of, results[3].ratio(results[0], (*measurement).p50), 1.5)
+	return nil
+}
+
+// preparedStatement connects, and returns what runs the statement once.
+func preparedStatement(ctx context.Context, databaseURL string) (run func(context.Context) error, closeConn func(), err error) {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeConn = func() { _ = conn.Close(context.WithoutCancel(ctx)) }
+	if _, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan"); err != nil {
+		closeConn()
+		return nil, nil, err
+	}
+	if _, err := conn.Prepare(ctx, "epoch", "SELECT value FROM auth_epoch"); err != nil {
+		closeConn()
+		return nil, nil, err
+	}
+	return func(ctx context.Context) error {
+		var value []byte
+		if err := conn.QueryRow(ctx, "epoch").Scan(&value); err != nil {
+			return err
+		}
+		if len(value) == 0 {
+			return errors.New("there is no epoch")
+		}
+		return nil
+	}, closeConn, nil
+}
+
+// repeated measures a function that is called again and again.
+func repeated(call func(context.Context) error) func(ctx context.Context, warmUp, duration time.Duration) (*measurement, error) {
+	return func(ctx context.Context, warmUp, duration time.Duration) (*measurement, error) {
+		m := &measurement{}
+		began := time.Now().Add(warmUp)
+		for last := time.Now(); m.elapsed < duration; {
+			if err := call(ctx); err != nil {
+				return nil, err
+			}
+			now := time.Now()
+			if m.elapsed = now.Sub(began); m.elapsed > 0 {
+				m.latencies.record(now.Sub(last))
+			}
+			last = now
+		}
+		return m, nil
+	}
+}

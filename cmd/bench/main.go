@@ -1,0 +1,157 @@
+// Command bench measures how near the portal's authentication comes to the
+// speed of no database, and prints the figures as Markdown. It starts all that
+// it needs, a private PostgreSQL included, as processes on loopback, and leaves
+// nothing behind. It never touches a database that is not its own.
+//
+// Client, server and database share the machine, as they do in every mode that
+// is compared; so the ratios mean more than the figures. It needs Linux, the go
+// command, PostgreSQL's server programs, and 6 GB of disk space in TMPDIR.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == plainCommand {
+		os.Exit(report(os.Stderr, servePlain(os.Args[2])))
+	}
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends what runs; a second one ends this process at once.
+	context.AfterFunc(ctx, restore)
+	os.Exit(report(os.Stderr, run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
+}
+
+func report(w io.Writer, err error) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	_, _ = fmt.Fprintln(w, "bench:", err)
+	return 1
+}
+
+// options say how much is measured.
+type options struct {
+	rounds      int           // of each load
+	duration    time.Duration // of each load in each round, without the warm-up
+	connections []int         // at which the modes are compared
+	sizes       []int         // keys in the table
+	revocations int
+	only        []string // names of parts; empty: all
+}
+
+// part is one question that the benchmark answers.
+type part struct {
+	name string
+	run  func(context.Context, *bench) error
+}
+
+func parts() []part {
+	return []part{
+		{"compare", compare},
+		{"lone", loneRequest},
+		{"keys", manyKeys},
+		{"unknown", unknownKeys},
+		{"instances", fourInstances},
+		{"revocation", confirmedRevocations},
+		{"growth", growth},
+	}
+}
+
+func parseOptions(args []string, stderr io.Writer) (options, error) {
+	o := options{connections: []int{1, busy, 256}, sizes: []int{1_000, 1_000_000, 10_000_000}}
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each measurement, of which the median counts")
+	flags.DurationVar(&o.duration, "duration", 4*time.Second, "length of a measurement in a round")
+	flags.IntVar(&o.revocations, "revocations", 300, "revocations under load")
+	only := flags.String("only", "", "measure these parts alone: "+strings.Join(names, ","))
+	quick := flags.Bool("quick", false, "a smoke run of a minute: 1 round of half a second, small tables; its figures mean nothing")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if *quick {
+		o.rounds, o.duration, o.revocations = 1, 500*time.Millisecond, 20
+		o.sizes = []int{1_000, 10_000, 100_000}
+	}
+	if o.rounds < 1 || o.duration < 100*time.Millisecond || o.revocations < 1 {
+		return o, errors.New("at least 1 round of 100ms and 1 revocation are needed")
+	}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	for _, name := range o.only {
+		if !slices.Contains(names, name) {
+			return o, fmt.Errorf("no part is called %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return o, nil
+}
+
+// bench is one run.
+type bench struct {
+	options
+
+	dir      string // temporary
+	programs programs
+	cluster  *cluster
+	out      io.Writer // for results
+	log      io.Writer // for progress
+	verdicts []verdict
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o, err := parseOptions(args, stderr)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, out: stdout, log: stderr}
+	if b.dir, err = os.MkdirTemp("", "portal-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	b.progress("build the portal, and once more without a store")
+	if b.programs, err = buildPrograms(ctx, b.dir); err != nil {
+		return err
+	}
+	b.progress("start PostgreSQL")
+	if b.cluster, err = startCluster(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.stop(ctx)) }()
+
+	b.describeMachine()
+	for _, p := range parts() {
+		if len(b.only) > 0 && !slices.Contains(b.only, p.name) {
+			continue
+		}
+		b.progress("%s", p.name)
+		if err := p.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	b.printVerdicts()
+	return nil
+}
+
+// progress tells whoever waits what is going on.
+func (b *bench) progress(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.log, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
+}

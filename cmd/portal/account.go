@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"portal/models"
+)
+
+// longestInput bounds what is read from standard input: every password and key is far shorter.
+const longestInput = 4096
+
+type accountCreateCommand struct {
+	Name  string `required:"" placeholder:"NAME" help:"What the account is called."`
+	Email string `required:"" placeholder:"EMAIL" help:"What its user signs in with."`
+}
+
+func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
+	password, err := readLine(t.in, "the password")
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, func(store *models.Store) error {
+		account, err := store.CreateAccount(ctx, models.NewAccount{Name: c.Name, Email: c.Email, Password: password})
+		if err != nil {
+			return forOperator(err)
+		}
+		_, err = fmt.Fprintln(t.out, account.ID)
+		return err
+	})
+}
+
+// readLine returns what standard input holds, without the line end that echo and editors add.
+func readLine(r io.Reader, what string) (string, error) {
+	content, err := io.ReadAll(io.LimitReader(r, longestInput+1))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	line := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	switch {
+	case line == "":
+		return "", refusal("%s is read from standard input, which is empty", what)
+	case len(line) > longestInput:
+		return "", refusal("%s on standard input is longer than %d bytes", what, longestInput)
+	}
+	return line, nil
+}
+
+// forOperator is what an error says on a terminal: of input that breaks a rule, only the sentence made for people.
+func forOperator(err error) error {
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return errors.New(invalid.Message)
+	}
+	return err
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "portal")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X main.version=v1.2.3", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	said, err := exec.Command(binary, "--version").Output()
+	if err != nil || strings.TrimSpace(string(said)) != "v1.2.3" {
+		t.Errorf("got version %q, error %v", said, err)
+	}
+	if runtime.GOOS != "linux" {
+		return // elsewhere nothing is static
+	}
+	file, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		t.Error("the binary needs a loader of the machine it runs on")
+	}
+}

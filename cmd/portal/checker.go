@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"portal/models"
+)
+
+// checker reads the values of a configuration and collects what is wrong with them.
+type checker struct {
+	found problems
+}
+
+// err returns what was found as an error, nil if that is nothing.
+func (c *checker) err() error {
+	if len(c.found) == 0 {
+		return nil
+	}
+	return c.found
+}
+
+func (c *checker) add(name, format string, args ...any) {
+	c.found = append(c.found, name+": "+fmt.Sprintf(format, args...))
+}
+
+// duration reads a value such as 10m and keeps it between the two limits, both included.
+func (c *checker) duration(name, value string, least, most time.Duration) time.Duration {
+	d, err := time.ParseDuration(value)
+	switch {
+	case err != nil:
+		c.add(name, "%q is no duration; write a number with its unit, such as 90s, 10m or 12h", value)
+	case d < least || d > most:
+		c.add(name, "%q is outside %s to %s; choose a duration within", value, short(least), short(most))
+	}
+	return d
+}
+
+// short writes a whole number of hours, minutes or seconds without the zeros of time.Duration's own form.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// address checks a listen address: a host, which may be empty for all of them, and a port.
+func (c *checker) address(name, value string) string {
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		c.add(name, "%q is no listen address; write host:port, such as 127.0.0.1:8080 or 0.0.0.0:8080", value)
+	}
+	return value
+}
+
+// origin reads a public URL, which is a scheme and a host: every path of the portal starts at its root.
+func (c *checker) origin(name, value string) *url.URL {
+	u, err := url.Parse(value)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil ||
+		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
+		c.add(name, "it is no public URL; write scheme and host alone, such as https://portal.example.com")
+		return nil
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}
+}
+
+// networks reads networks in CIDR form, separated by commas or spaces.
+func (c *checker) networks(name, value string) []string {
+	var all []string
+	for field := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		network, err := netip.ParsePrefix(field)
+		if err != nil {
+			c.add(name, "%q is no network; write networks in CIDR form with commas between, such as 10.0.0.0/8,192.0.2.7/32", field)
+			continue
+		}
+		all = append(all, network.Masked().String())
+	}
+	return all
+}
+
+// rateLimit is what one API key may do. The zero value is no limit.
+type rateLimit struct {
+	perSecond, burst int
+}
+
+// rate reads requests a second and burst, such as 50:100, or off.
+func (c *checker) rate(name, value string) rateLimit {
+	if value == "off" {
+		return rateLimit{}
+	}
+	perSecond, burst, _ := strings.Cut(value, ":")
+	limit := rateLimit{perSecond: positive(perSecond), burst: positive(burst)}
+	if limit.perSecond == 0 || limit.burst == 0 {
+		c.add(name, "%q is no rate; write requests per second and burst, such as 50:100, or off", value)
+	}
+	return limit
+}
+
+// positive reads a whole number of 1 to a million; anything else is 0.
+func positive(value string) int {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 0
+	}
+	return n
+}
+
+// secret checks a secret's length. Its value is in no message.
+func (c *checker) secret(name, value string) string {
+	if value != "" && len(value) < leastSecret {
+		c.add(name, "it has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(value), leastSecret)
+	}
+	return value
+}
+
+// database checks a database URL, which may hold a password and is therefore in no message.
+func (c *checker) database(url string) database {
+	if err := models.CheckDatabaseURL(url); err != nil {
+		c.add("DATABASE_URL", "%s", err)
+		return database{}
+	}
+	d := database{url: url}
+	if path, ok := models.SQLitePath(url); ok {
+		d.directory = filepath.Dir(path)
+	}
+	return d
+}

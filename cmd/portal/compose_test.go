@@ -1,0 +1,181 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+	"gopkg.in/yaml.v3"
+
+	"portal/models/modelstest"
+)
+
+// composeFile is what the tests read of compose.yaml.
+type composeFile struct {
+	Services map[string]struct {
+		Environment map[string]string
+		Healthcheck struct{ Test []string }
+	}
+}
+
+// readCompose reads compose.yaml as Compose does, with these variables in its environment.
+func readCompose(t *testing.T, environment map[string]string) composeFile {
+	t.Helper()
+	content, err := os.ReadFile("../../compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := regexp.MustCompile(`\$\{(\w+)(?::([?-])([^}]*))?\}`)
+	text := reference.ReplaceAllStringFunc(string(content), func(found string) string {
+		part := reference.FindStringSubmatch(found)
+		switch value := environment[part[1]]; {
+		case value != "":
+			return value
+		case part[2] == "?":
+			t.Fatalf("compose.yaml needs %s: %s", part[1], part[3])
+		}
+		return part[3]
+	})
+	var file composeFile
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// postgresFor starts PostgreSQL with the database that compose.yaml's would have, and returns its host and port.
+func postgresFor(t *testing.T, env map[string]string) string {
+	t.Helper()
+	cluster, err := modelstest.StartCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	address := cluster.URL("postgres")
+	server, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := server.Exec(fmt.Sprintf("CREATE DATABASE %q OWNER %q", env["POSTGRES_DB"], env["POSTGRES_USER"])); err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Host
+}
+
+// startComposed runs compose.yaml's portals and PostgreSQL as plain processes with the environment of the file. Only
+// what a network of containers would give is put in its place: where PostgreSQL is, and the portals' ports.
+func startComposed(t *testing.T) map[string]*instance {
+	t.Helper()
+	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	host := postgresFor(t, file.Services["postgres"].Environment)
+	portals := map[string]*instance{}
+	for name, service := range file.Services {
+		if !strings.HasPrefix(name, "portal-") {
+			continue
+		}
+		var env []string
+		for variable, value := range service.Environment {
+			switch variable {
+			case "PORTAL_ADDR":
+				value = strings.Replace(value, "0.0.0.0:8080", "127.0.0.1:0", 1)
+			case "DATABASE_URL":
+				value = strings.Replace(value, "postgres:5432", host, 1)
+			}
+			env = append(env, variable+"="+value)
+		}
+		portals[name] = launch(t, env)
+	}
+	for _, i := range portals {
+		i.await(t)
+	}
+	return portals
+}
+
+func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
+	t.Parallel()
+	portals := startComposed(t)
+	if len(portals) != 2 {
+		t.Fatalf("want two portals in compose.yaml, got %d", len(portals))
+	}
+	one, two := portals["portal-1"], portals["portal-2"]
+	mustPortal(t, one.Env, testPassword, "account", "create", "--name", "Ada", "--email", testEmail)
+	visitor := newVisitor(t)
+	visitor.signIn(one, testEmail, testPassword)
+	// One session, whichever portal the proxy picks.
+	for _, way := range []struct{ from, to *instance }{{one, two}, {two, one}} {
+		key := visitor.generate(way.from, "prod")
+		way.to.accepts(t, key)
+		way.from.accepts(t, key)
+		visitor.revokeOnly(way.to)
+		for _, i := range []*instance{way.from, way.to} {
+			if status, body := i.api(t, http.MethodGet, "/api/agents", key, ""); status != http.StatusUnauthorized {
+				t.Errorf("the revoked key still works: %d %s", status, body)
+			}
+		}
+	}
+	visitor.signOut(one)
+	if page := visitor.get(two, "/api-keys"); page.path != "/login" {
+		t.Errorf("signed out of one portal and still in on the other, at %s", page.path)
+	}
+}
+
+func TestComposedHealthchecksAreThePortals(t *testing.T) {
+	t.Parallel()
+	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	i := start(t, []string{anyPort})
+	for _, name := range []string{"portal-1", "portal-2"} {
+		test := file.Services[name].Healthcheck.Test
+		if len(test) < 3 || test[0] != "CMD" || test[1] != "/portal" {
+			t.Fatalf("%s: want the image's own program, got %q", name, test)
+		}
+		mustPortal(t, []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}, "", test[2:]...)
+	}
+}
+
+func TestComposedPortalsAreGivenTheDatabaseThatIsMade(t *testing.T) {
+	t.Parallel()
+	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	made := file.Services["postgres"].Environment
+	for _, name := range []string{"portal-1", "portal-2"} {
+		given, err := url.Parse(file.Services[name].Environment["DATABASE_URL"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		password, _ := given.User.Password()
+		if given.Hostname() != "postgres" || given.User.Username() != made["POSTGRES_USER"] ||
+			password != made["POSTGRES_PASSWORD"] || given.Path != "/"+made["POSTGRES_DB"] {
+			t.Errorf("%s is given %s, and %v is made", name, given.Redacted(), made)
+		}
+	}
+}
+
+func TestTheImageIsBuiltWithTheModulesGoVersion(t *testing.T) {
+	t.Parallel()
+	module, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockerfile, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go \d+\.\d+`).FindString(string(module))
+	if want := "FROM golang:" + strings.TrimPrefix(version, "go ") + " "; !strings.Contains(string(dockerfile), want) {
+		t.Errorf("go.mod says %q, and the Dockerfile has no %q", version, want)
+	}
+}

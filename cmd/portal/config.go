@@ -1,0 +1,114 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// config is the whole configuration as it was written. Each field is one variable of the environment and, unless it
+// is a secret, a flag of serve, which goes before the variable. The values are read as text and checked together by
+// settings, so that every problem is told at once.
+type config struct {
+	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address; ${default} unless set."`
+	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance: cookie security, token issuer, pasted examples. Unless set, http:// and the listen address."`
+	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Life of a widget token, 1m to 1h; ${default} unless set."`
+	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off; ${default} unless set."`
+	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks whose X-Forwarded-For is believed."`
+	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"A session ends after so long without use; ${default} unless set."`
+	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"A session ends so long after sign-in at the latest; ${default} unless set."`
+	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus; without it there is none."`
+
+	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
+	Secret         string `kong:"-" env:"PORTAL_SECRET"`
+	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
+}
+
+// settings is a configuration that has been checked.
+type settings struct {
+	addr           string
+	baseURL        *url.URL // nil: follows from the listen address
+	widgetTokenTTL time.Duration
+	rateLimit      rateLimit
+	trustedProxies []string
+	sessionIdle    time.Duration
+	sessionMax     time.Duration
+	metricsAddr    string // empty: no metrics
+	database       database
+	secret         string // empty: portal.secret beside the database
+	secretPrevious string
+}
+
+const (
+	shortestSession = time.Second
+	longestSession  = 10 * 365 * 24 * time.Hour
+)
+
+// settings adds the secrets of the environment and checks everything. The error is problems: all of them.
+func (c *config) settings() (settings, error) {
+	c.fill()
+	var check checker
+	s := settings{
+		addr:           check.address("PORTAL_ADDR", c.Addr),
+		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, time.Hour),
+		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
+		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
+		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
+		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+		database:       check.database(c.DatabaseURL),
+		secret:         check.secret("PORTAL_SECRET", c.Secret),
+		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
+	}
+	if c.BaseURL != "" {
+		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
+	}
+	if c.MetricsAddr != "" {
+		s.metricsAddr = check.address("PORTAL_METRICS_ADDR", c.MetricsAddr)
+		if s.metricsAddr == s.addr && !strings.HasSuffix(s.addr, ":0") {
+			check.add("PORTAL_METRICS_ADDR", "it is the same as PORTAL_ADDR; choose another port")
+		}
+	}
+	if s.secret == "" && s.database.isPostgres() {
+		check.add("PORTAL_SECRET", "it is required with PostgreSQL, the same on every instance; make one with: openssl rand -hex 32")
+	}
+	if s.secret != "" && s.secret == s.secretPrevious {
+		check.add("PORTAL_SECRET_PREVIOUS", "it is the same as PORTAL_SECRET; set it to the secret before, or unset it")
+	}
+	return s, check.err()
+}
+
+// fill reads the secrets from the environment, and gives each variable that is set but empty its default: that is how
+// compose files and unit files write "not set".
+func (c *config) fill() {
+	value := reflect.ValueOf(c).Elem()
+	for _, field := range configFields() {
+		target := value.FieldByIndex(field.Index)
+		if field.Tag.Get("kong") == "-" {
+			target.SetString(os.Getenv(field.Tag.Get("env")))
+		}
+		if target.String() == "" {
+			target.SetString(field.Tag.Get("default"))
+		}
+	}
+}
+
+func configFields() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[config]()) }
+
+// unknownNames returns the PORTAL_ names of an environment that are no variable of config, sorted.
+func unknownNames(environ []string) []string {
+	var known, unknown []string
+	for _, field := range configFields() {
+		known = append(known, field.Tag.Get("env"))
+	}
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "PORTAL_") && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+const goodSecret = "0123456789abcdef0123456789abcdef"
+
+// parse reads a configuration from these variables alone and these flags.
+func parse(t *testing.T, env map[string]string, flags ...string) (settings, problems) {
+	t.Helper()
+	for _, field := range configFields() {
+		name := field.Tag.Get("env")
+		t.Setenv(name, "") // brings it back after the test
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	var c config
+	parser, err := kong.New(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.settings()
+	var found problems
+	if err != nil && !errors.As(err, &found) {
+		t.Fatalf("want problems, got %v", err)
+	}
+	return s, found
+}
+
+func TestDefaultsAreTheContracts(t *testing.T) {
+	s, found := parse(t, nil)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	want := settings{
+		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: rateLimit{50, 100},
+		sessionIdle: 12 * time.Hour, sessionMax: 720 * time.Hour,
+		database: database{url: "sqlite:data/portal.db", directory: "data"},
+	}
+	if s.addr != want.addr || s.widgetTokenTTL != want.widgetTokenTTL || s.rateLimit != want.rateLimit ||
+		s.sessionIdle != want.sessionIdle || s.sessionMax != want.sessionMax || s.database != want.database ||
+		s.baseURL != nil || s.metricsAddr != "" || len(s.trustedProxies) > 0 || s.secret != "" || s.secretPrevious != "" {
+		t.Errorf("got %+v, want %+v", s, want)
+	}
+}
+
+func TestAnEmptyVariableIsAVariableNotSet(t *testing.T) {
+	env := map[string]string{}
+	for _, field := range configFields() {
+		env[field.Tag.Get("env")] = ""
+	}
+	s, found := parse(t, env)
+	if len(found) > 0 || s.addr != "127.0.0.1:8080" || s.widgetTokenTTL != 10*time.Minute {
+		t.Errorf("got %+v, problems %q", s, found)
+	}
+}
+
+func TestAFlagGoesBeforeItsVariable(t *testing.T) {
+	s, found := parse(t, map[string]string{"PORTAL_ADDR": "127.0.0.1:1111"}, "--addr=127.0.0.1:2222")
+	if len(found) > 0 || s.addr != "127.0.0.1:2222" {
+		t.Errorf("got %q, problems %q", s.addr, found)
+	}
+}
+
+func TestSecretsHaveNoFlag(t *testing.T) {
+	var c config
+	parser, err := kong.New(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range parser.Model.Flags {
+		if slices.ContainsFunc(flag.Envs, func(name string) bool {
+			return strings.Contains(name, "SECRET") || strings.Contains(name, "DATABASE")
+		}) {
+			t.Errorf("--%s puts a secret on the command line", flag.Name)
+		}
+	}
+}
+
+func TestEveryProblemIsToldAtOnce(t *testing.T) {
+	env := map[string]string{
+		"PORTAL_ADDR":             "8080",
+		"DATABASE_URL":            "mysql://root:hunter2@localhost/db",
+		"PORTAL_BASE_URL":         "portal.example.com",
+		"PORTAL_SECRET":           "hunter3",
+		"PORTAL_SECRET_PREVIOUS":  "hunter4",
+		"PORTAL_WIDGET_TOKEN_TTL": "2h",
+		"PORTAL_RATE_LIMIT":       "many",
+		"PORTAL_TRUSTED_PROXIES":  "10.0.0.1",
+		"PORTAL_SESSION_IDLE":     "half a day",
+		"PORTAL_SESSION_MAX":      "-1h",
+		"PORTAL_METRICS_ADDR":     "localhost:http",
+	}
+	if len(env) != len(configFields()) {
+		t.Errorf("%d variables are tried here, and there are %d", len(env), len(configFields()))
+	}
+	_, found := parse(t, env)
+	for name := range env {
+		told := slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, name+": ") })
+		if len(told) != 1 {
+			t.Errorf("%s: want one line, got %q", name, told)
+		}
+	}
+	if len(found) != len(env) {
+		t.Errorf("want one line for each of %d variables, got %q", len(env), found)
+	}
+	if strings.Contains(found.Error(), "hunter") || strings.Contains(found.Error(), "\n\n") {
+		t.Errorf("a secret is told, or an empty line: %q", found)
+	}
+}
+
+func TestValues(t *testing.T) {
+	postgres := func(more ...string) map[string]string {
+		env := map[string]string{"DATABASE_URL": "postgres://portal@db.example.com/portal"}
+		for i := 0; i < len(more); i += 2 {
+			env[more[i]] = more[i+1]
+		}
+		return env
+	}
+	one := func(name, value string) map[string]string { return map[string]string{name: value} }
+	for _, test := range []struct {
+		env     map[string]string
+		problem string // the variable that is named; empty: none
+	}{
+		{one("PORTAL_ADDR", ":8080"), ""},
+		{one("PORTAL_ADDR", "[::1]:0"), ""},
+		{one("PORTAL_ADDR", "127.0.0.1:70000"), "PORTAL_ADDR"},
+		{one("PORTAL_ADDR", "127.0.0.1:"), "PORTAL_ADDR"},
+		{one("PORTAL_BASE_URL", "https://portal.example.com/"), ""},
+		{one("PORTAL_BASE_URL", "https://portal.example.com:8443"), ""},
+		{one("PORTAL_BASE_URL", "https://portal.example.com/keys"), "PORTAL_BASE_URL"},
+		{one("PORTAL_BASE_URL", "https://portal.example.com/?a=b"), "PORTAL_BASE_URL"},
+		{one("PORTAL_BASE_URL", "https://user@portal.example.com"), "PORTAL_BASE_URL"},
+		{one("PORTAL_BASE_URL", "ftp://portal.example.com"), "PORTAL_BASE_URL"},
+		{one("PORTAL_BASE_URL", "https://:443"), "PORTAL_BASE_URL"},
+		{one("PORTAL_WIDGET_TOKEN_TTL", "1m"), ""},
+		{one("PORTAL_WIDGET_TOKEN_TTL", "1h"), ""},
+		{one("PORTAL_WIDGET_TOKEN_TTL", "59s"), "PORTAL_WIDGET_TOKEN_TTL"},
+		{one("PORTAL_WIDGET_TOKEN_TTL", "1h1s"), "PORTAL_WIDGET_TOKEN_TTL"},
+		{one("PORTAL_WIDGET_TOKEN_TTL", "600"), "PORTAL_WIDGET_TOKEN_TTL"},
+		{one("PORTAL_RATE_LIMIT", "off"), ""},
+		{one("PORTAL_RATE_LIMIT", "1:1"), ""},
+		{one("PORTAL_RATE_LIMIT", "50"), "PORTAL_RATE_LIMIT"},
+		{one("PORTAL_RATE_LIMIT", "0:100"), "PORTAL_RATE_LIMIT"},
+		{one("PORTAL_RATE_LIMIT", "50:-1"), "PORTAL_RATE_LIMIT"},
+		{one("PORTAL_RATE_LIMIT", "50:100:1"), "PORTAL_RATE_LIMIT"},
+		{one("PORTAL_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8"), ""},
+		{one("PORTAL_TRUSTED_PROXIES", "10.0.0.0/33"), "PORTAL_TRUSTED_PROXIES"},
+		{one("PORTAL_SESSION_IDLE", "0s"), "PORTAL_SESSION_IDLE"},
+		{one("PORTAL_SESSION_MAX", "1s"), ""},
+		{one("PORTAL_METRICS_ADDR", "127.0.0.1:9090"), ""},
+		{one("PORTAL_METRICS_ADDR", "127.0.0.1:8080"), "PORTAL_METRICS_ADDR"},
+		{one("PORTAL_SECRET", goodSecret[1:]), "PORTAL_SECRET"},
+		{one("PORTAL_SECRET", goodSecret), ""},
+		{one("DATABASE_URL", "sqlite:"), "DATABASE_URL"},
+		{one("DATABASE_URL", "portal.db"), "DATABASE_URL"},
+		{postgres(), "PORTAL_SECRET"},
+		{postgres("PORTAL_SECRET", goodSecret), ""},
+		{postgres("PORTAL_SECRET", goodSecret, "PORTAL_SECRET_PREVIOUS", goodSecret+"0"), ""},
+		{postgres("PORTAL_SECRET", goodSecret, "PORTAL_SECRET_PREVIOUS", goodSecret), "PORTAL_SECRET_PREVIOUS"},
+	} {
+		_, found := parse(t, test.env)
+		switch {
+		case test.problem == "" && len(found) > 0:
+			t.Errorf("%v is refused: %q", test.env, found)
+		case test.problem != "" && (len(found) != 1 || !strings.HasPrefix(found[0], test.problem+": ")):
+			t.Errorf("%v: want one problem with %s, got %q", test.env, test.problem, found)
+		}
+	}
+}
+
+func TestUnknownNames(t *testing.T) {
+	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x"})
+	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestREADMEListsEveryVariableAndItsDefault(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range configFields() {
+		row := regexp.MustCompile("(?m)^\\|.*`" + field.Tag.Get("env") + "`.*\\|$").FindString(string(readme))
+		if row == "" || !strings.Contains(row, field.Tag.Get("default")) {
+			t.Errorf("want a row on %s with its default %q, got %q", field.Tag.Get("env"), field.Tag.Get("default"), row)
+		}
+	}
+}

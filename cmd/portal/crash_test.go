@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// bothEmpty runs a test over databases without a schema.
+func bothEmpty(t *testing.T, run func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, modelstest.SQLiteURL(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptyPostgresURL(t)) })
+}
+
+func TestInstancesMayStartAtOnceOnAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	bothEmpty(t, func(t *testing.T, url string) {
+		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
+		instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}
+		var migrations sync.WaitGroup
+		for range 2 {
+			migrations.Go(func() { mustPortal(t, env, "", "migrate") })
+		}
+		migrations.Wait()
+		for _, i := range instances {
+			i.await(t)
+		}
+		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		for _, i := range instances {
+			i.accepts(t, account.secret)
+		}
+	})
+}
+
+func TestAMigrationKilledAnywhereIsFinishedByTheNextStart(t *testing.T) {
+	t.Parallel()
+	bothEmpty(t, func(t *testing.T, url string) {
+		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
+		// Each one gets a little further; the last ones end by themselves.
+		for delay := range 12 {
+			i := launch(t, env, "migrate")
+			select {
+			case <-i.exited:
+			case <-time.After(time.Duration(delay) * 10 * time.Millisecond):
+				i.kill()
+			}
+		}
+		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		start(t, env).accepts(t, account.secret)
+	})
+}
+
+func TestAKilledPortalStartsAgainAndKnowsItsKeys(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
+		for range 3 {
+			i := start(t, env)
+			i.accepts(t, account.secret)
+			i.signal(t, os.Kill)
+			<-i.exited
+			if by := i.ProcessState.Sys().(syscall.WaitStatus).Signal(); by != syscall.SIGKILL {
+				t.Fatalf("it was ended by %v", by)
+			}
+		}
+		start(t, env).accepts(t, account.secret)
+	})
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+
+	"portal/models"
+)
+
+const demoEmail = "demo@example.com"
+
+// seedDemo makes an account and an agent in an empty database and writes what is needed to sign in to w, this once. It
+// does nothing in a database that has an account.
+func seedDemo(ctx context.Context, store *models.Store, w io.Writer) error {
+	empty, err := store.Empty(ctx)
+	if err != nil || !empty {
+		return err
+	}
+	password := rand.Text()
+	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Demo", Email: demoEmail, Password: password})
+	if err != nil {
+		return fmt.Errorf("make the demo account: %w", err)
+	}
+	agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{Name: "Demo agent"}, models.Operator())
+	if err != nil {
+		return fmt.Errorf("make the demo agent: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "E-mail:   %s\nPassword: %s\nAgent id: %s\n", demoEmail, password, agent.ID)
+	return err
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+type keyRevokeCommand struct {
+	ID  uuid.UUID `name:"id" placeholder:"UUID" xor:"which" required:"" help:"The key's id."`
+	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
+}
+
+// Run revokes one key. A key that is revoked already is a success too: whoever works through a list of leaked keys
+// wants to know that none of them works.
+func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
+	var secret string
+	if c.Key != "" {
+		if c.Key != "-" {
+			return refusal("--key takes only -, and the key on standard input; on a command line everyone can read it")
+		}
+		var err error
+		if secret, err = readLine(t.in, "the key"); err != nil {
+			return err
+		}
+	}
+	return withStore(ctx, func(store *models.Store) error {
+		key, err := c.find(ctx, store, secret)
+		if err != nil {
+			return err
+		}
+		outcome := "revoked"
+		key, err = store.RevokeAPIKey(ctx, key.AccountID, key.ID, models.Operator())
+		if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+			outcome, err = "was revoked already, at "+key.RevokedAt.Format(time.RFC3339), nil
+		}
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(t.err, "portal: %s %q of account %s: %s\n", key.Masked(), key.Label, key.AccountID, outcome)
+		_, err = fmt.Fprintln(t.out, key.ID)
+		return err
+	})
+}
+
+func (c keyRevokeCommand) find(ctx context.Context, store *models.Store, secret string) (models.APIKey, error) {
+	if secret != "" {
+		return store.FindAPIKeyBySecret(ctx, secret)
+	}
+	return store.FindAPIKey(ctx, c.ID)
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const (
+	testEmail    = "ada@example.com"
+	testPassword = "correct horse battery"
+)
+
+// madeAccount is an account with a key, whose value the test alone knows.
+type madeAccount struct {
+	models.Account
+
+	key    models.APIKey
+	secret string
+}
+
+func makeAccount(t *testing.T, store *models.Store) madeAccount {
+	t.Helper()
+	account, err := store.CreateAccount(t.Context(), models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := models.NewAPIKey{Label: "prod", FormID: uuid.New()}
+	key, secret, err := store.GenerateAPIKey(t.Context(), account.ID, form, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return madeAccount{account, key, secret}
+}
+
+func databaseEnv(url string) []string { return []string{"DATABASE_URL=" + url} }
+
+func TestAccountCreatePrintsTheIDAlone(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		r := portal(t, databaseEnv(url), testPassword+"\n", "account", "create", "--name", "Ada", "--email", testEmail)
+		id, err := uuid.Parse(strings.TrimSuffix(r.stdout, "\n"))
+		if r.status != 0 || r.stderr != "" || err != nil {
+			t.Fatalf("want an id and nothing else, got %+v", r)
+		}
+		store := modelstest.Open(t, url, models.Options{})
+		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1")
+		if err != nil || user.AccountID != id {
+			t.Errorf("the password does not sign in to the account: %v", err)
+		}
+	})
+}
+
+func TestAccountCreateFails(t *testing.T) {
+	t.Parallel()
+	env := databaseEnv(modelstest.SQLiteURL(t))
+	create := func(password, email string) result {
+		return portal(t, env, password, "account", "create", "--name", "Ada", "--email", email)
+	}
+	create("", testEmail).failsWith(t, "password", "standard input")
+	create("\n", testEmail).failsWith(t, "password", "standard input")
+	create("short", testEmail).failsWith(t, "assword")
+	create(testPassword, "ada").failsWith(t, "e-mail")
+	if r := create(testPassword, testEmail); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	create(testPassword, strings.ToUpper(testEmail)).failsWith(t, "exists already")
+	portal(t, env, testPassword, "account", "create", "--name", "Ada").failsWith(t, "--email")
+	portal(t, env, testPassword, "account", "create", "--password", "x").failsWith(t, "unknown flag --password")
+}
+
+func TestAgentCreatePrintsTheIDAlone(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		store := modelstest.Open(t, url, models.Options{})
+		account := makeAccount(t, store)
+		env, id := databaseEnv(url), uuid.NewString()
+		made := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Reception")
+		if got := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", id); got != id {
+			t.Errorf("got id %s, asked for %s", got, id)
+		}
+		for _, want := range []string{made, id} {
+			if _, err := store.Agent(t.Context(), account.ID, uuid.MustParse(want)); err != nil {
+				t.Errorf("agent %s: %v", want, err)
+			}
+		}
+		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", id).failsWith(t, "exists already")
+		portal(t, env, "", "agent", "create", "--account", "bob@example.com", "--name", "Sales").failsWith(t, "bob@example.com", "not found")
+		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", " ").failsWith(t, "name")
+		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", "7").failsWith(t, "--id")
+	})
+}
+
+func TestKeyRevoke(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"its id", "the key"} {
+		t.Run("by "+by, func(t *testing.T) {
+			t.Parallel()
+			modelstest.Databases(t, func(t *testing.T, url string) {
+				store := modelstest.Open(t, url, models.Options{})
+				account := makeAccount(t, store)
+				args, stdin := []string{"key", "revoke", "--id", account.key.ID.String()}, ""
+				if by == "the key" {
+					args, stdin = []string{"key", "revoke", "--key", "-"}, account.secret+"\n"
+				}
+				for _, outcome := range []string{"revoked", "was revoked already"} {
+					r := portal(t, databaseEnv(url), stdin, args...)
+					if r.status != 0 || r.stdout != account.key.ID.String()+"\n" || !strings.Contains(r.stderr, outcome) {
+						t.Errorf("want the id and %q, got %+v", outcome, r)
+					}
+					if strings.Contains(r.stderr, account.secret) {
+						t.Error("the key is told")
+					}
+				}
+				if _, err := store.Authenticate(context.Background(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
+					t.Errorf("the key is not refused as revoked: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestKeyRevokeFails(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	env, account := databaseEnv(url), makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	portal(t, env, "", "key", "revoke").failsWith(t, "--id", "--key")
+	portal(t, env, "", "key", "revoke", "--id", uuid.NewString()).failsWith(t, "not found")
+	portal(t, env, "", "key", "revoke", "--key", "-").failsWith(t, "standard input", "empty")
+	portal(t, env, "pk_live_1234", "key", "revoke", "--key", "-").failsWith(t, "nas_")
+	portal(t, env, account.secret[:20], "key", "revoke", "--key", "-").failsWith(t, "malformed")
+	onTheLine := portal(t, env, "", "key", "revoke", "--key", account.secret)
+	onTheLine.failsWith(t, "standard input")
+	if strings.Contains(onTheLine.stderr, account.secret) {
+		t.Error("the key is repeated")
+	}
+	if _, err := modelstest.Open(t, url, models.Options{}).Authenticate(t.Context(), account.secret); err != nil {
+		t.Errorf("the key no longer works: %v", err)
+	}
+}
+
+func TestOperatorsNeedTheDatabaseAlone(t *testing.T) {
+	t.Parallel()
+	env := append(databaseEnv(modelstest.PostgresURL(t)), "PORTAL_WIDGET_TOKEN_TTL=forever", "PORTAL_ADDR=nowhere")
+	mustPortal(t, env, testPassword, "account", "create", "--name", "Ada", "--email", testEmail)
+	portal(t, databaseEnv("mysql://ada:hunter2@localhost/db"), "", "migrate").failsWith(t, "DATABASE_URL", "postgres://")
+}
+
+func TestADatabaseThatDoesNotAnswerIsOneLine(t *testing.T) {
+	t.Parallel()
+	r := portal(t, databaseEnv("postgres://ada:hunter2@127.0.0.1:1,127.0.0.1:2/portal"), "", "migrate")
+	r.failsWith(t, "does not answer")
+	if strings.Contains(r.stderr, "hunter2") {
+		t.Errorf("the database's password is told: %s", r.stderr)
+	}
+}
+
+func TestMigrateCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"sqlite": modelstest.SQLiteURL(t), "postgres": modelstest.EmptyPostgresURL(t)} {
+		for range 2 {
+			if r := portal(t, databaseEnv(url), "", "migrate"); r.status != 0 || r.stdout != "" {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
+func TestTheDatabasesDirectoryIsForItsOwnerAlone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	mustPortal(t, databaseEnv("sqlite:"+filepath.Join(dir, "portal.db")), "", "migrate")
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("want mode 0700, got %v, error %v", info.Mode(), err)
+	}
+}
+
+func TestAMisspeltNameOnlyWarns(t *testing.T) {
+	t.Parallel()
+	r := portal(t, append(databaseEnv(modelstest.SQLiteURL(t)), "PORTAL_SECRT=hunter2"), "", "migrate")
+	if r.status != 0 || !strings.Contains(r.stderr, "PORTAL_SECRT") || strings.Contains(r.stderr, "hunter2") {
+		t.Errorf("want a warning that names it, got %+v", r)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestTheSecretIsMadeOnceForItsOwnerAlone(t *testing.T) {
+	dir := t.TempDir()
+	first, err := fileSecret(dir)
+	if err != nil || len(first) < leastSecret {
+		t.Fatalf("got %d bytes, error %v", len(first), err)
+	}
+	second, err := fileSecret(dir)
+	if err != nil || second != first {
+		t.Errorf("the second reading differs, error %v", err)
+	}
+	info, err := os.Stat(filepath.Join(dir, secretFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("want mode 0600, got %v, error %v", info.Mode(), err)
+	}
+	other, err := fileSecret(t.TempDir())
+	if err != nil || other == first {
+		t.Errorf("two directories share a secret, error %v", err)
+	}
+}
+
+func TestAllWhoMakeTheSecretAtOnceGetTheSame(t *testing.T) {
+	dir := t.TempDir()
+	const many = 16
+	secrets, errs := make([]string, many), make([]error, many)
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() { secrets[i], errs[i] = fileSecret(dir) })
+	}
+	group.Wait()
+	for i := range many {
+		if errs[i] != nil || secrets[i] != secrets[0] {
+			t.Errorf("number %d got another secret, error %v", i, errs[i])
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("want the secret's file alone, got %v, error %v", left, err)
+	}
+}
+
+func TestASecretFileCutShortIsRefusedAndNotShown(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, secretFile)
+	if err := os.WriteFile(path, []byte("hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := fileSecret(dir)
+	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("want an error that names the file and not what it holds, got %v", err)
+	}
+}

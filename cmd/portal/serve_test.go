@@ -1,0 +1,261 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// api calls an instance's JSON API with a key and returns the status and the body.
+func (i *instance) api(t *testing.T, method, path, key, body string) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+// accepts checks that an instance knows the key.
+func (i *instance) accepts(t *testing.T, key string) {
+	t.Helper()
+	if status, body := i.api(t, http.MethodGet, "/api/agents", key, ""); status != http.StatusOK {
+		t.Errorf("the key is refused: %d %s", status, body)
+	}
+}
+
+func TestServeBothDatabases(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
+		i.accepts(t, account.secret)
+		for _, path := range []string{"/healthz", "/login", "/openapi.json"} {
+			if got := status(i.URL + path); got != http.StatusOK {
+				t.Errorf("%s: %d", path, got)
+			}
+		}
+		i.stop(t)
+		if out := i.stdout.String(); out != "" {
+			t.Errorf("serve has no result, and wrote %q", out)
+		}
+	})
+}
+
+func TestServeWithoutAnyConfigurationMakesItsOwn(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{anyPort})
+	for name, mode := range map[string]os.FileMode{"data": 0o700, "data/portal.secret": 0o600} {
+		if info, err := os.Stat(filepath.Join(i.Dir, name)); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: want mode %v, got %v, error %v", name, mode, info, err)
+		}
+	}
+	secret, err := os.ReadFile(filepath.Join(i.Dir, "data", "portal.secret"))
+	if err != nil || strings.Contains(i.stderr.String(), strings.TrimSpace(string(secret))) {
+		t.Errorf("the secret is in the log, or has no file: %v", err)
+	}
+	i.stop(t)
+}
+
+func TestDemoIsMadeOnceAndTellsStandardOutputAlone(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
+		first := start(t, env, "serve", "--demo")
+		told := regexp.MustCompile(`^E-mail: {3}(\S+)\nPassword: (\S+)\nAgent id: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
+		if told == nil {
+			t.Fatalf("got %q", first.stdout.String())
+		}
+		if strings.Contains(first.stderr.String(), told[2]) {
+			t.Error("the password is in the log")
+		}
+		store := modelstest.Open(t, url, models.Options{})
+		user, err := store.VerifyPassword(t.Context(), told[1], told[2], "192.0.2.1")
+		if err != nil {
+			t.Fatalf("the printed password does not sign in: %v", err)
+		}
+		if _, err := store.Agent(t.Context(), user.AccountID, uuid.MustParse(told[3])); err != nil {
+			t.Errorf("the printed agent: %v", err)
+		}
+		first.stop(t)
+		second := start(t, env, "serve", "--demo")
+		second.stop(t)
+		if out := second.stdout.String(); out != "" {
+			t.Errorf("the second start wrote %q", out)
+		}
+	})
+}
+
+func TestPlainServeNeverSeeds(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	start(t, []string{"DATABASE_URL=" + url, anyPort}, "serve").stop(t)
+	if empty, err := modelstest.Open(t, url, models.Options{}).Empty(t.Context()); err != nil || !empty {
+		t.Errorf("want an empty database, got empty=%v, error %v", empty, err)
+	}
+}
+
+func TestABadConfigurationStopsTheStartBeforeAnythingIsTouched(t *testing.T) {
+	t.Parallel()
+	command := portalCommand(t, []string{"PORTAL_SECRET=hunter2", "PORTAL_RATE_LIMIT=x", "PORTAL_SECRT=1"})
+	said, err := command.CombinedOutput()
+	if err == nil || command.ProcessState.ExitCode() != exitRefused {
+		t.Errorf("want exit status %d, got %v", exitRefused, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if len(lines) != 3 || strings.Contains(string(said), "hunter2") {
+		t.Errorf("want three lines without the secret, got %q", lines)
+	}
+	for i, name := range []string{"PORTAL_SECRT", "PORTAL_RATE_LIMIT", "PORTAL_SECRET"} {
+		if !strings.HasPrefix(lines[i], "portal: "+name+": ") {
+			t.Errorf("line %d is not on %s: %q", i, name, lines[i])
+		}
+	}
+	if left, _ := os.ReadDir(command.Dir); len(left) > 0 {
+		t.Errorf("something was made: %v", left)
+	}
+}
+
+func TestAnAddressInUseIsOneLine(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	addr := taken.Addr().String()
+	portal(t, []string{"PORTAL_ADDR=" + addr}, "", "serve", "--demo").failsWith(t, "PORTAL_ADDR", addr, "in use")
+	portal(t, []string{anyPort, "PORTAL_METRICS_ADDR=" + addr}, "").failsWith(t, "PORTAL_METRICS_ADDR", addr, "in use")
+}
+
+// issuer is that of the widget token in an answer of the API.
+func issuer(t *testing.T, answer string) string {
+	t.Helper()
+	var token struct {
+		Value string `json:"access_token"`
+	}
+	if err := json.Unmarshal([]byte(answer), &token); err != nil {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	claims := jwt.MapClaims{}
+	if _, _, err := jwt.NewParser().ParseUnverified(token.Value, claims); err != nil {
+		t.Fatal(err)
+	}
+	name, err := claims.GetIssuer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestTheBaseURLFollowsFromTheAddress(t *testing.T) {
+	t.Parallel()
+	serveToken := func(env ...string) (*instance, string) {
+		url := modelstest.SQLiteURL(t)
+		store := modelstest.Open(t, url, models.Options{})
+		account := makeAccount(t, store)
+		agent, err := store.CreateAgent(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := start(t, append(env, "DATABASE_URL="+url, anyPort))
+		_, body := i.api(t, http.MethodPost, "/api/widget/token", account.secret, fmt.Sprintf(`{"agentId":%q}`, agent.ID))
+		return i, issuer(t, body)
+	}
+	if i, got := serveToken(); got != i.URL {
+		t.Errorf("want the listen address %s, got %s", i.URL, got)
+	}
+	if _, got := serveToken("PORTAL_BASE_URL=https://portal.example.com/"); got != "https://portal.example.com" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0"})
+	if got := status(i.URL + "/metrics"); got == http.StatusOK {
+		t.Errorf("/metrics on the public address: %d", got)
+	}
+	response, err := http.Get(i.metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total", `route="/readyz"`} {
+		if !strings.Contains(string(body), name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if got := status(i.metrics + "/healthz"); got != http.StatusNotFound {
+		t.Errorf("the metrics listener answers more than /metrics: %d", got)
+	}
+	i.stop(t)
+}
+
+func TestHealthcheckTellsWhetherThePortalIsReady(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{anyPort})
+	env := []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}
+	mustPortal(t, env, "", "healthcheck")
+	i.stop(t)
+	portal(t, env, "", "healthcheck").failsWith(t, "refused")
+}
+
+func TestHealthcheckReachesAPortalThatListensEverywhere(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"0.0.0.0:8080": "localhost:8080", ":8080": "localhost:8080", "[::]:80": "localhost:80",
+		"127.0.0.1:8080": "127.0.0.1:8080", "portal:80": "portal:80",
+	} {
+		if got := dialAddress(addr); got != want {
+			t.Errorf("%s: got %s, want %s", addr, got, want)
+		}
+	}
+}
+
+func TestInstancesThatStartAtOnceShareOneSecret(t *testing.T) {
+	t.Parallel()
+	env := []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}
+	instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}
+	keys := map[string]bool{}
+	for _, i := range instances {
+		i.await(t)
+		_, body := i.api(t, http.MethodGet, "/.well-known/jwks.json", "", "")
+		var set struct{ Keys []struct{ Kid string } }
+		if err := json.Unmarshal([]byte(body), &set); err != nil || len(set.Keys) != 1 {
+			t.Fatalf("got %s, error %v", body, err)
+		}
+		keys[set.Keys[0].Kid] = true
+	}
+	if len(keys) != 1 {
+		t.Errorf("want one signing key, got %v", keys)
+	}
+}

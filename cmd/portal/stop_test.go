@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// halfRequest is a request whose body the client has not finished.
+type halfRequest struct {
+	net.Conn
+
+	rest string
+}
+
+// beginRequest sends a request of key but for the last byte of its body.
+func (i *instance) beginRequest(t *testing.T, key string) halfRequest {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	const body = `{"agentId":"00000000-0000-4000-8000-000000000000"}`
+	_, err = fmt.Fprintf(conn, "POST /api/widget/token HTTP/1.1\r\nHost: portal\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body[:len(body)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return halfRequest{conn, body[len(body)-1:]}
+}
+
+// finish sends the rest and returns the status of the answer.
+func (h halfRequest) finish(t *testing.T) int {
+	t.Helper()
+	if _, err := h.Write([]byte(h.rest)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(h), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// refusesConnections waits until nobody listens on the instance's address.
+func (i *instance) refusesConnections(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+	}
+	t.Fatal("the portal goes on listening")
+}
+
+func TestAStopFinishesTheRequestsUnderWay(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			modelstest.Databases(t, func(t *testing.T, url string) {
+				account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+				i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
+				request := i.beginRequest(t, account.secret)
+				i.hasSeen(t, account, url)
+				i.signal(t, sig)
+				i.refusesConnections(t)
+				// Authenticated, read to the end, and answered from the database: there is no such agent.
+				if got := request.finish(t); got != http.StatusNotFound {
+					t.Errorf("the request under way got %d", got)
+				}
+				i.stopsWell(t)
+			})
+		})
+	}
+}
+
+// hasSeen waits until the instance has taken up a request of the account's key, which its Last Used tells.
+func (i *instance) hasSeen(t *testing.T, account madeAccount, url string) {
+	t.Helper()
+	store := modelstest.Open(t, url, models.Options{})
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		key, err := store.APIKey(t.Context(), account.ID, account.key.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key.LastUsedAt != nil {
+			return
+		}
+	}
+	t.Fatal("the request has not arrived")
+}
+
+func TestAStopWritesWhatIsInMemory(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		store := modelstest.Open(t, url, models.Options{})
+		account := makeAccount(t, store)
+		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
+		i.accepts(t, account.secret)
+		i.stop(t)
+		key, err := store.APIKey(t.Context(), account.ID, account.key.ID)
+		if err != nil || key.LastUsedAt == nil {
+			t.Errorf("the last use is lost: %+v, error %v", key, err)
+		}
+	})
+}
+
+func TestAClientThatHangsDoesNotHoldUpTheStop(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
+	i.beginRequest(t, account.secret)
+	i.hasSeen(t, account, url)
+	i.stop(t)
+	if !strings.Contains(i.stderr.String(), "requests dropped") {
+		t.Errorf("the log does not tell of the dropped request: %s", i.stderr.String())
+	}
+}
+
+func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{anyPort}) // await has left a connection open
+	begun := time.Now()
+	i.stop(t)
+	if took := time.Since(begun); took > stopTimeout/2 {
+		t.Errorf("the stop took %s", took)
+	}
+}

@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"portal/e2e/pages"
+)
+
+func TestAgentsAreMadeListedAndRemoved(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		c, v, keys := arrive(t, sharedPortal(t), mode)
+		server := backend{site: c.at.URL, key: keys.Add("server")}
+		byOperator := c.newAgent(t, "Night shift")
+
+		agents := pages.OpenAgents(v.Tab)
+		agents.ExpectCurrent("Agents")
+		agents.ExpectListed("Night shift", byOperator)
+		agents.Create("Front desk")
+		agents.ExpectListed("Front desk", "")
+		server.expectServed(t, byOperator)
+
+		agents.AskToRemove("Night shift")
+		agents.Keep()
+		agents.ExpectListed("Night shift", byOperator)
+		agents.Remove("Night shift")
+		agents.ExpectNotListed("Night shift")
+		agents.ExpectListed("Front desk", "")
+		if got := server.askForToken(t, byOperator); got.status != http.StatusNotFound || got.Code != "AGENT_NOT_FOUND" {
+			t.Errorf("a removed agent answers %+v", got)
+		}
+		pages.OpenActivity(v.Tab).ExpectInOrder(`(?i)removed.*Night shift|Night shift.*removed`, `(?i)created.*Front desk|Front desk.*created`)
+	})
+}
+
+func TestANameThatBreaksTheRulesIsKeptForCorrection(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		_, v, _ := arrive(t, sharedPortal(t), mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		agents := pages.OpenAgents(v.Tab)
+		tooLong := strings.Repeat("long ", 20) + "!"
+		agents.Create(tooLong)
+		agents.ExpectAlert()
+		if agents.Name() != tooLong {
+			t.Errorf("the field holds %q instead of what was typed", agents.Name())
+		}
+		agents.Create("Front desk")
+		agents.ExpectListed("Front desk", "")
+		agents.ExpectNoAlert()
+	})
+}
+
+func TestAnAgentsIDIsCopied(t *testing.T) {
+	t.Parallel()
+	c, v, _ := arrive(t, sharedPortal(t), withClipboard)
+	id := c.newAgent(t, "Front desk")
+	agents := pages.OpenAgents(v.Tab)
+	holdClipboard(t)
+	agents.CopyID("Front desk")
+	agents.ExpectStatusSaying(`(?i)copied`)
+	if got := v.Clipboard(); got != id {
+		t.Errorf("the clipboard holds %q, not the agent's id %q", got, id)
+	}
+}

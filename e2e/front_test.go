@@ -1,0 +1,22 @@
+package e2e
+
+import (
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+)
+
+// portalBehindTLS is a portal for this test alone, and the site it is reached at: a proxy that ends TLS.
+func portalBehindTLS(t *testing.T) (p *process, site string) {
+	t.Helper()
+	target := &url.URL{Scheme: "http"}
+	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(front.Close)
+	p = ownPortal(t, settings{baseURL: front.URL})
+	target.Host = p.program.address
+	return p, front.URL
+}

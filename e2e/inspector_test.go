@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+
+	"portal/e2e/pages"
+)
+
+// inspector looks at a state of a page the way its visitors may: in light and dark, wide and narrow.
+type inspector struct {
+	*pages.Tab
+	axe string
+}
+
+func inspect(t *testing.T, b *pages.Tab) inspector {
+	t.Helper()
+	found, err := theRun.getTools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	axe, err := os.ReadFile(found.axe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inspector{Tab: b, axe: string(axe)}
+}
+
+// look inspects the page as it stands; state names it in what is reported. What does not depend on colours is looked at
+// once in each width, and colours in every combination.
+func (i inspector) look(t *testing.T, state string) {
+	t.Helper()
+	defer i.resize(t, 1280)
+	for _, sight := range []struct {
+		scheme *playwright.ColorScheme
+		width  int
+		rules  string
+	}{
+		{playwright.ColorSchemeLight, 1280, allRules},
+		{playwright.ColorSchemeLight, 360, colourRules},
+		{playwright.ColorSchemeDark, 360, allRules},
+		{playwright.ColorSchemeDark, 1280, colourRules},
+	} {
+		if err := i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: sight.scheme}); err != nil {
+			t.Fatal(err)
+		}
+		i.resize(t, sight.width)
+		i.expectStill(t, state)
+		for _, violation := range i.violations(t, sight.rules) {
+			t.Errorf("%s, %s, %d px wide: %s", state, *sight.scheme, sight.width, violation)
+		}
+	}
+	for _, width := range []int{360, 320} {
+		i.resize(t, width)
+		for _, culprit := range i.overflowing(t) {
+			t.Errorf("%s, %d px wide: %s", state, width, culprit)
+		}
+	}
+}
+
+// Options of axe-core that choose its rules.
+const (
+	allRules    = `{}`
+	colourRules = `{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`
+)
+
+// expectStill makes sure that nothing moves or fades for a visitor who asked for that. It also keeps what follows from
+// looking at colours on their way to others.
+func (i inspector) expectStill(t *testing.T, state string) {
+	t.Helper()
+	moving, err := i.Page.Evaluate(`async () => {
+		await new Promise(resolve => setTimeout(resolve, 50)) // a change of colours begins to show with the next frame
+		const moving = document.getAnimations()
+		for (const animation of moving) {
+			try { animation.finish() } catch { animation.cancel() /* it would go on for ever */ }
+		}
+		return [...new Set(moving.map(a => a.effect.target.localName + " (" + (a.transitionProperty || a.animationName) + ")"))].join(", ")
+	}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if moving != "" {
+		t.Errorf("%s: under reduced motion there still move: %s", state, moving)
+	}
+}
+
+func (i inspector) resize(t *testing.T, width int) {
+	t.Helper()
+	if err := i.Page.SetViewportSize(width, 800); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// violations are what axe-core finds.
+func (i inspector) violations(t *testing.T, rules string) []string {
+	t.Helper()
+	loaded, err := i.Page.Evaluate(`() => typeof axe !== "undefined"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded != true {
+		if _, err := i.Page.Evaluate(i.axe + "; undefined"); err != nil {
+			t.Fatalf("load axe-core: %v", err)
+		}
+	}
+	result, err := i.Page.Evaluate(`async () => JSON.stringify((await axe.run(document, {...` + rules + `, preload: false, resultTypes: ["violations"]})).violations)`)
+	if err != nil {
+		t.Fatalf("run axe-core: %v", err)
+	}
+	var violations []struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}
+	if err := json.Unmarshal([]byte(result.(string)), &violations); err != nil {
+		t.Fatalf("read what axe-core found: %v", err)
+	}
+	var found []string
+	for _, v := range violations {
+		for _, node := range v.Nodes {
+			found = append(found, fmt.Sprintf("%s (%s)\n\t%s\n\t%s", v.ID, v.Help, node.HTML, strings.ReplaceAll(node.FailureSummary, "\n", "\n\t")))
+		}
+	}
+	return found
+}
+
+// overflowing names what makes the page, or a dialog on it, scroll sideways.
+func (i inspector) overflowing(t *testing.T) []string {
+	t.Helper()
+	found, err := i.Page.Evaluate(`() => {
+		const name = e => "<" + e.localName + (e.id ? " id=" + e.id : "") + "> " + (e.textContent || "").trim().slice(0, 40)
+		const culprits = []
+		for (const box of [document.documentElement, ...document.querySelectorAll("dialog[open]")]) {
+			if (box.scrollWidth <= box.clientWidth) continue
+			const edge = box.getBoundingClientRect().left + box.clientLeft + box.clientWidth
+			culprits.push("it scrolls sideways: " + box.scrollWidth + " px in " + box.clientWidth + " px")
+			const scrolls = e => e !== box && (getComputedStyle(e).overflowX !== "visible" || scrolls(e.parentElement))
+			for (const e of box.querySelectorAll("*")) {
+				if (e.getBoundingClientRect().right > edge + 1 && !scrolls(e.parentElement)) culprits.push("too wide: " + name(e))
+			}
+		}
+		return culprits.slice(0, 8)
+	}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var culprits []string
+	for _, culprit := range found.([]any) {
+		culprits = append(culprits, fmt.Sprint(culprit))
+	}
+	return culprits
+}

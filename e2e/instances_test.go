@@ -1,0 +1,33 @@
+package e2e
+
+import (
+	"testing"
+
+	"portal/e2e/pages"
+)
+
+// Two instances behind one address share nothing but the database, and must never disagree.
+func TestTwoInstancesAgreeOnTheVeryNextRequest(t *testing.T) {
+	t.Parallel()
+	pair := sharedPair(t)
+	here, there := pair[0], pair[1]
+	c, v, keys := arrive(t, here)
+	agentID := c.newAgent(t, "Front desk")
+
+	secret := keys.Add("shared")
+	atHere, atThere := backend{site: here.URL, key: secret}, backend{site: there.URL, key: secret}
+	atThere.expectServed(t, agentID)
+	atHere.expectServed(t, agentID)
+
+	// The session is good on the other instance too.
+	other := pages.NewTab(t, v.Page, there.URL, true, patience)
+	keysThere := pages.OpenKeys(other)
+	keysThere.Row("shared").Revoke().Confirm()
+	keysThere.ExpectNone()
+	atHere.expectRefused(t, agentID)
+	atThere.expectRefused(t, agentID)
+
+	keysThere.SignOut()
+	v.Open("/api-keys")
+	pages.ExpectLogin(v.Tab)
+}

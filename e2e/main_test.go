@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"portal/models/modelstest"
+)
+
+// atATime bounds the tests that run at once: each keeps a browser profile and a portal busy, and more of them than
+// this make expectations late rather than the run shorter.
+const atATime = 3
+
+// theRun is what the tests of one run share. What it holds is made when first asked for, so that a failure to make it
+// is a test's failure and a run of one test makes no more than that test needs.
+var theRun *testRun
+
+type testRun struct {
+	root      string
+	artifacts string // emptied at the start of a run
+	scratch   string // gone at its end
+
+	getTools   func() (tools, error)
+	getBrowser func() (*browser, error)
+	getBinary  func() (string, error)
+	getPortal  func() (*process, error)
+	getCluster func() (*modelstest.Cluster, error)
+	getPair    func() ([2]*process, error)
+
+	mu        sync.Mutex
+	endings   []func()
+	processes []*process
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n > atATime {
+		_ = flag.Set("test.parallel", strconv.Itoa(atATime))
+	}
+	run, err := newRun()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	defer run.end()
+	theRun = run
+	return m.Run()
+}
+
+func newRun() (*testRun, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "portal-e2e-")
+	if err != nil {
+		return nil, fmt.Errorf("make a scratch folder: %w", err)
+	}
+	run := &testRun{root: root, scratch: scratch, artifacts: filepath.Join(root, "e2e", "artifacts")}
+	if err := os.RemoveAll(run.artifacts); err != nil {
+		return nil, fmt.Errorf("empty the artifacts of the last run: %w", err)
+	}
+	run.getTools = sync.OnceValues(func() (tools, error) {
+		return findTools(root, machine{getenv: os.Getenv, lookPath: exec.LookPath})
+	})
+	run.getBrowser = sync.OnceValues(run.openBrowser)
+	run.getBinary = sync.OnceValues(run.build)
+	run.getPortal = sync.OnceValues(func() (*process, error) {
+		return run.start(settings{databaseURL: "sqlite:" + filepath.Join(scratch, "shared", "portal.db")})
+	})
+	run.getCluster = sync.OnceValues(run.startCluster)
+	run.getPair = sync.OnceValues(run.startPair)
+	return run, nil
+}
+
+func (r *testRun) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.endings) - 1; i >= 0; i-- {
+		r.endings[i]()
+	}
+	_ = os.RemoveAll(r.scratch)
+}
+
+func (r *testRun) atEnd(ending func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endings = append(r.endings, ending)
+}
+
+func (r *testRun) openBrowser() (*browser, error) {
+	t, err := r.getTools()
+	if err != nil {
+		return nil, err
+	}
+	b, err := startBrowser(t, r.scratch)
+	if err != nil {
+		return nil, err
+	}
+	r.atEnd(b.stop)
+	return b, nil
+}
+
+// build makes the binary from the working tree, so that the suite never proves a stale one.
+func (r *testRun) build() (string, error) {
+	if _, err := os.Stat(filepath.Join(r.root, "static", "vendor", "htmx.min.js")); err != nil {
+		return "", fmt.Errorf("the browser assets are missing, run `make assets`: %w", err)
+	}
+	binary := filepath.Join(r.scratch, "portal")
+	command := exec.Command("go", "build", "-o", binary, "./cmd/portal")
+	command.Dir = r.root
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the portal: %w\n%s", err, output)
+	}
+	return binary, nil
+}
+
+// start serves a portal that lives at most as long as the run.
+func (r *testRun) start(s settings) (*process, error) {
+	binary, err := r.getBinary()
+	if err != nil {
+		return nil, err
+	}
+	s.binary = binary
+	if s.secret == "" {
+		s.secret = randomHex(32)
+	}
+	p, err := startProcess(s)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.processes = append(r.processes, p)
+	r.endings = append(r.endings, p.kill)
+	return p, nil
+}
+
+func (r *testRun) startCluster() (*modelstest.Cluster, error) {
+	cluster, err := modelstest.StartCluster()
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	r.atEnd(func() {
+		if err := cluster.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: stop PostgreSQL:", err)
+		}
+	})
+	return cluster, nil
+}
+
+// startPair serves two instances of the portal on one PostgreSQL database.
+func (r *testRun) startPair() ([2]*process, error) {
+	var pair [2]*process
+	cluster, err := r.getCluster()
+	if err != nil {
+		return pair, err
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return pair, err
+	}
+	s := settings{databaseURL: cluster.URL("postgres"), secret: randomHex(32), baseURL: "http://" + address}
+	for i := range pair {
+		s.address = ""
+		if i == 0 {
+			s.address = address
+		}
+		if pair[i], err = r.start(s); err != nil {
+			return pair, err
+		}
+	}
+	return pair, nil
+}
+
+func (r *testRun) browser(t testing.TB) *browser {
+	t.Helper()
+	b, err := r.getBrowser()
+	if err != nil {
+		t.Fatalf("no browser to test with:\n%v", err)
+	}
+	return b
+}
+
+// saveLogs puts what each portal of the run has said so far into folder.
+func (r *testRun) saveLogs(folder string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, p := range r.processes {
+		name := filepath.Join(folder, fmt.Sprintf("portal-%d.log", i+1))
+		if err := os.WriteFile(name, []byte(p.URL+"\n"+p.log.String()), 0o600); err != nil {
+			return fmt.Errorf("write the portal's log: %w", err)
+		}
+	}
+	return nil
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+func pad(n int64) string { return fmt.Sprintf("%03d", n) }

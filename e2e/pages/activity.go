@@ -1,0 +1,47 @@
+package pages
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Activity is the page at /activity.
+type Activity struct{ Frame }
+
+// OpenActivity goes to the page of who did what; the visitor is signed in.
+func OpenActivity(b *Tab) Activity {
+	b.t.Helper()
+	b.Open("/activity")
+	b.ExpectPath("/activity")
+	b.ExpectHeading("Activity")
+	return Activity{Frame{b}}
+}
+
+// Entries are the deeds as the page tells them, in the page's order.
+func (a Activity) Entries() []string {
+	a.t.Helper()
+	main := a.Page.GetByRole("main")
+	entries := main.GetByRole("listitem").Or(main.GetByRole("row"))
+	a.visible(entries.First(), "an entry")
+	texts, err := entries.AllInnerTexts()
+	a.must(err, "read the entries")
+	for i, text := range texts {
+		texts[i] = strings.Join(strings.Fields(text), " ")
+	}
+	return texts
+}
+
+// ExpectInOrder makes sure that some entry matches each pattern, the newer ones first.
+func (a Activity) ExpectInOrder(newestFirst ...string) {
+	a.t.Helper()
+	entries := a.Entries()
+	next := 0
+	for _, entry := range entries {
+		if next < len(newestFirst) && regexp.MustCompile(newestFirst[next]).MatchString(entry) {
+			next++
+		}
+	}
+	if next < len(newestFirst) {
+		a.t.Errorf("no entry that matches %q, after those before it, in:\n%s", newestFirst[next], strings.Join(entries, "\n"))
+	}
+}

@@ -1,0 +1,86 @@
+package pages
+
+import "github.com/playwright-community/playwright-go"
+
+// Agents is the page at /agents.
+type Agents struct{ Frame }
+
+// OpenAgents goes to the page of agents; the visitor is signed in.
+func OpenAgents(b *Tab) Agents {
+	b.t.Helper()
+	b.Open("/agents")
+	return ExpectAgents(b)
+}
+
+// ExpectAgents waits until the tab has been led to the page of agents.
+func ExpectAgents(b *Tab) Agents {
+	b.t.Helper()
+	b.ExpectPath("/agents")
+	b.ExpectHeading("Agents")
+	return Agents{Frame{b}}
+}
+
+// Create asks for an agent; what comes of it is for the caller to expect.
+func (a Agents) Create(name string) {
+	a.t.Helper()
+	a.fill(a.role("textbox", "Name"), name, "the name")
+	a.click(a.role("button", "Create agent"), "Create agent")
+}
+
+// Name is what stands in the field of the form.
+func (a Agents) Name() string {
+	a.t.Helper()
+	value, err := a.role("textbox", "Name").InputValue()
+	a.must(err, "read the name")
+	return value
+}
+
+// ExpectListed waits for an agent with this name and id.
+func (a Agents) ExpectListed(name, id string) {
+	a.t.Helper()
+	entry := a.entry(name)
+	a.visible(entry, "agent %q", name)
+	if id != "" {
+		a.must(a.expect.Locator(entry).ToContainText(id), "expect the id of %q", name)
+	}
+}
+
+// ExpectNotListed waits until no agent has this name.
+func (a Agents) ExpectNotListed(name string) {
+	a.t.Helper()
+	a.must(a.expect.Locator(a.entry(name)).ToHaveCount(0), "expect no agent %q", name)
+}
+
+// CopyID presses the button that copies the agent's id.
+func (a Agents) CopyID(name string) {
+	a.t.Helper()
+	a.click(a.entry(name).GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "Copy"}), "the copy button of "+name)
+}
+
+// Remove asks to remove the agent, and confirms.
+func (a Agents) Remove(name string) {
+	a.t.Helper()
+	a.AskToRemove(name)
+	a.click(a.role("button", "Confirm removal"), "Confirm removal")
+}
+
+// AskToRemove asks to remove the agent, without confirming yet.
+func (a Agents) AskToRemove(name string) {
+	a.t.Helper()
+	a.click(within(a.entry(name), "button", "Remove"), "Remove of "+name)
+	a.visible(a.role("button", "Confirm removal"), "button Confirm removal")
+	a.settled()
+}
+
+// Keep takes the request to remove an agent back.
+func (a Agents) Keep() {
+	a.t.Helper()
+	a.click(a.role("button", "Cancel"), "Cancel")
+	a.hidden(a.role("button", "Confirm removal"), "button Confirm removal")
+	a.settled()
+}
+
+func (a Agents) entry(name string) playwright.Locator {
+	main := a.Page.GetByRole("main")
+	return main.GetByRole("listitem").Or(main.GetByRole("row")).Filter(playwright.LocatorFilterOptions{HasText: name})
+}

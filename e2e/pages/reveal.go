@@ -1,0 +1,147 @@
+package pages
+
+import (
+	"regexp"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// Reveal is the one time a key is shown: a dialog with JavaScript, a page without.
+type Reveal struct {
+	*Tab
+	root playwright.Locator
+}
+
+// ExpectReveal waits for the reveal of a key just made.
+func ExpectReveal(b *Tab) Reveal {
+	b.t.Helper()
+	r := Reveal{Tab: b, root: b.role("dialog", "API key generated")}
+	if !b.JavaScript {
+		b.ExpectHeading("API key generated")
+		r.root = b.Page.GetByRole("main")
+	}
+	b.visible(r.field(), "the key")
+	return r
+}
+
+// Key is the whole key.
+func (r Reveal) Key() string {
+	r.t.Helper()
+	value, err := r.field().InputValue()
+	r.must(err, "read the key")
+	return value
+}
+
+// ExpectReadOnly makes sure that the key cannot be changed by mistake before it is copied.
+func (r Reveal) ExpectReadOnly() {
+	r.t.Helper()
+	r.must(r.expect.Locator(r.field()).Not().ToBeEditable(), "expect the key to be read-only")
+}
+
+// Copy presses Copy key.
+func (r Reveal) Copy() {
+	r.t.Helper()
+	r.click(within(r.root, "button", "Copy key"), "Copy key")
+}
+
+// CopyLine presses the button that copies the line for an .env file.
+func (r Reveal) CopyLine() {
+	r.t.Helper()
+	r.click(within(r.root, "button", "Copy .env line"), "Copy .env line")
+}
+
+// CopyByHand selects the key and copies it as people do.
+func (r Reveal) CopyByHand() {
+	r.t.Helper()
+	r.must(r.field().Focus(), "go into the key's field")
+	r.Press("Control+A")
+	r.Press("Control+C")
+}
+
+// Done says that the visitor has finished; what comes of it is for the caller to expect.
+func (r Reveal) Done() {
+	r.t.Helper()
+	r.click(within(r.root, "button", "Done"), "Done")
+}
+
+// ClickOutside clicks beside the dialog.
+func (r Reveal) ClickOutside() {
+	r.t.Helper()
+	r.must(r.Page.Mouse().Click(4, 4), "click outside")
+}
+
+// Abandon leaves the reveal without a copy.
+func (r Reveal) Abandon() {
+	r.t.Helper()
+	r.Done()
+	if r.JavaScript {
+		r.ExpectGate()
+		r.CloseWithoutCopying()
+	}
+	r.ExpectClosed()
+}
+
+// ExpectGate waits for the reminder that the key has not been copied, with the key still there.
+func (r Reveal) ExpectGate() {
+	r.t.Helper()
+	r.visible(r.root.GetByText("This key has not been copied"), "the text This key has not been copied")
+	r.visible(r.closeAnyway(), "button Close without copying")
+	r.visible(r.field(), "the key")
+}
+
+// ExpectNoGate makes sure that nothing reminds.
+func (r Reveal) ExpectNoGate() {
+	r.t.Helper()
+	r.hidden(r.Page.GetByText("This key has not been copied"), "text This key has not been copied")
+	r.hidden(r.closeAnyway(), "button Close without copying")
+}
+
+// CloseWithoutCopying goes through the gate.
+func (r Reveal) CloseWithoutCopying() {
+	r.t.Helper()
+	r.click(r.closeAnyway(), "Close without copying")
+}
+
+// ExpectClosed waits until the reveal is gone and the list is there.
+func (r Reveal) ExpectClosed() {
+	r.t.Helper()
+	r.hidden(r.field(), "the key")
+	if r.JavaScript {
+		r.hidden(r.root, "dialog API key generated")
+	}
+	ExpectKeys(r.Tab)
+}
+
+func (r Reveal) field() playwright.Locator { return within(r.root, "textbox", "API key") }
+
+func (r Reveal) message(pattern string) playwright.Locator {
+	messages := r.root.GetByRole("status").Or(r.root.GetByRole("alert"))
+	return messages.Filter(playwright.LocatorFilterOptions{HasText: regexp.MustCompile(pattern)})
+}
+
+func (r Reveal) closeAnyway() playwright.Locator {
+	return within(r.root, "button", "Close without copying")
+}
+
+// ExpectCopied waits until the reveal says that the key was copied.
+func (r Reveal) ExpectCopied() {
+	r.t.Helper()
+	r.visible(r.message(`(?i)^\s*copied`), "word of a copy")
+}
+
+// ExpectCopyFailed waits until the reveal says, instead, how to copy the key by hand.
+func (r Reveal) ExpectCopyFailed() {
+	r.t.Helper()
+	r.visible(r.message(`Ctrl\+C`), "what to press instead")
+	r.must(r.expect.Locator(r.message(`(?i)^\s*copied`)).ToHaveCount(0), "expect no word of a copy")
+}
+
+// ExpectKeySelected makes sure that the whole key is selected, ready to be copied by hand.
+func (r Reveal) ExpectKeySelected() {
+	r.t.Helper()
+	selected, err := r.field().Evaluate(`f => f.value.slice(f.selectionStart, f.selectionEnd)`, nil)
+	r.must(err, "read the selection")
+	if selected != r.Key() {
+		r.t.Errorf("selected is %q, not the key", selected)
+	}
+}

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+
+	"portal/e2e/pages"
+)
+
+// patience is how long an expectation may take to come true, in milliseconds: generous, for busy machines, and paid
+// only by failures.
+const patience = 10_000
+
+// visitor is somebody with a browser profile of their own, looking at one site in one tab.
+type visitor struct {
+	*pages.Tab
+	*watcher
+	context playwright.BrowserContext
+}
+
+// profile changes how a visitor's browser is set up.
+type profile func(*playwright.BrowserNewContextOptions)
+
+func withJavaScript(o *playwright.BrowserNewContextOptions) {
+	o.JavaScriptEnabled = playwright.Bool(true)
+}
+
+func withoutJavaScript(o *playwright.BrowserNewContextOptions) {
+	o.JavaScriptEnabled = playwright.Bool(false)
+}
+
+func withClipboard(o *playwright.BrowserNewContextOptions) {
+	o.Permissions = append(o.Permissions, "clipboard-read", "clipboard-write")
+}
+
+func withoutMotion(o *playwright.BrowserNewContextOptions) {
+	o.ReducedMotion = playwright.ReducedMotionReduce
+}
+
+func trustingAnyCertificate(o *playwright.BrowserNewContextOptions) {
+	o.IgnoreHttpsErrors = playwright.Bool(true)
+}
+
+// visit opens a tab on site for the time of the test. When the test ends, the visitor must have seen nothing that a
+// page complains of, and nothing may be left in the browser's storages; a failed test leaves its artifacts.
+func visit(t *testing.T, site string, profiles ...profile) *visitor {
+	t.Helper()
+	options := playwright.BrowserNewContextOptions{
+		Viewport: &playwright.Size{Width: 1280, Height: 800},
+		Locale:   playwright.String("en-US"),
+	}
+	for _, p := range profiles {
+		p(&options)
+	}
+	context, err := theRun.browser(t).chromium.NewContext(options)
+	if err != nil {
+		t.Fatalf("open a browser profile: %v", err)
+	}
+	context.SetDefaultTimeout(patience)
+	if err := context.Tracing().Start(playwright.TracingStartOptions{Snapshots: playwright.Bool(true)}); err != nil {
+		t.Fatalf("start the trace: %v", err)
+	}
+	v := &visitor{watcher: watch(context), context: context}
+	javaScript := options.JavaScriptEnabled == nil || *options.JavaScriptEnabled
+	v.Tab = v.newTab(t, site, javaScript)
+	t.Cleanup(func() { v.leave(t) })
+	return v
+}
+
+func (v *visitor) newTab(t *testing.T, site string, javaScript bool) *pages.Tab {
+	t.Helper()
+	page, err := v.context.NewPage()
+	if err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	return pages.NewTab(t, page, site, javaScript, patience)
+}
+
+// secondTab opens another tab of the same profile.
+func (v *visitor) secondTab(t *testing.T) *pages.Tab {
+	t.Helper()
+	return v.newTab(t, v.Site, v.JavaScript)
+}
+
+func (v *visitor) leave(t *testing.T) {
+	for _, problem := range v.problems() {
+		t.Errorf("the browser complained: %s", problem)
+	}
+	if v.JavaScript {
+		v.ExpectEmptyStorage()
+	}
+	if t.Failed() {
+		folder := artifacts(t)
+		if err := v.saveArtifacts(folder); err != nil {
+			t.Errorf("save artifacts: %v", err)
+		}
+		t.Logf("screenshot, trace and logs are in %s (npx playwright-core show-trace %s)", folder, filepath.Join(folder, "trace.zip"))
+	}
+	_ = v.context.Close()
+}
+
+func (v *visitor) saveArtifacts(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	for i, page := range v.context.Pages() {
+		name := "screenshot.png"
+		if i > 0 {
+			name = fmt.Sprintf("screenshot-%d.png", i+1)
+		}
+		if _, err := page.Screenshot(playwright.PageScreenshotOptions{Path: playwright.String(filepath.Join(folder, name))}); err != nil {
+			return fmt.Errorf("take a screenshot: %w", err)
+		}
+	}
+	if err := v.context.Tracing().Stop(filepath.Join(folder, "trace.zip")); err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "console.txt"), []byte(v.transcript()), 0o600); err != nil {
+		return fmt.Errorf("write the console: %w", err)
+	}
+	return theRun.saveLogs(folder)
+}
+
+var notForFiles = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// artifacts is a folder that no other visitor of the run uses.
+func artifacts(t *testing.T) string {
+	name := notForFiles.ReplaceAllString(t.Name(), "-")
+	folder := filepath.Join(theRun.artifacts, name)
+	for i := 2; ; i++ {
+		if _, err := os.Stat(folder); os.IsNotExist(err) {
+			return folder
+		}
+		folder = filepath.Join(theRun.artifacts, fmt.Sprintf("%s-%d", name, i))
+	}
+}
+
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Path
+}
+
+// cookies are the profile's, as anyone who copies them would hold them.
+func (v *visitor) cookies(t *testing.T) []*http.Cookie {
+	t.Helper()
+	kept, err := v.context.Cookies()
+	if err != nil {
+		t.Fatalf("read the cookies: %v", err)
+	}
+	var cookies []*http.Cookie
+	for _, cookie := range kept {
+		cookies = append(cookies, &http.Cookie{Name: cookie.Name, Value: cookie.Value, Path: cookie.Path})
+	}
+	return cookies
+}
+
+// keep gives the profile the cookies of an answer.
+func (v *visitor) keep(t *testing.T, cookies []*http.Cookie) {
+	t.Helper()
+	var kept []playwright.OptionalCookie
+	for _, cookie := range cookies {
+		kept = append(kept, playwright.OptionalCookie{
+			Name: cookie.Name, Value: cookie.Value, URL: playwright.String(v.Site),
+			HttpOnly: playwright.Bool(cookie.HttpOnly), SameSite: playwright.SameSiteAttributeLax,
+		})
+	}
+	if err := v.context.AddCookies(kept); err != nil {
+		t.Fatalf("keep the cookies: %v", err)
+	}
+}
+
+// forgetSession makes the browser a stranger to the portal.
+func (v *visitor) forgetSession(t *testing.T) {
+	t.Helper()
+	if err := v.context.ClearCookies(); err != nil {
+		t.Fatalf("clear the cookies: %v", err)
+	}
+}
+
+// beforeScripts runs script in every page before the page's own.
+func (v *visitor) beforeScripts(t *testing.T, script string) {
+	t.Helper()
+	if err := v.context.AddInitScript(playwright.Script{Content: playwright.String(script)}); err != nil {
+		t.Fatalf("prepare the browser: %v", err)
+	}
+}

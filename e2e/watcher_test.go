@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// watcher notes everything that a page complains about while a test looks elsewhere: errors on the console, which is
+// where violations of the Content-Security-Policy and failed requests show too, and uncaught exceptions.
+type watcher struct {
+	mu         sync.Mutex
+	complaints []string
+	console    []string // everything said, for the artifacts
+	allowed    []*regexp.Regexp
+	answers    []answer
+}
+
+// answer is one response that the browser got.
+type answer struct {
+	method, path string
+	status       int
+}
+
+func watch(context playwright.BrowserContext) *watcher {
+	w := &watcher{}
+	context.OnConsole(func(m playwright.ConsoleMessage) {
+		line := m.Type() + ": " + m.Text()
+		if place := m.Location(); place != nil && place.URL != "" {
+			line += " (" + place.URL + ")"
+		}
+		w.note(line, m.Type() == "error" || m.Type() == "warning")
+	})
+	context.OnWebError(func(e playwright.WebError) {
+		w.note(fmt.Sprintf("uncaught: %v", e.Error()), true)
+	})
+	context.OnResponse(func(r playwright.Response) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.answers = append(w.answers, answer{r.Request().Method(), pathOf(r.URL()), r.Status()})
+	})
+	return w
+}
+
+func (w *watcher) note(line string, complaint bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.console = append(w.console, line)
+	if complaint {
+		w.complaints = append(w.complaints, line)
+	}
+}
+
+// allowStatus accepts the console's note on answers with these statuses, which Chromium logs as errors.
+func (w *watcher) allowStatus(statuses ...int) {
+	for _, status := range statuses {
+		w.allow(fmt.Sprintf(`Failed to load resource: the server responded with a status of %d\b`, status))
+	}
+}
+
+// allow accepts complaints that match pattern.
+func (w *watcher) allow(pattern string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.allowed = append(w.allowed, regexp.MustCompile(pattern))
+}
+
+// problems are the complaints that nothing allowed.
+func (w *watcher) problems() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var problems []string
+next:
+	for _, complaint := range w.complaints {
+		for _, allowed := range w.allowed {
+			if allowed.MatchString(complaint) {
+				continue next
+			}
+		}
+		problems = append(problems, complaint)
+	}
+	return problems
+}
+
+// count tells how many answers to method on path had this status.
+func (w *watcher) count(method, path string, status int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, a := range w.answers {
+		if a == (answer{method, path, status}) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *watcher) transcript() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	for _, line := range w.console {
+		fmt.Fprintln(&b, line)
+	}
+	for _, a := range w.answers {
+		fmt.Fprintf(&b, "%s %s -> %d\n", a.method, a.path, a.status)
+	}
+	return b.String()
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// The challenges of a 401 (RFC 6750, section 3): the second one when the caller
+// sent credentials and they were refused.
+const (
+	challenge        = `Bearer realm="api"`
+	challengeInvalid = `Bearer realm="api", error="invalid_token"`
+)
+
+const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
+
+// authenticate returns who calls. It errs with a 401 where the credentials are
+// missing, malformed or refused, and with [models.ErrUnavailable] where a
+// well-formed key cannot be checked.
+func (a *API) authenticate(c *gin.Context) (models.Principal, error) {
+	caller, err := a.principal(c)
+	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
+		c.Header("WWW-Authenticate", challenge)
+		if len(c.Request.Header.Values("Authorization")) > 0 {
+			c.Header("WWW-Authenticate", challengeInvalid)
+		}
+	}
+	return caller, err
+}
+
+func (a *API) principal(c *gin.Context) (models.Principal, error) {
+	key, err := bearer(c.Request.Header)
+	if err != nil {
+		return models.Principal{}, err
+	}
+	ctx, cancel := databaseContext(c)
+	defer cancel()
+	return a.store.Authenticate(ctx, key)
+}
+
+// bearer returns the credential of the one Authorization header (RFC 9110,
+// section 11.6.2): a scheme in either case, spaces, and the credential.
+func bearer(h http.Header) (string, error) {
+	values := h.Values("Authorization")
+	if len(values) == 0 {
+		return "", problem.Unauthorized("The request carries no API key. " + howToSend)
+	}
+	if len(values) > 1 {
+		return "", problem.Unauthorized("The request has more than one Authorization header. Send exactly one.")
+	}
+	scheme, credential, _ := strings.Cut(values[0], " ")
+	if scheme == "" {
+		return "", problem.Unauthorized("The Authorization header is empty: it carries no API key. " + howToSend)
+	}
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", problem.Unauthorized("The Authorization header does not use the Bearer scheme. " + howToSend)
+	}
+	if credential = strings.Trim(credential, " "); credential == "" {
+		return "", problem.Unauthorized("The Authorization header carries no API key after the word Bearer. " + howToSend)
+	}
+	return credential, nil
+}

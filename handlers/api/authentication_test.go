@@ -1,0 +1,185 @@
+package api_test
+
+import (
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"strings"
+	"testing"
+
+	"portal/models/modelstest"
+)
+
+const (
+	plainChallenge   = `Bearer realm="api"`
+	invalidChallenge = `Bearer realm="api", error="invalid_token"`
+)
+
+// Each way of being refused has a message of its own, which the document shows
+// word for word as the example of this name.
+func TestRefusedCredentialsAreToldWhatIsWrongWithThem(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		revoked := s.customer()
+		s.revoke(revoked)
+		mistyped := []byte(c.secret)
+		mistyped[10] ^= 1 // one bit: another letter or digit, or none of either
+
+		for name, refused := range map[string]struct {
+			example string
+			headers []string
+		}{
+			"no header":                {"missing", nil},
+			"an empty header":          {"empty", []string{""}},
+			"two headers":              {"several", []string{"Bearer " + c.secret, "Bearer " + c.secret}},
+			"another scheme":           {"scheme", []string{"Basic " + c.secret}},
+			"a key without a scheme":   {"scheme", []string{c.secret}},
+			"a tab for a space":        {"scheme", []string{"Bearer\t" + c.secret}},
+			"a scheme without a key":   {"nothing", []string{"Bearer"}},
+			"another service's key":    {"prefix", []string{"Bearer sk_live_51H8xXyZ"}},
+			"a prefix in capitals":     {"prefix", []string{"Bearer NAS_" + c.secret[4:]}},
+			"a widget token":           {"prefix", []string{"Bearer " + s.token(c)}},
+			"a prefix alone":           {"malformed", []string{"Bearer nas_"}},
+			"a key cut short":          {"malformed", []string{"Bearer " + c.secret[:len(c.secret)-1]}},
+			"a key with more behind":   {"malformed", []string{"Bearer " + c.secret + "0"}},
+			"a key mistyped":           {"malformed", []string{"Bearer " + string(mistyped)}},
+			"two keys in one header":   {"malformed", []string{"Bearer " + c.secret + ", Bearer " + c.secret}},
+			"a key of somebody else's": {"unknown", []string{"Bearer " + wellFormedKey(strings.Repeat("z", 30))}},
+			"a revoked key":            {"revoked", []string{"Bearer " + revoked.secret}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				a := s.get("/api/agents", authorizations(refused.headers))
+				if got, want := a.fails(http.StatusUnauthorized, "UNAUTHORIZED"), exampleMessage(t, "Unauthorized", refused.example); got != want {
+					t.Errorf("message %q, want %q", got, want)
+				}
+				if len(refused.headers) == 0 {
+					a.has("WWW-Authenticate", plainChallenge)
+				} else {
+					a.has("WWW-Authenticate", invalidChallenge)
+				}
+			})
+		}
+	})
+}
+
+func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newService(t, databaseURL)
+		c := s.customer()
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		execSQL(t, databaseURL, "UPDATE accounts SET disabled_at = CURRENT_TIMESTAMP")
+		message := s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		if want := exampleMessage(t, "Unauthorized", "revoked"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+	})
+}
+
+func TestSchemeIsTakenInEitherCaseAndWithSpacesAfterIt(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "bEaReR ", "Bearer    "} {
+			s.get("/api/agents", header("Authorization", scheme+c.secret)).is(http.StatusOK)
+		}
+	})
+}
+
+func TestAuthenticationComesBeforeEveryOtherAnswer(t *testing.T) {
+	tooLarge := jsonBody(strings.Repeat(" ", 20<<10))
+	requests := []struct {
+		method, path string
+		options      []option
+	}{
+		{http.MethodGet, "/api", nil},
+		{http.MethodGet, "/api/", nil},
+		{http.MethodGet, "/api//", nil},
+		{http.MethodGet, "/api/nothing/here", nil},
+		{http.MethodGet, "/api/agents/", nil},
+		{http.MethodGet, "/api/../login", nil},
+		{http.MethodGet, "/api%2fagents", nil},
+		{http.MethodGet, "/%61pi/agents", nil},
+		{http.MethodGet, "/api/agents?key=nas_", nil},
+		{http.MethodHead, "/api/agents", nil},
+		{http.MethodHead, "/api/nothing", nil},
+		{http.MethodOptions, "/api/agents", []option{header("Origin", "https://elsewhere.example"), header("Access-Control-Request-Method", "GET")}},
+		{http.MethodDelete, "/api/agents", nil},
+		{http.MethodTrace, "/api/agents", nil},
+		{"PURGE", "/api/agents", nil},
+		{http.MethodGet, "/api/widget/token", nil},
+		{http.MethodPost, "/api/widget/token", nil},
+		{http.MethodPost, "/api/widget/token", []option{body("text/plain", "x")}},
+		{http.MethodPost, "/api/widget/token", []option{tooLarge}},
+		{http.MethodPost, "/api/widget/introspect", []option{jsonBody("[")}},
+	}
+	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
+		revoked := s.customer()
+		s.revoke(revoked)
+		for _, r := range requests {
+			for name, credentials := range map[string][]option{
+				"nothing":   nil,
+				"a cookie":  {header("Cookie", "session=1")},
+				"a bad key": {bearer("nas_no")},
+				"revoked":   {bearer(revoked.secret)},
+			} {
+				a := s.send(r.method, r.path, append(credentials, r.options...)...)
+				if a.status != http.StatusUnauthorized {
+					t.Errorf("%s %s with %s: status %d, want 401", r.method, r.path, name, a.status)
+				}
+				a.lacks("Allow")
+				a.has("Cache-Control", "no-store")
+				if a.header.Get("X-Request-Id") == "" || a.header.Get("WWW-Authenticate") == "" {
+					t.Errorf("%s %s with %s: headers %v", r.method, r.path, name, a.header)
+				}
+			}
+		}
+	})
+}
+
+func TestKeyNeverShowsInAnAnswerOrInTheLog(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		answers := []answer{
+			s.get("/api/agents", bearer(c.secret)),
+			s.get("/api/agents", header("Authorization", c.secret)),
+			s.get("/api/"+c.secret+"?key="+c.secret, bearer(c.secret)),
+			s.post("/api/widget/token", bearer(c.secret), jsonBody(`{"agentId": "`+c.secret+`"}`)),
+			s.post("/api/widget/introspect", bearer(c.secret), tokenForm(c.secret)),
+		}
+		for _, a := range answers {
+			if strings.Contains(string(a.body)+fmt.Sprint(a.header), c.secret[4:]) {
+				t.Errorf("an answer holds the key: %s", a.body)
+			}
+		}
+		if strings.Contains(s.log.String(), c.secret[4:]) {
+			t.Error("the log holds the key")
+		}
+	})
+}
+
+// authorizations sends one Authorization header for each value.
+func authorizations(values []string) option {
+	return func(r *http.Request) { r.Header["Authorization"] = values }
+}
+
+// exampleMessage returns the message of an example of one of the document's
+// responses.
+func exampleMessage(t *testing.T, response, example string) string {
+	t.Helper()
+	content := description(t).Components.Responses[response].Value.Content["application/json"]
+	shown, ok := content.Examples[example]
+	if !ok {
+		t.Fatalf("%s has no example %s", response, example)
+	}
+	return shown.Value.Value.(map[string]any)["error"].(string)
+}
+
+// wellFormedKey returns a key with these 30 characters and its checksum, as the
+// contract has it.
+func wellFormedKey(random string) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	key := "nas_" + random
+	sum := crc32.ChecksumIEEE([]byte(key))
+	var checksum [6]byte
+	for i := len(checksum) - 1; i >= 0; i-- {
+		checksum[i] = digits[sum%62]
+		sum /= 62
+	}
+	return key + string(checksum[:])
+}

@@ -1,0 +1,192 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models/modelstest"
+)
+
+func TestUnknownAddressesAndMethodsAreTheCallersMistake(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		key := bearer(c.secret)
+		for _, path := range []string{"/api", "/api/", "/api//agents", "/api/agents/", "/api/widget", "/api/AGENTS", "/api/../agents"} {
+			s.get(path, key).fails(http.StatusNotFound, "NOT_FOUND")
+			s.post(path, key).fails(http.StatusNotFound, "NOT_FOUND")
+		}
+		for _, r := range []struct{ method, path, allow string }{
+			{http.MethodGet, "/api/widget/token", "POST"},
+			{http.MethodPut, "/api/widget/introspect", "POST"},
+			{http.MethodPost, "/api/agents", "GET, HEAD"},
+			{http.MethodOptions, "/api/agents", "GET, HEAD"},
+			{"PURGE", "/api/agents", "GET, HEAD"},
+		} {
+			a := s.send(r.method, r.path, key)
+			a.fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+			a.has("Allow", r.allow)
+		}
+		s.send(http.MethodHead, "/api/widget/token", key).is(http.StatusMethodNotAllowed).has("Allow", "POST")
+	})
+}
+
+func TestHeadIsAnsweredLikeGetWithoutABody(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		for _, path := range []string{"/api/agents", "/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"} {
+			a := s.send(http.MethodHead, path, bearer(c.secret)).is(http.StatusOK)
+			if len(a.body) > 0 {
+				t.Errorf("HEAD %s: body %s", path, a.body)
+			}
+		}
+	})
+}
+
+func TestTokenRequestThatIsNotOneObjectWithAnAgentIDIsInvalid(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		id := c.agent.ID.String()
+		for name, content := range map[string]string{
+			"nothing":                    ``,
+			"null":                       `null`,
+			"an array":                   `["` + id + `"]`,
+			"a string":                   `"` + id + `"`,
+			"cut short":                  `{"agentId": "` + id + `"`,
+			"data behind":                agentRequest(c.agent.ID) + `{}`,
+			"text behind":                agentRequest(c.agent.ID) + ` x`,
+			"a comment":                  agentRequest(c.agent.ID) + ` // mine`,
+			"a byte order mark":          "\ufeff" + agentRequest(c.agent.ID),
+			"a form":                     `agentId=` + id,
+			"invalid UTF-8":              "{\"agentId\": \"" + id + "\", \"note\": \"\xff\"}",
+			"no fields":                  `{}`,
+			"a name in lower case":       `{"agentid": "` + id + `"}`,
+			"a name in upper case":       `{"AGENTID": "` + id + `"}`,
+			"a name like it":             `{"agent_id": "` + id + `"}`,
+			"a null id":                  `{"agentId": null}`,
+			"a number":                   `{"agentId": 7}`,
+			"an object":                  `{"agentId": {"agentId": "` + id + `"}}`,
+			"an empty id":                `{"agentId": ""}`,
+			"an id in braces":            `{"agentId": "{` + id + `}"}`,
+			"an id as urn":               `{"agentId": "urn:uuid:` + id + `"}`,
+			"an id without dashes":       `{"agentId": "` + strings.ReplaceAll(id, "-", "") + `"}`,
+			"an id with a space":         `{"agentId": " ` + id + `"}`,
+			"an id with other dashes":    `{"agentId": "` + strings.Repeat("0", 4) + id[4:8] + "_" + id[9:] + `"}`,
+			"an id that is no number":    `{"agentId": "` + strings.Repeat("z", 36) + `"}`,
+			"a wrong id after the right": `{"agentId": "` + id + `", "agentId": "x"}`,
+		} {
+			t.Run(name, func(*testing.T) {
+				s.post("/api/widget/token", bearer(c.secret), jsonBody(content)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+			})
+		}
+	})
+}
+
+func TestTokenRequestIsTakenWithWhateverElseItHolds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		id := c.agent.ID.String()
+		for name, content := range map[string]string{
+			"an id in upper case":        `{"agentId": "` + strings.ToUpper(id) + `"}`,
+			"other fields":               `{"agentId": "` + id + `", "note": {"deep": [1, 2]}}`,
+			"a field like it behind":     `{"agentId": "` + id + `", "AgentId": "x"}`,
+			"a field like it in front":   `{"AGENTID": 7, "agentId": "` + id + `"}`,
+			"space around":               "\r\n\t " + agentRequest(c.agent.ID) + "\n",
+			"the right id after a wrong": `{"agentId": "x", "agentId": "` + id + `"}`,
+			"16 KiB":                     agentRequest(c.agent.ID) + strings.Repeat(" ", 16<<10-len(agentRequest(c.agent.ID))),
+		} {
+			t.Run(name, func(*testing.T) {
+				s.post("/api/widget/token", bearer(c.secret), jsonBody(content)).is(http.StatusOK)
+				s.post("/api/widget/token", bearer(c.secret), jsonBody(content), chunked()).is(http.StatusOK)
+			})
+		}
+	})
+}
+
+func TestContentTypeIsCheckedWhateverItsParameters(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		for _, right := range []string{"application/json; charset=utf-8", "Application/JSON", `application/json;v="1;2"`} {
+			s.post("/api/widget/token", bearer(c.secret), body(right, agentRequest(c.agent.ID))).is(http.StatusOK)
+		}
+		for _, wrong := range []string{"", "text/plain", "application/jsonp", "application/json-patch+json", "application/json, text/plain", "json", ";"} {
+			s.post("/api/widget/token", bearer(c.secret), body(wrong, agentRequest(c.agent.ID))).fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE")
+		}
+		s.post("/api/widget/token", bearer(c.secret)).fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE")
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID)), header("Content-Type", "text/plain")).
+			fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE")
+
+		s.post("/api/widget/introspect", bearer(c.secret), body("application/x-www-form-urlencoded;charset=UTF-8", "token=x")).is(http.StatusOK)
+		s.post("/api/widget/introspect", bearer(c.secret), jsonBody(`{"token": "x"}`)).fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE")
+	})
+}
+
+func TestBodyOverSixteenKiBIsTooLargeHoweverItIsSent(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		request := agentRequest(c.agent.ID)
+		tooLarge := request + strings.Repeat(" ", 16<<10+1-len(request))
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(tooLarge), chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/api/widget/introspect", bearer(c.secret), tokenForm(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+	})
+}
+
+// Address, method, Content-Type, size, body, agent: the first that is wrong is
+// the one that is told.
+func TestChecksHaveTheirOrder(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		tooLarge := strings.Repeat("x", 20<<10)
+		key := bearer(c.secret)
+		s.post("/api/nothing", key, body("text/plain", tooLarge)).fails(http.StatusNotFound, "NOT_FOUND")
+		s.send(http.MethodPut, "/api/widget/token", key, body("text/plain", tooLarge)).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+		s.post("/api/widget/token", key, body("text/plain", tooLarge)).fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE")
+		s.post("/api/widget/token", key, jsonBody(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/api/widget/token", key, jsonBody(`{"agentId": "x"}`)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		s.post("/api/widget/token", key, jsonBody(agentRequest(uuid.New()))).fails(http.StatusNotFound, "AGENT_NOT_FOUND")
+	})
+}
+
+func TestAnotherAccountsAgentIsAsUnknownAsNone(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		other := s.customer()
+		none := s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(uuid.New())))
+		foreign := s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(other.agent.ID)))
+		none.fails(http.StatusNotFound, "AGENT_NOT_FOUND")
+		if foreign.status != none.status || !bytes.Equal(foreign.body, none.body) {
+			t.Errorf("another account's agent: %d %s; none: %d %s", foreign.status, foreign.body, none.status, none.body)
+		}
+	})
+}
+
+func TestSlowCallerIsNotTakenForASlowDatabase(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	c := s.customer()
+	request := agentRequest(c.agent.ID)
+	s.post("/api/widget/token", bearer(c.secret), jsonBody(request), func(r *http.Request) {
+		late, send := io.Pipe()
+		r.Body, r.ContentLength = late, int64(len(request))
+		time.AfterFunc(problem.DatabaseTimeout+100*time.Millisecond, func() {
+			_, err := io.WriteString(send, request)
+			send.CloseWithError(err)
+		})
+	}).is(http.StatusOK)
+}
+
+func TestFaultOfTheServiceSaysNothingOfItsCauseButTheLogDoes(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newService(t, databaseURL)
+		c := s.customer()
+		execSQL(t, databaseURL, "ALTER TABLE agents RENAME TO gone")
+
+		a := s.get("/api/agents", bearer(c.secret))
+		message := a.fails(http.StatusInternalServerError, "INTERNAL")
+		if strings.Contains(message, "agents") || strings.Contains(strings.ToLower(message), "sql") {
+			t.Errorf("the message tells the cause: %s", message)
+		}
+		line := s.log.lineWith(a.header.Get("X-Request-Id"))
+		if !strings.Contains(line, "agents") || !strings.Contains(line, `"status":500`) {
+			t.Errorf("the log does not tell the cause: %q", line)
+		}
+	})
+}

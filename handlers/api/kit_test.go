@@ -1,0 +1,202 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const (
+	issuer   = "https://portal.example.com"
+	tokenTTL = 10 * time.Minute
+)
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
+
+// service is one running instance: the real handler, over a real database, on
+// a real port.
+type service struct {
+	t      *testing.T
+	url    string
+	store  *models.Store
+	tokens *models.WidgetTokens
+	clock  *clock
+	log    *journal
+}
+
+// newService starts an instance on the database. Two on one database are two
+// instances of one portal: they share the secret.
+func newService(t *testing.T, databaseURL string) *service {
+	t.Helper()
+	s := &service{t: t, clock: &clock{now: time.Now()}, log: &journal{}}
+	logger := slog.New(slog.NewJSONHandler(s.log, nil))
+	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: logger})
+	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tokens = models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now)
+	baseURL, err := url.Parse(issuer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := handlers.New(handlers.Deps{
+		Store: s.store, Tokens: s.tokens, CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour,
+		BaseURL: baseURL, Logger: logger, Registry: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// eachDatabase runs a test over every database, each with an instance of its
+// own and a customer on it.
+func eachDatabase(t *testing.T, run func(t *testing.T, s *service, c customer)) {
+	t.Helper()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newService(t, databaseURL)
+		run(t, s, s.customer())
+	})
+}
+
+// customer is an account with an agent and a key.
+type customer struct {
+	accountID uuid.UUID
+	agent     models.Agent
+	key       models.APIKey
+	secret    string // the whole key
+}
+
+// customer makes an account that shares nothing with any other.
+func (s *service) customer() customer {
+	s.t.Helper()
+	account, err := s.store.CreateAccount(s.t.Context(), models.NewAccount{
+		Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery staple",
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := customer{accountID: account.ID, agent: s.createAgent(account.ID, "Front desk")}
+	c.key, c.secret = s.generateKey(account.ID)
+	return c
+}
+
+func (s *service) generateKey(accountID uuid.UUID) (models.APIKey, string) {
+	s.t.Helper()
+	key, secret, err := s.store.GenerateAPIKey(s.t.Context(), accountID,
+		models.NewAPIKey{Label: "backend", FormID: uuid.New()}, models.Operator())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return key, secret
+}
+
+func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
+	s.t.Helper()
+	agent, err := s.store.CreateAgent(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return agent
+}
+
+func (s *service) revoke(c customer) {
+	s.t.Helper()
+	if _, err := s.store.RevokeAPIKey(s.t.Context(), c.accountID, c.key.ID, models.Operator()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// token exchanges the customer's key for a widget token.
+func (s *service) token(c customer) string {
+	s.t.Helper()
+	var body struct {
+		AccessToken string `json:"access_token"`
+	}
+	s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID))).is(http.StatusOK).into(&body)
+	return body.AccessToken
+}
+
+func agentRequest(id uuid.UUID) string { return `{"agentId": "` + id.String() + `"}` }
+
+// clock is the time of an instance, which only a test moves.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// journal is the log of an instance.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// lineWith returns the line that holds text, or nothing.
+func (j *journal) lineWith(text string) string {
+	for line := range strings.Lines(j.String()) {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
+}
+
+// execSQL does what only an operator at the database itself can do.
+func execSQL(t *testing.T, databaseURL, statement string) {
+	t.Helper()
+	driver, source := "pgx", databaseURL
+	if path, ok := models.SQLitePath(databaseURL); ok {
+		driver, source = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(context.Background(), statement); err != nil {
+		t.Fatal(err)
+	}
+}

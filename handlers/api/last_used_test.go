@@ -1,0 +1,71 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"portal/models/modelstest"
+)
+
+func TestLastUsedIsTheLastAuthenticatedRequestWhateverItsAnswer(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		key := bearer(c.secret)
+		if used := s.lastUsed(c); used != nil {
+			t.Fatalf("used at %v before the first request", used)
+		}
+		for name, request := range map[string]func() answer{
+			"an answer":       func() answer { return s.get("/api/agents", key) },
+			"no such address": func() answer { return s.get("/api/nothing", key) },
+			"a wrong method":  func() answer { return s.send(http.MethodDelete, "/api/agents", key) },
+			"a wrong body":    func() answer { return s.post("/api/widget/token", key, jsonBody("[]")) },
+			"a HEAD":          func() answer { return s.send(http.MethodHead, "/api/agents", key) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				s.clock.advance(time.Minute)
+				request()
+				if used, want := s.lastUsed(c), s.clock.Now(); used == nil || want.Sub(*used).Abs() > time.Millisecond {
+					t.Errorf("used at %v, want %v", used, want)
+				}
+			})
+		}
+		before := s.lastUsed(c)
+		s.clock.advance(time.Minute)
+		s.get("/api/agents", bearer(c.secret[:len(c.secret)-1])).is(http.StatusUnauthorized)
+		s.get("/healthz", key).is(http.StatusOK)
+		if used := s.lastUsed(c); !used.Equal(*before) {
+			t.Errorf("used at %v by a request that was not authenticated", used)
+		}
+	})
+}
+
+// A second, and another for a machine that is busy.
+func TestLastUsedIsInTheDatabaseASecondLater(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newService(t, databaseURL)
+		c := s.customer()
+		other := newService(t, databaseURL)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		for deadline := time.Now().Add(2 * time.Second); other.lastUsed(c) == nil; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("another instance does not see it after two seconds")
+			}
+		}
+	})
+}
+
+// lastUsed returns what the portal's list would show.
+func (s *service) lastUsed(c customer) *time.Time {
+	s.t.Helper()
+	keys, err := s.store.APIKeys(s.t.Context(), c.accountID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, key := range keys {
+		if key.ID == c.key.ID {
+			return key.LastUsedAt
+		}
+	}
+	s.t.Fatal("the key is not in the list")
+	return nil
+}

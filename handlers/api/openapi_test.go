@@ -1,0 +1,163 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestDescriptionIsValidOpenAPI31WithExamplesThatFitTheirSchemas(t *testing.T) {
+	document := description(t)
+	if document.OpenAPI != "3.1.0" {
+		t.Errorf("version %q, want 3.1.0", document.OpenAPI)
+	}
+	if err := document.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDescriptionIsServedAsWrittenAndMayBeCached(t *testing.T) {
+	written, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := newService(t, modelstest.SQLiteURL(t)).get("/openapi.json").is(http.StatusOK)
+	if !bytes.Equal(served.body, written) {
+		t.Error("what is served is not openapi.json")
+	}
+	served.has("Cache-Control", "public, max-age=300")
+}
+
+// A schema that lets anything through would make every other test here pass.
+func TestDescriptionRefusesWhatTheContractDoesNotHave(t *testing.T) {
+	headers := func() http.Header {
+		return http.Header{
+			"Content-Type": {"application/json"}, "X-Request-Id": {"1"}, "Cache-Control": {"no-store"},
+			"Www-Authenticate": {`Bearer realm="api"`},
+		}
+	}
+	if err := validate(t, http.MethodGet, "/api/agents", http.StatusUnauthorized, headers(),
+		`{"error": "No.", "code": "UNAUTHORIZED"}`); err != nil {
+		t.Fatalf("a right answer is refused: %v", err)
+	}
+	without := func(name string) http.Header {
+		h := headers()
+		h.Del(name)
+		return h
+	}
+	for name, wrong := range map[string]struct {
+		status int
+		header http.Header
+		body   string
+	}{
+		"a third field":   {http.StatusUnauthorized, headers(), `{"error": "No.", "code": "UNAUTHORIZED", "more": 1}`},
+		"another code":    {http.StatusUnauthorized, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
+		"no message":      {http.StatusUnauthorized, headers(), `{"code": "UNAUTHORIZED"}`},
+		"no challenge":    {http.StatusUnauthorized, without("WWW-Authenticate"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
+		"no request id":   {http.StatusUnauthorized, without("X-Request-Id"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
+		"cacheable":       {http.StatusUnauthorized, without("Cache-Control"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
+		"another status":  {http.StatusForbidden, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
+		"null for a list": {http.StatusOK, headers(), `{"agents": null}`},
+		"an agent's row":  {http.StatusOK, headers(), `{"agents": [{"id": "7", "name": "Front desk"}]}`},
+	} {
+		if err := validate(t, http.MethodGet, "/api/agents", wrong.status, wrong.header, wrong.body); err == nil {
+			t.Errorf("%s: passes", name)
+		}
+	}
+}
+
+func TestExamplesOfErrorsAreWhatIsSent(t *testing.T) {
+	for response, sent := range map[string]problem.Problem{
+		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
+		"NotFound":             problem.NotFound(),
+		"MethodNotAllowed":     problem.MethodNotAllowed(),
+		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
+		"UnsupportedMediaType": problem.UnsupportedMediaType("application/json"),
+		"Internal":             problem.Internal(nil),
+		"Unavailable":          problem.Unavailable(nil),
+	} {
+		for name := range description(t).Components.Responses[response].Value.Content["application/json"].Examples {
+			if got := exampleMessage(t, response, name); got != sent.Message {
+				t.Errorf("%s: the example %s says %q, and %q is sent", response, name, got, sent.Message)
+			}
+		}
+	}
+}
+
+// description returns openapi.json as the tests hold answers against it.
+func description(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := loadDescription()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+var loadDescription = sync.OnceValues(func() (*openapi3.T, error) {
+	return openapi3.NewLoader().LoadFromFile("openapi.json")
+})
+
+// followsDescription fails the test unless the answer is one that the document
+// names: its status, headers, type and body.
+func (a answer) followsDescription(r *http.Request) {
+	a.t.Helper()
+	if err := validate(a.t, r.Method, r.URL.Path, a.status, a.header, string(a.body)); err != nil {
+		a.t.Errorf("%s %s: not as described: %v", r.Method, r.URL.Path, err)
+	}
+	for name := range a.header {
+		if strings.HasPrefix(name, "Access-Control-") {
+			a.t.Errorf("%s %s: has the CORS header %s", r.Method, r.URL.Path, name)
+		}
+	}
+}
+
+func validate(t *testing.T, method, path string, status int, header http.Header, body string) error {
+	t.Helper()
+	document := description(t)
+	route := &routers.Route{Spec: document, Path: path, Method: method, PathItem: &openapi3.PathItem{}}
+	if item := document.Paths.Find(path); item != nil {
+		route.PathItem = item
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		route.Operation = item.GetOperation(method)
+	}
+	if route.Operation == nil {
+		route.Operation = noOperation(document)
+	}
+	return openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: &http.Request{Method: route.Method}, Route: route,
+		},
+		Status:  status,
+		Header:  header,
+		Body:    io.NopCloser(strings.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	})
+}
+
+// noOperation is what an address under /api answers where the document has no
+// operation for it.
+func noOperation(document *openapi3.T) *openapi3.Operation {
+	responses := document.Components.Responses
+	return &openapi3.Operation{Responses: openapi3.NewResponses(
+		openapi3.WithStatus(http.StatusUnauthorized, responses["Unauthorized"]),
+		openapi3.WithStatus(http.StatusNotFound, responses["NotFound"]),
+		openapi3.WithStatus(http.StatusMethodNotAllowed, responses["MethodNotAllowed"]),
+		openapi3.WithStatus(http.StatusInternalServerError, responses["Internal"]),
+		openapi3.WithStatus(http.StatusServiceUnavailable, responses["Unavailable"]),
+	)}
+}

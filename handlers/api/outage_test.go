@@ -1,0 +1,145 @@
+package api_test
+
+import (
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestKeyThatCannotBeCheckedIsNeitherAcceptedNorRefused(t *testing.T) {
+	t.Run("sqlite, locked", func(t *testing.T) {
+		databaseURL := modelstest.SQLiteURL(t)
+		s := newService(t, databaseURL)
+		answersWithoutDatabase(t, s, func() (end func()) { return lockSQLite(t, databaseURL) })
+	})
+	t.Run("sqlite, damaged", func(t *testing.T) {
+		databaseURL := modelstest.SQLiteURL(t)
+		s := newService(t, databaseURL)
+		answersWithoutDatabase(t, s, func() (end func()) { return damageSQLite(t, databaseURL) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		cluster, err := modelstest.StartCluster("synchronous_commit=on")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := cluster.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		s := newService(t, cluster.URL("postgres"))
+		answersWithoutDatabase(t, s, func() (end func()) {
+			if err := cluster.Halt(); err != nil {
+				t.Fatal(err)
+			}
+			return func() {
+				if err := cluster.Resume(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func())) {
+	t.Helper()
+	c := s.customer()
+	key, token := bearer(c.secret), s.token(c)
+	s.get("/readyz").is(http.StatusOK)
+	end := begin()
+
+	var requests sync.WaitGroup
+	for _, ask := range []func() answer{
+		func() answer { return s.get("/api/agents", key) },
+		func() answer { return s.post("/api/widget/token", key, jsonBody(agentRequest(c.agent.ID))) },
+		func() answer { return s.post("/api/widget/introspect", key, tokenForm(token)) },
+		func() answer { return s.get("/api/nothing", key) },
+		func() answer { return s.send(http.MethodDelete, "/api/agents", key) },
+		func() answer { return s.get("/readyz") },
+	} {
+		requests.Go(func() {
+			start := time.Now()
+			a := ask()
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("an answer took %v", took)
+			}
+			if a.status != http.StatusServiceUnavailable {
+				t.Errorf("status %d, want 503: %s", a.status, a.body)
+			}
+			a.has("Retry-After", "1")
+			a.lacks("WWW-Authenticate")
+			a.lacks("Allow")
+		})
+	}
+	requests.Wait()
+
+	// What needs no database is answered as ever.
+	s.get("/api/agents").fails(http.StatusUnauthorized, "UNAUTHORIZED")
+	s.get("/api/agents", bearer("nas_cut-short")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+	s.get("/healthz").is(http.StatusOK)
+
+	end()
+	// Connections that were open before it may each fail one request more.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if s.get("/api/agents", key).status == http.StatusOK && s.get("/readyz").status == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the database is back, and the service is not")
+		}
+	}
+}
+
+// damageSQLite makes the schema unreadable, as a failing disk would.
+func damageSQLite(t *testing.T, databaseURL string) (repair func()) {
+	t.Helper()
+	execSQL(t, databaseURL, `PRAGMA writable_schema = ON;
+		UPDATE sqlite_schema SET sql = '-' || sql WHERE name = 'accounts';
+		PRAGMA schema_version = 1000`)
+	return func() {
+		execSQL(t, databaseURL, `PRAGMA writable_schema = ON;
+			UPDATE sqlite_schema SET sql = substr(sql, 2) WHERE name = 'accounts';
+			PRAGMA schema_version = 1001`)
+	}
+}
+
+// lockSQLite takes every lock that a connection in WAL mode needs to read
+// (sqlite.org/walformat.html, section 2.3.4), as a process that has stopped
+// half-way would. The driver then waits for ten seconds, whatever the context.
+func lockSQLite(t *testing.T, databaseURL string) (unlock func()) {
+	t.Helper()
+	const (
+		openFileDescriptionSetLock = 37 // F_OFD_SETLK: apart from the locks of this process
+		firstLock, locks           = 120, 8
+	)
+	path, _ := models.SQLitePath(databaseURL)
+	file, err := os.OpenFile(path+"-shm", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(kind int16) {
+		lock := syscall.Flock_t{Type: kind, Start: firstLock, Len: locks}
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+			err := syscall.FcntlFlock(file.Fd(), openFileDescriptionSetLock, &lock)
+			if err == nil {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+		}
+	}
+	set(syscall.F_WRLCK)
+	t.Cleanup(func() {
+		// Not earlier: closing any descriptor of a file drops the locks that
+		// this process's SQLite holds on it. By now nobody else has it open.
+		_ = file.Close()
+	})
+	return func() { set(syscall.F_UNLCK) }
+}

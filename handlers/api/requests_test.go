@@ -1,0 +1,123 @@
+package api_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// option is a detail of a request.
+type option func(*http.Request)
+
+func bearer(secret string) option { return header("Authorization", "Bearer "+secret) }
+
+func header(name, value string) option {
+	return func(r *http.Request) { r.Header.Add(name, value) }
+}
+
+func body(contentType, content string) option {
+	return func(r *http.Request) {
+		r.Header.Set("Content-Type", contentType)
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(content)), int64(len(content))
+	}
+}
+
+func jsonBody(content string) option { return body("application/json", content) }
+
+func tokenForm(token string) option {
+	return body("application/x-www-form-urlencoded", url.Values{"token": {token}}.Encode())
+}
+
+// chunked sends the body without saying how long it is.
+func chunked() option { return func(r *http.Request) { r.ContentLength = -1 } }
+
+func (s *service) get(path string, options ...option) answer {
+	s.t.Helper()
+	return s.send(http.MethodGet, path, options...)
+}
+
+func (s *service) post(path string, options ...option) answer {
+	s.t.Helper()
+	return s.send(http.MethodPost, path, options...)
+}
+
+// send sends a request and holds the answer against the OpenAPI document.
+func (s *service) send(method, path string, options ...option) answer {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, set := range options {
+		set(request)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a := answer{t: s.t, status: response.StatusCode, header: response.Header, body: content}
+	a.followsDescription(request)
+	return a
+}
+
+// answer is a response that has been read.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+// is fails the test unless the status is this one.
+func (a answer) is(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// fails fails the test unless the answer is exactly the error body with this
+// code; it returns the message.
+func (a answer) fails(status int, code string) string {
+	a.t.Helper()
+	var fields map[string]string
+	a.is(status).into(&fields)
+	if len(fields) != 2 || fields["code"] != code || fields["error"] == "" {
+		a.t.Fatalf("body %s, want the fields error and code, the code %s", a.body, code)
+	}
+	return fields["error"]
+}
+
+// into decodes the body.
+func (a answer) into(target any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, target); err != nil {
+		a.t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+// has fails the test unless a header has exactly this value.
+func (a answer) has(name, value string) {
+	a.t.Helper()
+	if got := a.header.Values(name); !slices.Equal(got, []string{value}) {
+		a.t.Errorf("%s: %q, want %q", name, got, value)
+	}
+}
+
+// lacks fails the test if there is such a header.
+func (a answer) lacks(name string) {
+	a.t.Helper()
+	if got := a.header.Values(name); len(got) > 0 {
+		a.t.Errorf("%s: %q, want none", name, got)
+	}
+}

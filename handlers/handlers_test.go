@@ -1,0 +1,138 @@
+package handlers_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
+
+func TestErrorsHaveTheVoiceOfTheirAddress(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		h := newHandler(t, databaseURL, io.Discard)
+		for _, asked := range []struct {
+			method, path, contentType string
+			status                    int
+		}{
+			{http.MethodGet, "/api", "application/json; charset=utf-8", http.StatusUnauthorized},
+			{http.MethodGet, "/api/nothing", "application/json; charset=utf-8", http.StatusUnauthorized},
+			{http.MethodGet, "/nothing", "text/html; charset=utf-8", http.StatusNotFound},
+			{http.MethodGet, "/apis", "text/html; charset=utf-8", http.StatusNotFound},
+			{http.MethodGet, "//api/agents", "text/html; charset=utf-8", http.StatusNotFound},
+			{http.MethodGet, "/login/", "text/html; charset=utf-8", http.StatusNotFound},
+			{http.MethodGet, "/login", "text/html; charset=utf-8", http.StatusOK},
+			{http.MethodDelete, "/login", "text/html; charset=utf-8", http.StatusMethodNotAllowed},
+		} {
+			answer := serve(h, httptest.NewRequest(asked.method, asked.path, http.NoBody))
+			if answer.Code != asked.status || answer.Header().Get("Content-Type") != asked.contentType {
+				t.Errorf("%s %s: %d %s, want %d %s", asked.method, asked.path,
+					answer.Code, answer.Header().Get("Content-Type"), asked.status, asked.contentType)
+			}
+		}
+		if allow := serve(h, httptest.NewRequest(http.MethodDelete, "/login", http.NoBody)).Header().Get("Allow"); allow != "GET, POST, HEAD" {
+			t.Errorf("Allow: %s", allow)
+		}
+	})
+}
+
+func TestEveryAnswerBearsARequestIDAndTheSecurityHeaders(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		h := newHandler(t, databaseURL, io.Discard)
+		for _, path := range []string{"/login", "/api-keys", "/nothing", "/api/agents", "/api/nothing", "/healthz", "/openapi.json"} {
+			answer := serve(h, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+			for _, name := range []string{
+				"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
+				"Cross-Origin-Opener-Policy", "Permissions-Policy", "Strict-Transport-Security",
+			} {
+				if answer.Header().Get(name) == "" {
+					t.Errorf("%s: no %s", path, name)
+				}
+			}
+		}
+	})
+}
+
+func TestFormOfAnotherSiteIsRefusedWithAPage(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		h := newHandler(t, databaseURL, io.Discard)
+		for _, path := range []string{"/login", "/logout", "/api-keys", "/agents"} {
+			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader("label=x"))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			answer := serve(h, r)
+			if answer.Code != http.StatusForbidden || !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") {
+				t.Errorf("%s: %d %s", path, answer.Code, answer.Header().Get("Content-Type"))
+			}
+		}
+	})
+}
+
+func TestForwardedAddressIsBelievedOfATrustedProxyAlone(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		var log bytes.Buffer
+		h := newHandler(t, databaseURL, &log, "192.0.2.0/24")
+		for proxy, want := range map[string]string{"192.0.2.7": "203.0.113.9", "198.51.100.7": "198.51.100.7"} {
+			log.Reset()
+			r := httptest.NewRequest(http.MethodGet, "/healthz", http.NoBody)
+			r.RemoteAddr = proxy + ":1234"
+			// The first line is the caller's own, the second the proxy's.
+			r.Header["X-Forwarded-For"] = []string{"127.0.0.1", "203.0.113.9"}
+			r.Header.Set("X-Real-Ip", "127.0.0.1")
+			serve(h, r)
+			if !strings.Contains(log.String(), `"client":"`+want+`"`) {
+				t.Errorf("by %s: %s", proxy, log.String())
+			}
+		}
+	})
+}
+
+func TestTrustedProxyThatIsNoNetworkIsAnError(t *testing.T) {
+	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"somewhere"}}); err == nil {
+		t.Error("it is taken")
+	}
+}
+
+func newHandler(t *testing.T, databaseURL string, log io.Writer, trustedProxies ...string) http.Handler {
+	t.Helper()
+	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	baseURL, err := url.Parse("https://portal.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := handlers.New(handlers.Deps{
+		Store:          modelstest.Open(t, databaseURL, models.Options{}),
+		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), time.Minute, nil),
+		CookieKeys:     keyring.CookieKeys(),
+		SessionMax:     time.Hour,
+		BaseURL:        baseURL,
+		TrustedProxies: trustedProxies,
+		Logger:         slog.New(slog.NewJSONHandler(log, nil)),
+		Registry:       prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	return answer
+}

@@ -1,0 +1,40 @@
+package middleware
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts requests by method, route pattern and status, and measures
+// how long they took, in seconds, by method and route pattern. It errs when
+// registry has these metrics already.
+func Metrics(registry prometheus.Registerer) (gin.HandlerFunc, error) {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "portal_http_requests_total",
+		Help: "Requests answered, by method, route pattern and status; 499 is a caller who left before the answer.",
+	}, []string{"method", "route", "status"})
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "portal_http_request_duration_seconds",
+		Help:    "Time from the request's headers to the end of its answer, by method and route pattern.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+	}, []string{"method", "route"})
+	for _, metric := range []prometheus.Collector{requests, durations} {
+		if err := registry.Register(metric); err != nil {
+			return nil, fmt.Errorf("register the request metrics: %w", err)
+		}
+	}
+
+	return func(c *gin.Context) {
+		start, ctx, method := time.Now(), c.Request.Context(), methodOf(c.Request)
+		defer func() {
+			route, status := outcome(ctx, c)
+			requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+			durations.WithLabelValues(method, route).Observe(time.Since(start).Seconds())
+		}()
+		c.Next()
+	}, nil
+}

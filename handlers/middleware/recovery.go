@@ -1,0 +1,48 @@
+package middleware
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+)
+
+// Recovery turns a panic into a 500 that render tells the caller, and logs the
+// stack with the request id. It never logs the request: its headers hold keys
+// and cookies.
+//
+// Where an answer is under way already the connection is cut instead, so that
+// half an answer is not taken for a whole one.
+func Recovery(logger *slog.Logger, render Render) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		defer func() {
+			recovered := recover()
+			if recovered == nil {
+				return
+			}
+			err, isError := recovered.(error)
+			if isError && errors.Is(err, http.ErrAbortHandler) {
+				panic(http.ErrAbortHandler)
+			}
+			if !isError {
+				err = fmt.Errorf("%v", recovered)
+			}
+			err = fmt.Errorf("panic: %w", err)
+			logger.LogAttrs(c.Request.Context(), slog.LevelError, "panic",
+				slog.String("error", err.Error()),
+				slog.String("request_id", RequestIDOf(c)),
+				slog.String("stack", string(debug.Stack())))
+			if c.Writer.Written() {
+				panic(http.ErrAbortHandler)
+			}
+			render(c, problem.Internal(err))
+			c.Abort()
+		}()
+		c.Next()
+	}
+}

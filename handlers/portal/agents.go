@@ -1,0 +1,116 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+const agentsPath = "/agents"
+
+// listAgents shows the agents and the form that creates one. Coming from that
+// form or from a removal, the page says what has been done.
+func (p *Portal) listAgents(c *gin.Context) error {
+	page, err := p.agentsPage(c, templates.AgentForm{}, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{notice: agentNotice(c, page.List), fragment: page.List, page: present(page)})
+}
+
+// showAgent shows one agent of the list: where Cancel leads.
+func (p *Portal) showAgent(c *gin.Context) error {
+	agent, err := p.agent(c)
+	if err != nil {
+		return err
+	}
+	item := agentItem(agent)
+	item.Focused = true
+	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#remove-%s", agentsPath, agent.ID)})
+}
+
+// createAgent creates an agent.
+func (p *Portal) createAgent(c *gin.Context) error {
+	name := c.PostForm("name")
+	agent, err := p.store.CreateAgent(c.Request.Context(), customer(c).AccountID, models.NewAgent{Name: name}, actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		form := templates.AgentForm{Name: name, NameProblem: invalid.Message, Focused: true}
+		return p.reply(c, reply{
+			status: http.StatusUnprocessableEntity, fragment: form,
+			page: func() (templates.Page, error) { return p.agentsPage(c, form, uuid.Nil) },
+		})
+	}
+	if err != nil {
+		return err
+	}
+	page, err := p.agentsPage(c, templates.AgentForm{Focused: true}, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{
+		notice:   toldCreated(agent.Name),
+		fragment: templates.AgentCreated{Form: page.Form, List: page.List},
+		location: fmt.Sprintf("%s?%s=%s", agentsPath, paramCreated, agent.ID),
+	})
+}
+
+// The parameters by which the page of agents is told what has been done.
+const (
+	paramCreated = "created"
+	paramRemoved = "removed"
+)
+
+// agentNotice is what the page of agents says of what was done on the way to it.
+// It says nothing that the list does not bear out.
+func agentNotice(c *gin.Context, list templates.AgentList) string {
+	names := map[string]string{}
+	for _, agent := range list.Agents {
+		names[agent.ID.String()] = agent.Name
+	}
+	if name, listed := names[c.Query(paramCreated)]; listed {
+		return toldCreated(name)
+	}
+	if removed, ok := parseID(c.Query(paramRemoved)); ok {
+		if _, listed := names[removed.String()]; !listed {
+			return "The agent was removed."
+		}
+	}
+	return ""
+}
+
+func toldCreated(name string) string { return fmt.Sprintf("The agent “%s” was created.", name) }
+
+// agent returns the customer's agent that the address names.
+func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
+	id, err := idOf(c)
+	if err != nil {
+		return models.Agent{}, err
+	}
+	return p.store.Agent(c.Request.Context(), customer(c).AccountID, id)
+}
+
+// agentsPage is the page of agents, on which the agent confirming asks whether
+// to remove it.
+func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming uuid.UUID) (templates.AgentsPage, error) {
+	agents, err := p.store.Agents(c.Request.Context(), customer(c).AccountID)
+	if err != nil {
+		return templates.AgentsPage{}, err
+	}
+	page := templates.AgentsPage{Form: form}
+	for _, agent := range agents {
+		item := agentItem(agent)
+		item.Confirming = agent.ID == confirming
+		page.List.Agents = append(page.List.Agents, item)
+	}
+	return page, nil
+}
+
+func agentItem(agent models.Agent) templates.AgentItem {
+	return templates.AgentItem{ID: agent.ID, Name: agent.Name}
+}

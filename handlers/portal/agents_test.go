@@ -1,0 +1,116 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func TestPageOfAgentsListsNamesAndIDs(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.get("/agents").is(http.StatusOK).says("No agents yet")
+		back, front := c.agent("Back office"), c.agent("Front desk")
+
+		page := c.get("/agents").is(http.StatusOK)
+		page.one("heading", "Agents")
+		items := page.one("main", "").all("listitem", "")
+		items[0].says("Back office", back.ID.String())
+		items[1].says("Front desk", front.ID.String())
+		items[1].one("button", "Copy id")
+	})
+}
+
+func TestCreatingAnAgent(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		created := c.post("/agents", url.Values{"name": {" Front desk "}})
+		page := c.get(created.header.Get("Location")).is(http.StatusOK)
+		page.one("status", "“Front desk” was created")
+		page.one("main", "").one("button", "Remove")
+
+		fragment := c.fragments().post("/agents", url.Values{"name": {"Back office"}}).is(http.StatusOK)
+		fragment.says("“Back office” was created")
+		if got := fragment.one("textbox", "Name").attr("value"); got != "" {
+			t.Errorf("the renewed form still holds %q", got)
+		}
+		if items := fragment.all("listitem", ""); len(items) != 2 {
+			t.Errorf("%d agents are listed, want 2", len(items))
+		}
+	})
+}
+
+func TestAgentIsRefusedWithTheInputKept(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, s.customer(t).visitor)
+			for _, name := range []string{"", strings.Repeat("x", 101)} {
+				refused := v.post("/agents", url.Values{"name": {name}}).is(http.StatusUnprocessableEntity)
+				field := refused.one("textbox", "Name")
+				if field.attr("value") != name || field.attr("aria-invalid") != "true" {
+					t.Errorf("the field holds %q", field.attr("value"))
+				}
+				alerts := refused.all("alert", "ame")
+				if len(alerts) != 1 || !strings.Contains(field.attr("aria-describedby"), alerts[0].attr("id")) {
+					t.Errorf("%d alerts, want one that describes the field", len(alerts))
+				}
+			}
+		})
+	})
+}
+
+func TestRemovingAnAgentIsAskedTwice(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			c.visitor = as.of(t, c.visitor)
+			agent := c.agent("Front desk")
+			path := "/agents/" + agent.ID.String()
+
+			asked := c.get(path + "/removal").is(http.StatusOK)
+			asked.says("cannot be undone")
+			if !asked.one("button", "Cancel").has("autofocus") {
+				t.Error("Cancel does not take the focus")
+			}
+			asked.one("button", "Confirm removal")
+
+			kept := c.get(path)
+			if !as.htmx {
+				kept.redirects("/agents#remove-" + agent.ID.String())
+			} else if !kept.one("button", "Remove").has("autofocus") {
+				t.Error("Remove does not take the focus")
+			}
+
+			done := c.post(path+"/removal", nil)
+			if !as.htmx {
+				done = c.get(done.header.Get("Location"))
+			}
+			done.is(http.StatusOK).says("was removed", "No agents yet")
+			if agents, err := s.store.Agents(context.Background(), c.account.ID); err != nil || len(agents) != 0 {
+				t.Errorf("%d agents are left, %v", len(agents), err)
+			}
+			c.post(path+"/removal", nil).is(http.StatusNotFound)
+		})
+	})
+}
+
+func TestAnotherAccountsAgentIsNotThere(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		owner, stranger := s.customer(t), s.customer(t)
+		agent := owner.agent("mine alone")
+		for _, id := range []string{agent.ID.String(), uuid.NewString(), "no-id"} {
+			bothVoices(t, func(t *testing.T, as voice) {
+				v := as.of(t, stranger.visitor)
+				v.get("/agents/" + id).is(http.StatusNotFound)
+				v.get("/agents/" + id + "/removal").is(http.StatusNotFound)
+				v.post("/agents/"+id+"/removal", nil).is(http.StatusNotFound)
+			})
+		}
+		stranger.get("/agents").says("No agents yet")
+		owner.get("/agents").says("mine alone")
+	})
+}

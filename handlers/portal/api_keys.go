@@ -1,0 +1,153 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// listAPIKeys shows the active keys and the form of generation. Coming from a
+// revocation, the address names the key, and the page says what became of it.
+func (p *Portal) listAPIKeys(c *gin.Context) error {
+	notice, err := p.revocationNotice(c)
+	if err != nil {
+		return err
+	}
+	page, err := p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()}, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{notice: notice, fragment: page.List, page: present(page)})
+}
+
+// showAPIKey shows the row of a key: where Cancel leads.
+func (p *Portal) showAPIKey(c *gin.Context) error {
+	key, err := p.apiKey(c)
+	if err != nil {
+		return err
+	}
+	if key.RevokedAt != nil {
+		return p.revoked(c, key, true)
+	}
+	row := p.apiKeyRow(key)
+	row.Focused = true
+	// A browser gives the focus to what the address points at.
+	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#revoke-%s", homePath, key.ID)})
+}
+
+// generateAPIKey makes a key and shows it, this once.
+func (p *Portal) generateAPIKey(c *gin.Context) error {
+	session, label := customer(c), c.PostForm("label")
+	formID, ok := parseID(c.PostForm("form_id"))
+	if !ok {
+		return p.refuseGeneration(c, http.StatusUnprocessableEntity, templates.APIKeyForm{
+			Label: label, Problem: "The form was incomplete, so no key was generated. It has been renewed: try again.",
+		})
+	}
+	// Whatever can fail comes before the key is made: afterwards it must be shown.
+	agentID, err := p.exampleAgent(c)
+	if err != nil {
+		return err
+	}
+	key, secret, err := p.store.GenerateAPIKey(c.Request.Context(), session.AccountID,
+		models.NewAPIKey{Label: label, FormID: formID}, actorOf(c))
+	if err != nil {
+		return p.explainRefusal(c, label, err)
+	}
+	generated := templates.APIKeyGenerated{
+		Form:   templates.APIKeyForm{FormID: uuid.New()},
+		Reveal: templates.APIKeyReveal{Label: key.Label, Key: secret, TokenURL: p.tokenURL, AgentID: agentID},
+	}
+	if keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID); err != nil {
+		_ = c.Error(err) // the list can be read later, the key cannot
+	} else {
+		list := p.apiKeyList(keys, uuid.Nil)
+		generated.List = &list
+	}
+	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal)})
+}
+
+// explainRefusal shows the form again with why it made no key.
+func (p *Portal) explainRefusal(c *gin.Context, label string, err error) error {
+	form := templates.APIKeyForm{Label: label}
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		form.LabelProblem = invalid.Message
+		return p.refuseGeneration(c, http.StatusUnprocessableEntity, form)
+	}
+	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
+		form.Repeated = &templates.RepeatedKey{
+			ID: repeated.Key.ID, Label: repeated.Key.Label, Masked: repeated.Key.Masked(),
+			Revoked: repeated.Key.RevokedAt != nil,
+		}
+		return p.refuseGeneration(c, http.StatusConflict, form)
+	}
+	if errors.Is(err, models.ErrKeyLimit) {
+		form.Problem = problem.From(err).Message
+		return p.refuseGeneration(c, http.StatusUnprocessableEntity, form)
+	}
+	return err
+}
+
+func (p *Portal) refuseGeneration(c *gin.Context, status int, form templates.APIKeyForm) error {
+	form.FormID = uuid.New()
+	return p.reply(c, reply{status: status, fragment: form, page: func() (templates.Page, error) {
+		return p.apiKeysPage(c, form, uuid.Nil)
+	}})
+}
+
+// apiKey returns the customer's key that the address names.
+func (p *Portal) apiKey(c *gin.Context) (models.APIKey, error) {
+	id, err := idOf(c)
+	if err != nil {
+		return models.APIKey{}, err
+	}
+	return p.store.APIKey(c.Request.Context(), customer(c).AccountID, id)
+}
+
+// exampleAgent returns the id of an agent to put into examples, empty when the
+// account has none.
+func (p *Portal) exampleAgent(c *gin.Context) (string, error) {
+	agents, err := p.store.Agents(c.Request.Context(), customer(c).AccountID)
+	if err != nil || len(agents) == 0 {
+		return "", err
+	}
+	return agents[0].ID.String(), nil
+}
+
+// apiKeysPage is the page of keys, on which the row of the key confirming asks
+// whether to revoke it.
+func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, confirming uuid.UUID) (templates.APIKeysPage, error) {
+	keys, err := p.store.APIKeys(c.Request.Context(), customer(c).AccountID)
+	if err != nil {
+		return templates.APIKeysPage{}, err
+	}
+	return templates.APIKeysPage{Form: form, List: p.apiKeyList(keys, confirming)}, nil
+}
+
+func (p *Portal) apiKeyList(keys []models.APIKey, confirming uuid.UUID) templates.APIKeyList {
+	list := templates.APIKeyList{Keys: make([]templates.APIKeyRow, len(keys))}
+	for i, key := range keys {
+		list.Keys[i] = p.apiKeyRow(key)
+		list.Keys[i].Confirming = key.ID == confirming
+	}
+	return list
+}
+
+func (p *Portal) apiKeyRow(key models.APIKey) templates.APIKeyRow {
+	now := p.now()
+	row := templates.APIKeyRow{
+		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
+	}
+	if key.LastUsedAt != nil {
+		used := templates.NewMoment(*key.LastUsedAt, now)
+		row.LastUsed = &used
+	}
+	return row
+}

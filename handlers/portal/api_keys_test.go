@@ -1,0 +1,272 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+var wholeKey = regexp.MustCompile(`nas_[0-9A-Za-z]{36}`)
+
+func generation(label, formID string) url.Values {
+	return url.Values{"label": {label}, "form_id": {formID}}
+}
+
+func TestPageOfKeysWithoutAnySaysSo(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		page := s.customer(t).get("/api-keys").is(http.StatusOK)
+		page.one("heading", "API Keys")
+		page.says("No API keys yet")
+		page.none("table", "Active API keys")
+	})
+}
+
+func TestPageOfKeysListsThemInExactlyFiveColumns(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		older, newer := c.key("older"), c.key("newer")
+
+		page := c.get("/api-keys").is(http.StatusOK)
+		table := page.one("table", "Active API keys")
+		headers := table.all("columnheader", "")
+		if len(headers) != 5 {
+			t.Fatalf("the table has %d columns, want 5", len(headers))
+		}
+		for i, name := range []string{"Label", "Key", "Created", "Last Used", "Actions"} {
+			headers[i].exactly(name)
+		}
+		rows := table.all("row", "")[1:]
+		for i, key := range []models.APIKey{newer, older} {
+			cells := rows[i].all("cell", "")
+			if len(cells) != 5 {
+				t.Fatalf("a row has %d cells, want 5", len(cells))
+			}
+			cells[0].exactly(key.Label)
+			cells[1].exactly("nas_..." + key.LastFour)
+			cells[2].one("time", "")
+			cells[3].exactly("Never")
+			rows[i].one("button", "Revoke")
+		}
+	})
+}
+
+func TestPageOfKeysTellsLastUsedInWords(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		_, secret, err := s.store.GenerateAPIKey(context.Background(), c.account.ID,
+			models.NewAPIKey{Label: "used", FormID: uuid.New()}, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.store.Authenticate(context.Background(), secret); err != nil {
+			t.Fatal(err)
+		}
+		used := c.get("/api-keys").one("table", "Active API keys").all("cell", "")[3]
+		moment := used.one("time", "just now")
+		for _, attribute := range []string{"datetime", "title"} {
+			if moment.attr(attribute) == "" {
+				t.Errorf("the time has no %s", attribute)
+			}
+		}
+	})
+}
+
+func TestGeneratingShowsTheKeyOnceAsAPage(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		agent := c.agent("Front desk")
+		formID := c.get("/api-keys").formID()
+
+		page := c.post("/api-keys", generation(" production ", formID)).is(http.StatusOK)
+		page.one("heading", "API key generated")
+		page.none("dialog", "")
+		key := onceInTheField(t, page)
+		page.says("$NAS_API_KEY", agent.ID.String(), s.base.String()+"/api/widget/token", "production")
+		done := page.one("button", "Done").form()
+		if done.attr("method") != "get" || done.attr("action") != "/api-keys" {
+			t.Error("Done is not a form that leads to the list")
+		}
+		if _, err := s.store.Authenticate(context.Background(), key); err != nil {
+			t.Errorf("the key does not work: %v", err)
+		}
+		neverAgain(t, c.visitor, key)
+	})
+}
+
+func TestGeneratingShowsTheKeyOnceInADialog(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		formID := c.get("/api-keys").formID()
+
+		fragment := c.fragments().post("/api-keys", generation("production", formID)).is(http.StatusOK)
+		dialog := fragment.one("dialog", "API key generated")
+		key := onceInTheField(t, fragment)
+		for _, name := range []string{"Copy key", "Copy .env line", "Done", "Close without copying"} {
+			dialog.one("button", name)
+		}
+		fragment.one("table", "Active API keys").one("cell", "production")
+		if fragment.formID() == formID {
+			t.Error("the form was not renewed")
+		}
+		if got := fragment.one("textbox", "Label").attr("value"); got != "" {
+			t.Errorf("the renewed form still holds %q", got)
+		}
+		neverAgain(t, c.visitor, key)
+	})
+}
+
+// onceInTheField returns the key that an answer shows, in one place.
+func onceInTheField(t *testing.T, a answer) string {
+	t.Helper()
+	keys := wholeKey.FindAllString(a.body, -1)
+	field := a.one("textbox", "API key")
+	if len(keys) != 1 || field.attr("value") != keys[0] {
+		t.Fatalf("the answer holds %d keys, want the one in the field", len(keys))
+	}
+	if !field.has("readonly") {
+		t.Error("the field can be written to")
+	}
+	return keys[0]
+}
+
+// neverAgain looks for the key wherever the customer can look.
+func neverAgain(t *testing.T, v *visitor, key string) {
+	t.Helper()
+	for _, path := range []string{"/api-keys", "/agents", "/activity", "/login"} {
+		for _, asking := range []*visitor{v, v.fragments()} {
+			if strings.Contains(asking.get(path).body, key[4:]) {
+				t.Errorf("%s shows the key again", path)
+			}
+		}
+	}
+}
+
+func TestGenerationIsRefusedWithTheInputKept(t *testing.T) {
+	cases := map[string]struct {
+		label, formID, alert string
+		onField              bool
+	}{
+		"no label":             {"  ", uuid.NewString(), "label", true},
+		"label too long":       {strings.Repeat("long ", 20) + "!", uuid.NewString(), "100", true},
+		"control character":    {"a\x01b", uuid.NewString(), "control", true},
+		"no form id":           {"kept", "", "try again", false},
+		"malformed form id":    {"kept", "123", "try again", false},
+		"form id as a URN":     {"kept", "urn:uuid:" + uuid.NewString(), "try again", false},
+		"form id of all zeros": {"kept", uuid.Nil.String(), "try again", false},
+	}
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for name, test := range cases {
+			t.Run(name, func(t *testing.T) {
+				bothVoices(t, func(t *testing.T, as voice) {
+					v := as.of(t, c.visitor)
+					refused := v.post("/api-keys", generation(test.label, test.formID)).is(http.StatusUnprocessableEntity)
+					field := refused.one("textbox", "Label")
+					if got := field.attr("value"); got != test.label {
+						t.Errorf("the field holds %q, want what was typed", got)
+					}
+					if got := field.attr("aria-invalid") == "true"; got != test.onField {
+						t.Errorf("aria-invalid is %v", got)
+					}
+					alert := refused.one("alert", test.alert)
+					if !strings.Contains(field.attr("aria-describedby"), alert.attr("id")) {
+						t.Error("the alert does not describe the field")
+					}
+					if refused.formID() == test.formID {
+						t.Error("the form was not renewed")
+					}
+				})
+			})
+		}
+		c.get("/api-keys").says("No API keys yet")
+	})
+}
+
+func TestRepeatedFormMakesNothingAndSaysWhatItMade(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		formID := c.get("/api-keys").formID()
+		c.post("/api-keys", generation("first", formID)).is(http.StatusOK)
+		keys, err := s.store.APIKeys(context.Background(), c.account.ID)
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("%d keys, %v", len(keys), err)
+		}
+		made := keys[0]
+
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			repeat := v.post("/api-keys", generation("second", formID)).is(http.StatusConflict)
+			alert := repeat.one("alert", "already made")
+			alert.says("first", made.Masked(), "cannot be shown again")
+			alert.one("link", "Generate another key")
+			way := alert.one("link", "Revoke this key").attr("href")
+			v.get(way).is(http.StatusOK).one("button", "Confirm revoke")
+			if wholeKey.MatchString(repeat.body) {
+				t.Error("the answer holds a key")
+			}
+			if repeat.formID() == formID {
+				t.Error("the form was not renewed")
+			}
+			if got := repeat.one("textbox", "Label").attr("value"); got != "second" {
+				t.Errorf("the field holds %q, want what was typed", got)
+			}
+		})
+
+		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, made.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		late := c.post("/api-keys", generation("second", formID)).is(http.StatusConflict)
+		late.one("alert", "revoked since")
+		late.none("link", "Revoke this key")
+	})
+}
+
+func TestFullAccountIsToldSo(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for range models.MaxActiveKeys {
+			c.key("one of many")
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			full := v.post("/api-keys", generation("one too many", uuid.NewString())).is(http.StatusUnprocessableEntity)
+			full.one("alert", "Revoke one")
+			if got := full.one("textbox", "Label").attr("value"); got != "one too many" {
+				t.Errorf("the field holds %q, want what was typed", got)
+			}
+		})
+	})
+}
+
+func TestEveryRenderedFormHasAnIDOfItsOwn(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		first, second := c.get("/api-keys").formID(), c.get("/api-keys").formID()
+		if _, err := uuid.Parse(first); err != nil || first == second {
+			t.Errorf("form ids %q and %q", first, second)
+		}
+	})
+}
+
+func TestLabelsAreTextAndNothingElse(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		label := `<script>alert(1)</script> <hx-partial hx-target="body"> "&'`
+		c.key(label)
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			list := v.get("/api-keys").is(http.StatusOK)
+			list.one("cell", label)
+			if strings.Contains(list.body, `<hx-partial hx-target="body">`) || strings.Contains(list.body, "<script>alert") {
+				t.Error("the label has become markup")
+			}
+		})
+	})
+}

@@ -1,0 +1,110 @@
+package portal
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/models"
+)
+
+const (
+	homePath   = "/api-keys"
+	signInPath = "/login"
+
+	sessionKey = "portal.session"
+)
+
+// requireSession lets those pass who have signed in, and sends everyone else to
+// do so and back.
+func (p *Portal) requireSession(c *gin.Context) {
+	session, err := p.currentSession(c)
+	switch {
+	case err != nil:
+		p.Render(c, err)
+		c.Abort()
+	case session == nil:
+		if err := p.redirect(c, signInPath+"?"+url.Values{"next": {p.wayBack(c)}}.Encode()); err != nil {
+			p.Render(c, err)
+		}
+		c.Abort()
+	default:
+		c.Set(sessionKey, *session)
+	}
+}
+
+// currentSession returns the session of whoever asks, or nil for a visitor.
+func (p *Portal) currentSession(c *gin.Context) (*models.Session, error) {
+	session, err := p.sessions.Get(withClient(c), p.sessions.name)
+	if err != nil {
+		return nil, err
+	}
+	return stayOf(session), nil
+}
+
+// sessionOf returns the session that [Portal.requireSession] has found, if it
+// has run.
+func sessionOf(c *gin.Context) (models.Session, bool) {
+	value, _ := c.Get(sessionKey)
+	session, ok := value.(models.Session)
+	return session, ok
+}
+
+// customer is who has signed in; only actions behind requireSession ask.
+func customer(c *gin.Context) models.Session {
+	return c.MustGet(sessionKey).(models.Session)
+}
+
+// actorOf is who has signed in, for the record.
+func actorOf(c *gin.Context) models.Actor {
+	return models.UserActor(customer(c).UserID, c.ClientIP())
+}
+
+// wayBack is where a visitor goes on after signing in: the page that was asked
+// for, or the page whose form was sent.
+func (p *Portal) wayBack(c *gin.Context) string {
+	if c.Request.Method == http.MethodGet {
+		return p.destination(c.Request.URL.RequestURI())
+	}
+	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
+	return p.destination("/" + section)
+}
+
+// destination returns next if it is the address of one of the portal's pages,
+// and the first page otherwise. What it returns is put together anew, so that a
+// browser cannot read it as anything else.
+func (p *Portal) destination(next string) string {
+	address, err := url.Parse(next)
+	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
+		strings.ContainsAny(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
+		return homePath
+	}
+	for _, pattern := range p.pages {
+		if matches(pattern, address.Path) {
+			return (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String()
+		}
+	}
+	return homePath
+}
+
+// matches compares an address with the pattern of a route, in which ":id" stands
+// for an id.
+func matches(pattern, address string) bool {
+	wanted, segments := strings.Split(pattern, "/"), strings.Split(address, "/")
+	if len(wanted) != len(segments) {
+		return false
+	}
+	for i, segment := range segments {
+		if wanted[i] == ":id" {
+			if _, ok := parseID(segment); !ok {
+				return false
+			}
+		} else if wanted[i] != segment {
+			return false
+		}
+	}
+	return true
+}

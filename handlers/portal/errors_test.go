@@ -1,0 +1,145 @@
+package portal_test
+
+import (
+	"database/sql"
+	"net/http"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestWhatIsNotThereIsToldAsAPage(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		for _, v := range []*visitor{s.visitor(t), s.customer(t).visitor} {
+			page := v.get("/nothing").is(http.StatusNotFound)
+			page.one("heading", "Page not found")
+			page.one("link", "Go to API Keys")
+			v.get("/static/app.css").is(http.StatusNotFound)
+		}
+	})
+}
+
+func TestAFormsAddressIsNoPage(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		page := s.customer(t).get("/logout").is(http.StatusMethodNotAllowed)
+		page.one("heading", "This is not a page")
+		if got := page.header.Get("Allow"); got != http.MethodPost {
+			t.Errorf("Allow is %q", got)
+		}
+	})
+}
+
+func TestAFailureAsAFragmentGoesIntoThePagesAlert(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		failure := s.customer(t).fragments().get("/api-keys/no-id").is(http.StatusNotFound)
+		if !strings.Contains(failure.body, `hx-target="#failure"`) {
+			t.Error("the answer does not go into the page's alert")
+		}
+		failure.none("heading", "")
+	})
+}
+
+func TestFormsOfOtherSitesAreRefused(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("stays")
+		for _, header := range []http.Header{
+			{"Sec-Fetch-Site": {"cross-site"}},
+			{"Sec-Fetch-Site": {"same-site"}},
+			{"Origin": {"https://example.com"}},
+			{"Origin": {"null"}},
+		} {
+			bothVoices(t, func(t *testing.T, as voice) {
+				v := as.of(t, c.visitor)
+				for _, path := range []string{
+					"/login", "/logout", "/api-keys", "/agents", "/api-keys/" + key.ID.String() + "/revocation",
+				} {
+					v.send(http.MethodPost, path, "label=planted", header).is(http.StatusForbidden)
+				}
+			})
+		}
+		page := c.get("/api-keys").is(http.StatusOK)
+		if rows := page.all("button", "Revoke"); len(rows) != 1 {
+			t.Errorf("%d keys are listed, want the one", len(rows))
+		}
+	})
+}
+
+func TestAFormThatIsTooLargeIsRefused(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, s.customer(t).visitor)
+			v.post("/api-keys", generation(strings.Repeat("x", 17<<10), "")).is(http.StatusRequestEntityTooLarge)
+		})
+	})
+}
+
+func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		databaseURL := modelstest.SQLiteURL(t)
+		saysThatTheDatabaseIsAway(t, databaseURL, func() { damageSQLite(t, databaseURL) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		cluster, err := modelstest.StartCluster()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := cluster.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		saysThatTheDatabaseIsAway(t, cluster.URL("postgres"), func() {
+			if err := cluster.Halt(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
+	t.Helper()
+	s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+	c := s.customer(t)
+	formID := c.get("/api-keys").formID()
+	end()
+	bothVoices(t, func(t *testing.T, as voice) {
+		v := as.of(t, c.visitor)
+		for _, ask := range []func() answer{
+			func() answer { return v.get("/api-keys") },
+			func() answer { return v.get("/login") },
+			func() answer { return v.post("/api-keys", generation("label", formID)) },
+			func() answer { return v.signIn(c.email, password) },
+			func() answer { return v.post("/logout", nil) },
+		} {
+			away := ask().is(http.StatusServiceUnavailable)
+			away.says("cannot reach its database", "try again")
+			if away.header.Get("Retry-After") == "" {
+				t.Error("the answer does not say when to try again")
+			}
+			if strings.Contains(strings.ToLower(away.body), "sql") {
+				t.Errorf("the answer tells the cause: %s", away.text())
+			}
+		}
+	})
+	if c.sessionCookie() == "" {
+		t.Error("the session was given up")
+	}
+}
+
+// damageSQLite makes the schema unreadable, which no connection outlives.
+func damageSQLite(t *testing.T, databaseURL string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", strings.TrimPrefix(databaseURL, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec(`PRAGMA writable_schema = ON;
+		UPDATE sqlite_schema SET sql = '-' || sql WHERE name = 'accounts';
+		PRAGMA schema_version = 1000`); err != nil {
+		t.Fatal(err)
+	}
+}

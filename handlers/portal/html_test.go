@@ -1,0 +1,189 @@
+package portal_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// element is a part of an answer. Tests find parts as people do: by role and
+// accessible name, never by class or id.
+type element struct {
+	t    *testing.T
+	node *html.Node
+}
+
+// parse reads a page, or a fragment, whose templates for HTMX count as parts of
+// the page that they go into.
+func parse(t *testing.T, body string) element {
+	t.Helper()
+	body = strings.NewReplacer("<hx-partial", "<div", "</hx-partial>", "</div>").Replace(body)
+	// Outside a table a parser drops rows and cells.
+	if strings.HasPrefix(strings.TrimSpace(body), "<tr") {
+		body = "<table>" + body + "</table>"
+	}
+	node, err := html.Parse(strings.NewReader(body))
+	if err != nil {
+		t.Fatalf("the answer is not HTML: %v", err)
+	}
+	return element{t, node}
+}
+
+// one returns the one element of the role and name; there must be exactly one.
+func (e element) one(role, name string) element {
+	e.t.Helper()
+	found := e.all(role, name)
+	if len(found) != 1 {
+		e.t.Fatalf("%d elements are %s %q, want 1, in:\n%s", len(found), role, name, e.text())
+	}
+	return found[0]
+}
+
+// none makes sure that nothing has the role and name.
+func (e element) none(role, name string) {
+	e.t.Helper()
+	if found := e.all(role, name); len(found) != 0 {
+		e.t.Errorf("%d elements are %s %q, want none", len(found), role, name)
+	}
+}
+
+// all returns the elements of the role and name, in order. An empty name stands
+// for any; alerts and statuses have none, and go by their text.
+func (e element) all(role, name string) []element {
+	var found []element
+	for node := range e.node.Descendants() {
+		candidate := element{e.t, node}
+		if node.Type != html.ElementNode || candidate.role() != role {
+			continue
+		}
+		named := candidate.name(e)
+		if name == "" || named == name || (role == "alert" || role == "status") && strings.Contains(named, name) {
+			found = append(found, candidate)
+		}
+	}
+	return found
+}
+
+// byID returns the element with the id, which scripts and styles may look at,
+// and tests only where a role says nothing.
+func (e element) byID(id string) (element, bool) {
+	for node := range e.node.Descendants() {
+		if candidate := (element{e.t, node}); candidate.attr("id") == id {
+			return candidate, true
+		}
+	}
+	return element{}, false
+}
+
+// text is what the element says, with single spaces.
+func (e element) text() string {
+	var words []string
+	for node := range e.node.Descendants() {
+		if node.Type == html.TextNode {
+			words = append(words, strings.Fields(node.Data)...)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// exactly makes sure that the element says this and nothing else.
+func (e element) exactly(text string) {
+	e.t.Helper()
+	if got := e.text(); got != text {
+		e.t.Errorf("it says %q, want %q", got, text)
+	}
+}
+
+// says makes sure that the element says all of these.
+func (e element) says(parts ...string) {
+	e.t.Helper()
+	for _, part := range parts {
+		if got := e.text(); !strings.Contains(got, part) {
+			e.t.Errorf("it says %q, which lacks %q", got, part)
+		}
+	}
+}
+
+// attr is the value of an attribute, empty without one.
+func (e element) attr(name string) string {
+	value, _ := e.lookup(name)
+	return value
+}
+
+func (e element) has(name string) bool {
+	_, ok := e.lookup(name)
+	return ok
+}
+
+func (e element) lookup(name string) (string, bool) {
+	for _, attribute := range e.node.Attr {
+		if attribute.Key == name {
+			return attribute.Val, true
+		}
+	}
+	return "", false
+}
+
+// form is the form that the element belongs to.
+func (e element) form() element {
+	e.t.Helper()
+	for node := range e.node.Ancestors() {
+		if node.Data == "form" {
+			return element{e.t, node}
+		}
+	}
+	e.t.Fatalf("%q is in no form", e.text())
+	return element{}
+}
+
+// role is the ARIA role, for those elements that the portal uses.
+func (e element) role() string {
+	if role := e.attr("role"); role != "" {
+		return role
+	}
+	switch tag := e.node.Data; tag {
+	case "h1", "h2", "h3":
+		return "heading"
+	case "a":
+		return "link"
+	case "nav":
+		return "navigation"
+	case "li":
+		return "listitem"
+	case "button", "dialog", "main", "time":
+		return tag
+	case "input":
+		if kind := e.attr("type"); slices.Contains([]string{"", "text", "email", "password"}, kind) {
+			return "textbox"
+		}
+	}
+	return ""
+}
+
+// name is the accessible name, within the answer it is a part of.
+func (e element) name(within element) string {
+	if label := e.attr("aria-label"); label != "" {
+		return label
+	}
+	if id := e.attr("aria-labelledby"); id != "" {
+		if label, ok := within.byID(id); ok {
+			return label.text()
+		}
+	}
+	if id := e.attr("id"); e.node.Data == "input" && id != "" {
+		for node := range within.node.Descendants() {
+			if label := (element{e.t, node}); node.Data == "label" && label.attr("for") == id {
+				return label.text()
+			}
+		}
+	}
+	return e.text()
+}
+
+// parent is the element around this one.
+func (e element) parent() element { return element{e.t, e.node.Parent} }
+
+// containsText reports whether the answer says text anywhere.
+func containsText(a answer, text string) bool { return strings.Contains(a.text(), text) }

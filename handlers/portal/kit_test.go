@@ -1,0 +1,256 @@
+package portal_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
+
+// site is a whole portal over a real database.
+type site struct {
+	store   *models.Store
+	handler http.Handler
+	base    *url.URL
+}
+
+const password = "correct horse battery staple"
+
+// onSite runs a test against a portal on SQLite and one on PostgreSQL.
+func onSite(t *testing.T, run func(t *testing.T, s *site)) {
+	t.Helper()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		run(t, newSite(t, databaseURL, "http://portal.test", models.Options{}))
+	})
+}
+
+func newSite(t *testing.T, databaseURL, base string, options models.Options) *site {
+	t.Helper()
+	parsed, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyring, err := models.NewKeyring(strings.Repeat("secret", 8), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := modelstest.Open(t, databaseURL, options)
+	handler, err := handlers.New(handlers.Deps{
+		Store: store, Tokens: models.NewWidgetTokens(keyring, base, time.Minute, nil),
+		CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, BaseURL: parsed,
+		Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{store, handler, parsed}
+}
+
+var accounts atomic.Int64
+
+// customer is a visitor who has an account, and has signed in.
+type customer struct {
+	*visitor
+	email   string
+	account models.Account
+}
+
+func (s *site) customer(t *testing.T) customer {
+	t.Helper()
+	c := customer{visitor: s.visitor(t), email: fmt.Sprintf("customer%d@example.com", accounts.Add(1))}
+	var err error
+	c.account, err = s.store.CreateAccount(context.Background(), models.NewAccount{Name: "Example Ltd", Email: c.email, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.signIn(c.email, password).redirects("/api-keys")
+	return c
+}
+
+// key makes a key past the portal, which is how others have it shown.
+func (c customer) key(label string) models.APIKey {
+	c.t.Helper()
+	key, _, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
+		models.NewAPIKey{Label: label, FormID: uuid.New()}, models.Operator())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return key
+}
+
+func (c customer) agent(name string) models.Agent {
+	c.t.Helper()
+	agent, err := c.store.CreateAgent(context.Background(), c.account.ID, models.NewAgent{Name: name}, models.Operator())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return agent
+}
+
+// visitor is a browser: it keeps cookies, and follows no redirect unasked.
+type visitor struct {
+	*site
+	t      *testing.T
+	client *http.Client
+	header http.Header // sent with every request
+}
+
+func (s *site) visitor(t *testing.T) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{site: s, t: t, header: http.Header{}, client: &http.Client{
+		Jar: jar, Transport: roundTripper{s.handler},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// roundTripper brings requests to a handler without a network.
+type roundTripper struct{ handler http.Handler }
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	request.RemoteAddr = "192.0.2.7:4711"
+	recorder := httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, request)
+	return recorder.Result(), nil
+}
+
+// fragments is the same visitor asking by HTMX.
+func (v *visitor) fragments() *visitor {
+	return voice{htmx: true}.of(v.t, v)
+}
+
+// voice is how a visitor asks: for pages, or by HTMX for fragments.
+type voice struct{ htmx bool }
+
+// bothVoices runs a test for pages and again for fragments.
+func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
+	t.Helper()
+	t.Run("page", func(t *testing.T) { run(t, voice{}) })
+	t.Run("fragment", func(t *testing.T) { run(t, voice{htmx: true}) })
+}
+
+// of returns the visitor, with the same cookies, who asks in this voice and
+// reports to t.
+func (as voice) of(t *testing.T, v *visitor) *visitor {
+	asking := *v
+	asking.t = t
+	if as.htmx {
+		asking.header = http.Header{"Hx-Request": {"true"}}
+	}
+	return &asking
+}
+
+func (v *visitor) get(path string) answer {
+	v.t.Helper()
+	return v.send(http.MethodGet, path, "", nil)
+}
+
+func (v *visitor) post(path string, fields url.Values) answer {
+	v.t.Helper()
+	return v.send(http.MethodPost, path, fields.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+}
+
+func (v *visitor) send(method, path, body string, header http.Header) answer {
+	v.t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), method, v.base.String()+path, strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, headers := range []http.Header{v.header, header} {
+		for name, values := range headers {
+			request.Header[name] = values
+		}
+	}
+	response, err := v.client.Do(request)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return answer{element: parse(v.t, string(read)), status: response.StatusCode, header: response.Header, body: string(read)}
+}
+
+func (v *visitor) signIn(email, password string) answer {
+	v.t.Helper()
+	return v.post("/login", url.Values{"email": {email}, "password": {password}})
+}
+
+// sessionCookie is the value that the browser holds, empty without one.
+func (v *visitor) sessionCookie() string {
+	for _, cookie := range v.client.Jar.Cookies(v.base) {
+		if strings.HasSuffix(cookie.Name, "session") {
+			return cookie.Value
+		}
+	}
+	return ""
+}
+
+// answer is a response and its HTML.
+type answer struct {
+	element
+	status int
+	header http.Header
+	body   string
+}
+
+// is makes sure of the status.
+func (a answer) is(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("the status is %d, want %d:\n%s", a.status, status, a.text())
+	}
+	if got := a.header.Get("Cache-Control"); got != "no-store" {
+		a.t.Errorf("Cache-Control is %q, want no-store", got)
+	}
+	return a
+}
+
+// redirects makes sure that a browser, or HTMX, is sent to the location.
+func (a answer) redirects(location string) {
+	a.t.Helper()
+	got := a.header.Get("Location")
+	if htmx := a.header.Get("HX-Redirect"); htmx != "" {
+		a.is(http.StatusOK)
+		got = htmx
+	} else {
+		a.is(http.StatusSeeOther)
+	}
+	if got != location {
+		a.t.Errorf("it leads to %q, want %q", got, location)
+	}
+}
+
+// formID is the id of the form of generation in the answer.
+func (a answer) formID() string {
+	a.t.Helper()
+	for node := range a.node.Descendants() {
+		if field := (element{a.t, node}); field.attr("name") == "form_id" {
+			return field.attr("value")
+		}
+	}
+	a.t.Fatal("there is no form of generation")
+	return ""
+}

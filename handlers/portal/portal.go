@@ -1,0 +1,100 @@
+// Package portal is what customers see in their browser: signing in, API keys,
+// agents and activity, as pages and as the fragments that HTMX puts into them.
+// Each resource has a file of its own, and every action is a real link or form
+// that works without JavaScript.
+//
+// It decides what is shown and never what is allowed: the rules are the models',
+// and the markup is the templates'.
+package portal
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/middleware"
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/static"
+	"portal/templates"
+)
+
+// Deps is what the portal is built from.
+type Deps struct {
+	Store      *models.Store
+	CookieKeys [][]byte         // of 32 bytes; the first signs, all verify
+	SessionMax time.Duration    // how long a browser keeps the session cookie
+	BaseURL    *url.URL         // the public URL; under https cookies are Secure
+	Now        func() time.Time // nil: time.Now
+}
+
+// Portal answers people in a browser.
+type Portal struct {
+	store     *models.Store
+	sessions  *sessionStore
+	templates *templates.Templates
+	assets    *static.Assets
+	tokenURL  string // of the endpoint that examples call
+	now       func() time.Time
+	pages     []string // patterns of the addresses that a visitor can be sent to
+}
+
+// New returns the portal. It errs when a template or an asset is broken.
+func New(d Deps) (*Portal, error) {
+	assets, err := static.New()
+	if err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
+	}
+	parsed, err := templates.New(assets.URL)
+	if err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return &Portal{
+		store:     d.Store,
+		sessions:  newSessionStore(d.Store, d.CookieKeys, d.SessionMax, d.BaseURL.Scheme == "https"),
+		templates: parsed,
+		assets:    assets,
+		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),
+		now:       d.Now,
+	}, nil
+}
+
+// Register adds the portal's routes.
+func (p *Portal) Register(r gin.IRouter) {
+	r.GET(static.Prefix+"*name", p.handle(p.showAsset))
+
+	// Signing in waits its turn for longer than the database may take, and
+	// bounds its own time.
+	r.POST("/login", p.handle(p.createSession))
+
+	anyone := r.Group("", middleware.Deadline(problem.DatabaseTimeout))
+	anyone.GET("/login", p.handle(p.newSession))
+	anyone.POST("/logout", p.handle(p.destroySession))
+
+	customers := anyone.Group("", p.requireSession)
+	page := func(path string, h handler) {
+		p.pages = append(p.pages, path)
+		customers.GET(path, p.handle(h))
+	}
+	action := func(path string, h handler) { customers.POST(path, p.handle(h)) }
+
+	page("/", p.home)
+	page("/api-keys", p.listAPIKeys)
+	action("/api-keys", p.generateAPIKey)
+	page("/api-keys/:id", p.showAPIKey)
+	page("/api-keys/:id/revocation", p.newRevocation)
+	action("/api-keys/:id/revocation", p.createRevocation)
+	page("/agents", p.listAgents)
+	action("/agents", p.createAgent)
+	page("/agents/:id", p.showAgent)
+	page("/agents/:id/removal", p.newRemoval)
+	action("/agents/:id/removal", p.createRemoval)
+	page("/activity", p.listActivities)
+}
+
+func (p *Portal) home(c *gin.Context) error { return p.redirect(c, homePath) }

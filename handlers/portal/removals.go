@@ -1,0 +1,45 @@
+package portal
+
+import (
+	"fmt"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/templates"
+)
+
+// newRemoval asks whether to remove an agent, in its place in the list.
+func (p *Portal) newRemoval(c *gin.Context) error {
+	agent, err := p.agent(c)
+	if err != nil {
+		return err
+	}
+	item := agentItem(agent)
+	item.Confirming = true
+	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
+		return p.agentsPage(c, templates.AgentForm{}, agent.ID)
+	}})
+}
+
+// createRemoval removes an agent.
+func (p *Portal) createRemoval(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	agent, err := p.store.RemoveAgent(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
+	if err != nil {
+		return err
+	}
+	page, err := p.agentsPage(c, templates.AgentForm{}, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	page.List.Focused = true
+	return p.reply(c, reply{
+		notice:   fmt.Sprintf("The agent “%s” was removed.", agent.Name),
+		fragment: templates.AgentRemoved{List: page.List},
+		location: fmt.Sprintf("%s?%s=%s", agentsPath, paramRemoved, agent.ID),
+	})
+}

@@ -1,0 +1,117 @@
+package portal
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/middleware"
+	"portal/handlers/problem"
+	"portal/templates"
+)
+
+// reply is what an action answers with, in both forms. Which of them is sent is
+// decided here: no handler looks at how it was asked.
+type reply struct {
+	status   int                            // zero: 200
+	notice   string                         // what has just been done, for the live region
+	fragment templates.Fragment             // what HTMX puts into the page
+	page     func() (templates.Page, error) // the whole page for a browser
+	location string                         // or where a browser goes instead (303)
+}
+
+// reply sends the answer in the form in which it was asked for.
+func (p *Portal) reply(c *gin.Context, r reply) error {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	if askedByHTMX(c) {
+		html, err := p.templates.Fragment(r.fragment, r.notice)
+		if err != nil {
+			return err
+		}
+		send(c, r.status, html)
+		return nil
+	}
+	if r.location != "" {
+		return p.redirect(c, r.location)
+	}
+	page, err := r.page()
+	if err != nil {
+		return err
+	}
+	return p.sendPage(c, r.status, page, r.notice)
+}
+
+// redirect sends the browser on to another page.
+func (p *Portal) redirect(c *gin.Context, location string) error {
+	if askedByHTMX(c) {
+		// A status that is followed within the request would put the other
+		// page into this one.
+		c.Header("HX-Redirect", location)
+		send(c, http.StatusOK, nil)
+		return nil
+	}
+	c.Header("Cache-Control", "no-store")
+	c.Redirect(http.StatusSeeOther, location)
+	return nil
+}
+
+// Render tells whoever asked what became of the request: as a page, or in the
+// alert of the page that the request came from, of which nothing else changes.
+// It leaves the cause of a 5xx for the log.
+func (p *Portal) Render(c *gin.Context, err error) {
+	told := problem.From(err)
+	if seconds := told.RetryAfterSeconds(); seconds != "" {
+		c.Header("Retry-After", seconds)
+	}
+	page := errorPage(c, told)
+	if told.Status >= http.StatusInternalServerError {
+		_ = c.Error(err) // returns what it was given
+		page.RequestID = middleware.RequestIDOf(c)
+	}
+	if err := p.sendError(c, page); err != nil {
+		_ = c.Error(err)
+		c.Header("Cache-Control", "no-store")
+		c.String(http.StatusInternalServerError, page.Message)
+	}
+}
+
+func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
+	if !askedByHTMX(c) {
+		return p.sendPage(c, page.Status, page, "")
+	}
+	html, err := p.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
+	if err != nil {
+		return err
+	}
+	send(c, page.Status, html)
+	return nil
+}
+
+func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page, notice string) error {
+	frame := templates.Frame{Notice: notice}
+	if session, ok := sessionOf(c); ok {
+		frame.Account, frame.Email = session.AccountName, session.Email
+	}
+	html, err := p.templates.Page(frame, page)
+	if err != nil {
+		return err
+	}
+	send(c, status, html)
+	return nil
+}
+
+// send writes an answer that belongs to one person at one moment.
+func send(c *gin.Context, status int, html []byte) {
+	c.Header("Cache-Control", "no-store")
+	c.Header("Vary", "HX-Request")
+	c.Data(status, "text/html; charset=utf-8", html)
+}
+
+func askedByHTMX(c *gin.Context) bool { return c.GetHeader("HX-Request") == "true" }
+
+// present is the page of a reply that is at hand already.
+func present(page templates.Page) func() (templates.Page, error) {
+	return func() (templates.Page, error) { return page, nil }
+}

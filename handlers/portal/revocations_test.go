@@ -1,0 +1,151 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestRevokeAsksInTheRow(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key, other := c.key("asked"), c.key("other")
+		path := "/api-keys/" + key.ID.String() + "/revocation"
+
+		page := c.get(path).is(http.StatusOK)
+		page.one("heading", "API Keys")
+		row := page.one("cell", "asked").parent()
+		row.says("takes effect at once", "cannot be undone")
+		if !row.one("button", "Cancel").has("autofocus") {
+			t.Error("Cancel does not take the focus")
+		}
+		if form := row.one("button", "Confirm revoke").form(); form.attr("method") != "post" || form.attr("action") != path {
+			t.Error("Confirm revoke is not a form that revokes the key")
+		}
+		row.none("button", "Revoke")
+		page.one("cell", other.Label).parent().one("button", "Revoke")
+
+		fragment := c.fragments().get(path).is(http.StatusOK)
+		fragment.one("button", "Confirm revoke")
+		fragment.none("cell", "other")
+		fragment.none("heading", "")
+	})
+}
+
+func TestCancelLeadsBackToTheRow(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("kept")
+		path := "/api-keys/" + key.ID.String()
+		c.get(path).redirects("/api-keys#revoke-" + key.ID.String())
+
+		row := c.fragments().get(path).is(http.StatusOK)
+		row.one("cell", "kept")
+		revoke := row.one("button", "Revoke")
+		if !revoke.has("autofocus") || revoke.attr("id") != "revoke-"+key.ID.String() {
+			t.Error("the row's Revoke does not take the focus")
+		}
+	})
+}
+
+func TestConfirmedRevocationTakesTheRowAway(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			c.visitor = as.of(t, c.visitor)
+			first, last := c.key("first"), c.key("last")
+
+			done := c.post("/api-keys/"+first.ID.String()+"/revocation", nil)
+			if !as.htmx {
+				done.redirects("/api-keys?revoked=" + first.ID.String())
+				done = c.get("/api-keys?revoked=" + first.ID.String())
+			}
+			said := done.is(http.StatusOK).all("status", "was revoked")
+			if len(said) == 0 && !containsText(done, "“first” ("+first.Masked()+") was revoked") {
+				t.Error("nothing says that the key was revoked")
+			}
+			done.none("cell", "first")
+
+			done = c.post("/api-keys/"+last.ID.String()+"/revocation", nil)
+			if !as.htmx {
+				done = c.get(done.header.Get("Location"))
+			}
+			done.is(http.StatusOK).says("No API keys yet")
+			if active, err := s.store.APIKeys(context.Background(), c.account.ID); err != nil || len(active) != 0 {
+				t.Errorf("%d keys are active, %v", len(active), err)
+			}
+		})
+	})
+}
+
+func TestFocusStaysInTheListAfterARevocation(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		first := c.key("first")
+		c.key("last")
+		done := c.fragments().post("/api-keys/"+first.ID.String()+"/revocation", nil).is(http.StatusOK)
+		heading := done.one("heading", "Active keys")
+		if !heading.has("autofocus") || heading.attr("tabindex") != "-1" {
+			t.Error("the list's heading does not take the focus")
+		}
+	})
+}
+
+func TestRevokingARevokedKeySaysSo(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("gone")
+		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		path := "/api-keys/" + key.ID.String()
+		told := "/api-keys?already-revoked=" + key.ID.String()
+		for _, ask := range []func(v *visitor) answer{
+			func(v *visitor) answer { return v.get(path) },
+			func(v *visitor) answer { return v.get(path + "/revocation") },
+			func(v *visitor) answer { return v.post(path+"/revocation", nil) },
+		} {
+			ask(c.visitor).redirects(told)
+			ask(c.fragments()).is(http.StatusOK).says("was already revoked", "No API keys yet")
+		}
+		c.get(told).is(http.StatusOK).one("status", "“gone” ("+key.Masked()+") was already revoked")
+	})
+}
+
+func TestAnActiveKeyIsNotSaidToBeRevoked(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("active")
+		c.get("/api-keys?revoked="+key.ID.String()).is(http.StatusOK).none("status", "revoked")
+	})
+}
+
+func TestAnotherAccountsKeyIsNotThere(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		owner, stranger := s.customer(t), s.customer(t)
+		key := owner.key("mine alone")
+		for _, id := range []string{key.ID.String(), uuid.NewString(), "no-id", uuid.Nil.String()} {
+			bothVoices(t, func(t *testing.T, as voice) {
+				v := as.of(t, stranger.visitor)
+				for _, refused := range []answer{
+					v.get("/api-keys/" + id),
+					v.get("/api-keys/" + id + "/revocation"),
+					v.post("/api-keys/"+id+"/revocation", nil),
+					v.get("/api-keys?revoked=" + id),
+					v.get("/api-keys?already-revoked=" + id),
+				} {
+					refused.is(http.StatusNotFound)
+					if containsText(refused, "mine alone") {
+						t.Error("the answer says what the key is called")
+					}
+				}
+				v.get("/api-keys").is(http.StatusOK).none("cell", "mine alone")
+			})
+		}
+		owner.get("/api-keys").one("cell", "mine alone")
+	})
+}

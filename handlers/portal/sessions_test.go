@@ -1,0 +1,245 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestSignInPageNamesItsFields(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		page := s.visitor(t).get("/login").is(http.StatusOK)
+		page.one("heading", "Sign in")
+		page.one("textbox", "Email")
+		page.one("textbox", "Password")
+		page.one("button", "Sign in")
+		page.none("navigation", "Main")
+	})
+}
+
+func TestSigningInOpensThePortal(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		page := c.get("/api-keys").is(http.StatusOK)
+		navigation := page.one("navigation", "Main")
+		for _, name := range []string{"API Keys", "Agents", "Activity"} {
+			current := navigation.one("link", name).attr("aria-current")
+			if (current == "page") != (name == "API Keys") {
+				t.Errorf("aria-current of %s is %q", name, current)
+			}
+		}
+		page.one("button", "Sign out")
+		c.get("/").redirects("/api-keys")
+		c.get("/login").redirects("/api-keys")
+	})
+}
+
+func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		known := s.customer(t).email
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, s.visitor(t))
+			var said []string
+			for _, email := range []string{known, "nobody@example.com"} {
+				refused := v.signIn(email, "wrong").is(http.StatusUnprocessableEntity)
+				said = append(said, refused.one("alert", "wrong").text())
+				if got := refused.one("textbox", "Email").attr("value"); got != email {
+					t.Errorf("the field holds %q, want what was typed", got)
+				}
+				if got := refused.one("textbox", "Password").attr("value"); got != "" {
+					t.Error("the answer holds the password")
+				}
+			}
+			if said[0] != said[1] {
+				t.Errorf("a wrong password says %q, an unknown e-mail %q", said[0], said[1])
+			}
+			if v.sessionCookie() != "" {
+				t.Error("a failed sign-in has begun a session")
+			}
+		})
+	})
+}
+
+func TestTooManyWrongPasswordsAreToldWhenToComeBack(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for range 10 {
+			s.visitor(t).signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, s.visitor(t))
+			limited := v.signIn(c.email, "wrong").is(http.StatusTooManyRequests)
+			limited.one("alert", "Too many")
+			limited.one("button", "Sign in")
+			seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
+			if err != nil || seconds < 1 || seconds > 60 {
+				t.Errorf("Retry-After is %q, want 1 to 60", limited.header.Get("Retry-After"))
+			}
+		})
+	})
+}
+
+func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("key")
+		row := "/api-keys/" + key.ID.String()
+		for _, test := range []struct{ method, path, next string }{
+			{http.MethodGet, "/", "/"},
+			{http.MethodGet, "/api-keys", "/api-keys"},
+			{http.MethodGet, "/activity?before=" + key.ID.String(), "/activity?before=" + key.ID.String()},
+			{http.MethodGet, row + "/revocation", row + "/revocation"},
+			{http.MethodPost, "/api-keys", "/api-keys"},
+			{http.MethodPost, row + "/revocation", "/api-keys"},
+			{http.MethodPost, "/agents", "/agents"},
+			{http.MethodPost, "/agents/" + uuid.NewString() + "/removal", "/agents"},
+		} {
+			t.Run(test.method+" "+test.path, func(t *testing.T) {
+				bothVoices(t, func(t *testing.T, as voice) {
+					v := as.of(t, s.visitor(t))
+					toSignIn := "/login?" + url.Values{"next": {test.next}}.Encode()
+					v.send(test.method, test.path, "", nil).redirects(toSignIn)
+					page := v.get(toSignIn)
+					signedIn := v.post("/login", url.Values{
+						"email": {c.email}, "password": {password}, "next": {hidden(page, "next")},
+					})
+					signedIn.redirects(test.next)
+				})
+			})
+		}
+		if keys := c.get("/api-keys").all("button", "Revoke"); len(keys) != 1 {
+			t.Error("a form without a session has revoked the key")
+		}
+	})
+}
+
+func TestSignInLeadsNowhereElse(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+	c := s.customer(t)
+	id := uuid.NewString()
+	for _, next := range []string{
+		"", "https://example.com/", "//example.com/api-keys", `/\example.com`, `\/example.com`, "/\t/example.com",
+		"javascript:alert(1)", "http:api-keys", "api-keys", "/%2F/example.com", "/api-keys/../../example.com", "/api-keys/",
+		"/logout", "/login", "/login?next=/api-keys", "/static/app.css", "/api/agents", "/healthz", "/nothing",
+		"/api-keys/" + id + "/revocation/again", "/api-keys/no-id/revocation", "http://portal.test/agents", "//portal.test/agents",
+		"/api-keys\r\nSet-Cookie: a=b", "@example.com", "/api%2dkeys/%2e%2e",
+	} {
+		v := s.visitor(t)
+		if got := hidden(v.get("/login?"+url.Values{"next": {next}}.Encode()), "next"); got != "/api-keys" {
+			t.Errorf("the form for next=%q leads to %q", next, got)
+		}
+		v.post("/login", url.Values{"email": {c.email}, "password": {password}, "next": {next}}).redirects("/api-keys")
+		// Nor does it when there is nothing left to sign in for.
+		v.get("/login?" + url.Values{"next": {next}}.Encode()).redirects("/api-keys")
+	}
+}
+
+func TestSigningInBeginsASessionThatNobodyKnew(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		before := c.sessionCookie()
+		thief := s.visitor(t)
+		thief.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+
+		c.signIn(c.email, password).redirects("/api-keys")
+		if c.sessionCookie() == before {
+			t.Error("signing in has kept the session that was there")
+		}
+		thief.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+
+		planted := s.visitor(t)
+		planted.client.Jar.SetCookies(s.base, []*http.Cookie{{Name: "session", Value: "planted", Path: "/"}})
+		planted.signIn(c.email, password).redirects("/api-keys")
+		if planted.sessionCookie() == "planted" {
+			t.Error("signing in has kept a cookie that was planted")
+		}
+	})
+}
+
+func TestSigningOutEndsTheSessionOnTheServer(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			c.visitor = as.of(t, c.visitor)
+			copied := s.visitor(t)
+			copied.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+			copied.get("/api-keys").is(http.StatusOK)
+
+			c.post("/logout", nil).redirects("/login")
+			if c.sessionCookie() != "" {
+				t.Error("the browser still holds a cookie")
+			}
+			copied.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+			// A second time, as from another tab.
+			c.post("/logout", nil).redirects("/login")
+		})
+	})
+}
+
+func TestABadCookieIsAVisitors(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		good := s.customer(t).sessionCookie()
+		for _, value := range []string{"", "nonsense", good[:len(good)-2], "x" + good, good + "x"} {
+			v := s.visitor(t)
+			v.client.Jar.SetCookies(s.base, []*http.Cookie{{Name: "session", Value: value, Path: "/"}})
+			v.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+			v.get("/login").is(http.StatusOK)
+		}
+	})
+}
+
+func TestAnIdleSessionIsOver(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		clock := time.Now()
+		s := newSite(t, databaseURL, "http://portal.test", models.Options{
+			Now: func() time.Time { return clock }, SessionIdle: time.Hour,
+		})
+		c := s.customer(t)
+		clock = clock.Add(2 * time.Hour)
+		c.get("/agents").redirects("/login?next=%2Fagents")
+	})
+}
+
+func TestTheSessionCookieIsGuarded(t *testing.T) {
+	for base, want := range map[string]struct {
+		name   string
+		secure bool
+	}{
+		"http://portal.test":  {"session", false},
+		"https://portal.test": {"__Host-session", true},
+	} {
+		s := newSite(t, modelstest.SQLiteURL(t), base, models.Options{})
+		email := s.customer(t).email
+		response := s.visitor(t).signIn(email, password)
+		cookie, err := http.ParseSetCookie(response.header.Get("Set-Cookie"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cookie.Name != want.name || cookie.Secure != want.secure {
+			t.Errorf("under %s the cookie is %s, Secure %v", base, cookie.Name, cookie.Secure)
+		}
+		if !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode || cookie.Path != "/" || cookie.Domain != "" {
+			t.Errorf("the cookie is %s", response.header.Get("Set-Cookie"))
+		}
+		if cookie.MaxAge != int(720*time.Hour/time.Second) {
+			t.Errorf("the cookie lasts %d s", cookie.MaxAge)
+		}
+	}
+}
+
+// hidden is the value of a hidden field.
+func hidden(a answer, name string) string {
+	for node := range a.node.Descendants() {
+		if field := (element{a.t, node}); field.attr("name") == name {
+			return field.attr("value")
+		}
+	}
+	return ""
+}

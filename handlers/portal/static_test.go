@@ -1,0 +1,46 @@
+package portal_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+var assetURL = regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`)
+
+func TestPagesLoadAssetsThatMayBeKept(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+	v := s.visitor(t)
+	urls := assetURL.FindAllStringSubmatch(v.get("/login").body, -1)
+	if len(urls) != 4 {
+		t.Fatalf("the page loads %d assets, want 4", len(urls))
+	}
+	for _, url := range urls {
+		asset := v.get(url[1])
+		if asset.status != http.StatusOK || asset.header.Get("Cache-Control") != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: %d, %s", url[1], asset.status, asset.header.Get("Cache-Control"))
+		}
+	}
+}
+
+// The browser would refuse these under the portal's Content-Security-Policy.
+func TestMarkupHoldsNoScriptsOrStyles(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+	c := s.customer(t)
+	key, agent := c.key("key"), c.agent("agent")
+	forbidden := regexp.MustCompile(`(?i)\sstyle=|\son[a-z]+=|hx-on|<style|javascript:|"js:|<script(?:[^>]*)>[^<]`)
+	for _, path := range []string{
+		"/login", "/api-keys", "/api-keys/" + key.ID.String() + "/revocation", "/agents",
+		"/agents/" + agent.ID.String() + "/removal", "/activity", "/nothing",
+	} {
+		for _, body := range []string{c.get(path).body, s.visitor(t).get(path).body, c.fragments().get(path).body} {
+			if found := forbidden.FindString(body); found != "" {
+				t.Errorf("%s holds %q", path, strings.TrimSpace(found))
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package problem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+func TestEveryErrorOfTheModelsHasItsStatusAndCode(t *testing.T) {
+	for _, known := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{models.ErrKeyMissingPrefix, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrKeyMalformed, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrKeyUnknown, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrKeyRevoked, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrSessionNotFound, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrAgentNotFound, http.StatusNotFound, "AGENT_NOT_FOUND"},
+		{models.ErrKeyNotFound, http.StatusNotFound, "NOT_FOUND"},
+		{models.ErrAccountNotFound, http.StatusNotFound, "NOT_FOUND"},
+		{models.ErrKeyAlreadyRevoked, http.StatusConflict, "CONFLICT"},
+		{models.ErrKeyLimit, http.StatusConflict, "CONFLICT"},
+		{models.ErrAgentIDTaken, http.StatusConflict, "CONFLICT"},
+		{models.ErrEmailTaken, http.StatusConflict, "CONFLICT"},
+		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, "INVALID_INPUT"},
+		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, "INVALID_INPUT"},
+		{&models.RepeatedFormError{}, http.StatusConflict, "CONFLICT"},
+		{&models.SignInLimitError{RetryAfter: time.Minute}, http.StatusTooManyRequests, "RATE_LIMITED"},
+		{models.ErrUnavailable, http.StatusServiceUnavailable, "UNAVAILABLE"},
+		{context.DeadlineExceeded, http.StatusServiceUnavailable, "UNAVAILABLE"},
+		{context.Canceled, http.StatusServiceUnavailable, "UNAVAILABLE"},
+		{errors.New("relation does not exist"), http.StatusInternalServerError, "INTERNAL"},
+	} {
+		wrapped := fmt.Errorf("look up: %w", known.err)
+		got := problem.From(wrapped)
+		if got.Status != known.status || got.Code != known.code || got.Message == "" {
+			t.Errorf("%v: %d %s %q, want %d %s", known.err, got.Status, got.Code, got.Message, known.status, known.code)
+		}
+		if got.Cause != wrapped { //nolint:errorlint // the very error, for the log
+			t.Errorf("%v: the cause is %v", known.err, got.Cause)
+		}
+	}
+}
+
+func TestServerErrorsHaveOneMessageWhateverTheirCause(t *testing.T) {
+	for _, pair := range [][2]error{
+		{models.ErrUnavailable, fmt.Errorf("ping: %w: %w", models.ErrUnavailable, errors.New("dial tcp 10.0.0.7:5432"))},
+		{errors.New("a"), errors.New("b")},
+		{problem.Internal(nil), problem.Internal(errors.New("b"))},
+	} {
+		if one, other := problem.From(pair[0]).Message, problem.From(pair[1]).Message; one != other {
+			t.Errorf("messages %q and %q", one, other)
+		}
+	}
+}
+
+func TestInvalidInputIsToldInItsOwnWords(t *testing.T) {
+	told := problem.From(&models.InvalidError{Field: "label", Message: "Give the key a label."})
+	if told.Message != "Give the key a label." {
+		t.Errorf("message %q", told.Message)
+	}
+}
+
+func TestProblemInTheChainIsToldAsItIs(t *testing.T) {
+	told := problem.From(fmt.Errorf("read the form: %w", problem.PayloadTooLarge(512)))
+	if told != problem.PayloadTooLarge(512) {
+		t.Errorf("told %+v", told)
+	}
+}
+
+func TestRetryAfterIsInWholeSecondsAndNeverTooEarly(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		0:                           "",
+		-time.Second:                "",
+		time.Millisecond:            "1",
+		time.Second:                 "1",
+		1001 * time.Millisecond:     "2",
+		time.Minute:                 "60",
+		time.Hour - time.Nanosecond: "3600",
+	} {
+		if got := (problem.Problem{RetryAfter: wait}).RetryAfterSeconds(); got != want {
+			t.Errorf("%v: %q, want %q", wait, got, want)
+		}
+	}
+}

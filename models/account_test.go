@@ -1,0 +1,99 @@
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// acme is an account to be made, whose password is [password].
+func acme(email string) models.NewAccount {
+	return models.NewAccount{Name: "Acme", Email: email, Password: password}
+}
+
+func TestNewAccountCanSignIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		if empty, err := f.Empty(ctx); !empty || err != nil {
+			t.Errorf("a new database: %t, %v", empty, err)
+		}
+		account, err := f.CreateAccount(ctx, models.NewAccount{Name: " Acme ", Email: " Ada@Example.com ", Password: password})
+		if err != nil || account.Name != "Acme" || account.ID.Version() != 7 || !account.CreatedAt.Equal(f.clock.Now()) || account.DisabledAt != nil {
+			t.Fatalf("%+v, %v", account, err)
+		}
+		if empty, err := f.Empty(ctx); empty || err != nil {
+			t.Errorf("with an account: %t, %v", empty, err)
+		}
+		user, err := f.VerifyPassword(ctx, "ada@example.com", password, "203.0.113.7")
+		if err != nil || user.AccountID != account.ID || user.Email != "Ada@Example.com" || user.DisabledAt != nil {
+			t.Errorf("%+v, %v", user, err)
+		}
+		for _, email := range []string{"Ada@Example.com", "ada@example.com", " ADA@EXAMPLE.COM\n"} {
+			if found, err := f.AccountByEmail(ctx, email); err != nil || found.ID != account.ID || found.Name != "Acme" {
+				t.Errorf("%q: %+v, %v", email, found, err)
+			}
+		}
+		for _, email := range []string{"", "ada", "ada@example.org", "ada@example.com%", "a\x00da@example.com", "\xff@example.com"} {
+			if found, err := f.AccountByEmail(ctx, email); !errors.Is(err, models.ErrAccountNotFound) || found.ID != uuid.Nil {
+				t.Errorf("%q: %+v, %v", email, found, err)
+			}
+		}
+	})
+}
+
+func TestEmailIsUniqueWhateverItsCase(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		if _, err := f.CreateAccount(ctx, acme("ada@example.com")); err != nil {
+			t.Fatal(err)
+		}
+		for _, email := range []string{"ada@example.com", " ADA@Example.COM "} {
+			if account, err := f.CreateAccount(ctx, acme(email)); !errors.Is(err, models.ErrEmailTaken) || account.ID != uuid.Nil {
+				t.Errorf("%q: %+v, %v", email, account, err)
+			}
+		}
+		if n := f.count(t, "SELECT count(*) FROM accounts"); n != 1 {
+			t.Errorf("%d accounts, of which some have no user", n)
+		}
+	})
+}
+
+func TestNewAccountMustBeValid(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		for name, test := range map[string]struct {
+			account models.NewAccount
+			field   string
+		}{
+			"no name":               {models.NewAccount{Name: " ", Email: "a@example.com", Password: password}, "name"},
+			"a long name":           {models.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
+			"a name of two lines":   {models.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
+			"no e-mail":             {acme(""), "email"},
+			"no e-mail at all":      {acme("ada"), "email"},
+			"no local part":         {acme("@example.com"), "email"},
+			"two e-mails":           {acme("a@example.com, b@example.com"), "email"},
+			"a name with an e-mail": {acme("Ada <a@example.com>"), "email"},
+			"a line break inside":   {acme("a@example.com\nb"), "email"},
+			"a NUL":                 {acme("a\x00@example.com"), "email"},
+			"not UTF-8":             {acme("\xff@example.com"), "email"},
+			"too long":              {acme(strings.Repeat("a", 250) + "@example.com"), "email"},
+			"no password":           {models.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
+			"11 characters":         {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: "elf letters"}, "password"},
+			"11 wide characters":    {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("é", 11)}, "password"},
+			"129 characters":        {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
+			"password not UTF-8":    {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
+		} {
+			account, err := f.CreateAccount(t.Context(), test.account)
+			var invalid *models.InvalidError
+			if !errors.As(err, &invalid) || invalid.Field != test.field || invalid.Message == "" || account.ID != uuid.Nil {
+				t.Errorf("%s: %+v, %v", name, account, err)
+			}
+			if test.account.Password != "" && err != nil && strings.Contains(err.Error(), test.account.Password) {
+				t.Errorf("%s: the error repeats the password: %v", name, err)
+			}
+		}
+	})
+}

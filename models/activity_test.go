@@ -1,0 +1,169 @@
+package models_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		start := f.clock.Now()
+		type line struct {
+			action  models.Action
+			subject uuid.UUID
+			label   string
+			actor   string
+			address string
+			at      time.Time
+		}
+		var want []line
+		did := func(action models.Action, subject uuid.UUID, label string, actor models.Actor) {
+			name := "Operator"
+			if actor.Kind == models.ActorUser {
+				name = c.user.Email
+			}
+			want = slices.Insert(want, 0, line{action, subject, label, name, actor.Address, f.clock.Now()})
+			f.clock.advance(time.Minute)
+		}
+
+		reference, err := f.CreateSession(ctx, c.user, models.Client{Address: "203.0.113.7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := f.Session(ctx, reference, models.Client{Address: "203.0.113.7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		did(models.ActionSignedIn, session.ID, "", c.actor)
+		key, _ := f.key(t, c)
+		did(models.ActionKeyGenerated, key.ID, "production", c.actor)
+		agent := f.agent(t, c)
+		did(models.ActionAgentCreated, agent.ID, "Reception", c.actor)
+		// What things are called later changes nothing of the record.
+		f.exec(t, "UPDATE api_keys SET label = 'renamed'")
+		f.exec(t, "UPDATE agents SET name = 'renamed'")
+		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		did(models.ActionAgentRemoved, agent.ID, "renamed", models.Operator())
+		elsewhere := models.UserActor(c.user.ID, "2001:db8::7")
+		if _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, elsewhere); err != nil {
+			t.Fatal(err)
+		}
+		did(models.ActionKeyRevoked, key.ID, "renamed", elsewhere)
+		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		did(models.ActionSignedOut, session.ID, "", c.actor)
+
+		f.key(t, f.customer(t)) // another account's is not in it
+		activities := f.activities(t, c)
+		var lines []line
+		for _, a := range activities {
+			if a.AccountID != c.ID || a.SubjectID == nil || a.ID.Version() != 7 || (a.ActorID == nil) != (a.ActorKind == models.ActorOperator) {
+				t.Fatalf("%+v", a)
+			}
+			lines = append(lines, line{a.Action, *a.SubjectID, a.Label, a.ActorName, a.Address, a.At.UTC()})
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("%d recorded since %v:\n%+v\nwant\n%+v", len(lines), start, lines, want)
+		}
+	})
+}
+
+func TestActivityInPages(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		if activities, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
+			t.Errorf("of an account without any: %v, %v", activities, err)
+		}
+		for range 7 {
+			f.agent(t, c) // all at one moment of the clock
+		}
+		all := f.activities(t, c)
+		if len(all) != 7 {
+			t.Fatalf("%d activities", len(all))
+		}
+		for _, size := range []int{1, 3, 7, 8} {
+			var ids, want []uuid.UUID
+			page := models.ActivityPage{Limit: size}
+			for {
+				activities, err := f.Activities(ctx, c.ID, page)
+				if err != nil || len(activities) > size {
+					t.Fatal(len(activities), err)
+				}
+				if len(activities) == 0 {
+					break
+				}
+				for _, a := range activities {
+					ids = append(ids, a.ID)
+				}
+				page.Before = ids[len(ids)-1]
+			}
+			for _, a := range all {
+				want = append(want, a.ID)
+			}
+			if !slices.Equal(ids, want) {
+				t.Errorf("in pages of %d: %v, want %v", size, ids, want)
+			}
+		}
+		// Another account's activity as the place to go on from shows nothing
+		// of that account.
+		other := f.customer(t)
+		f.agent(t, other)
+		page, err := f.Activities(ctx, other.ID, models.ActivityPage{Before: all[0].ID, Limit: 10})
+		if err != nil || len(page) != 0 {
+			t.Errorf("%+v, %v", page, err)
+		}
+	})
+}
+
+// A user who is gone did not become an operator.
+func TestActivityOfADeletedUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.key(t, c)
+		f.exec(t, "DELETE FROM users WHERE id = ?", c.user.ID)
+		activities := f.activities(t, c)
+		if len(activities) != 1 || activities[0].ActorKind != models.ActorUser || activities[0].ActorName == "Operator" {
+			t.Errorf("%+v", activities)
+		}
+	})
+}
+
+func TestActivityIsAppendOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.key(t, c)
+		before := f.activities(t, c)
+		statements := []string{
+			"UPDATE activities SET label = 'x'",
+			"UPDATE activities SET at = at WHERE action = 'api_key.generated'",
+			"DELETE FROM activities",
+			"DELETE FROM activities WHERE action = 'api_key.generated'",
+		}
+		if f.postgres() {
+			statements = append(statements, "TRUNCATE activities", "TRUNCATE accounts CASCADE")
+		} else {
+			// SQLite deletes for a REPLACE without firing a delete trigger.
+			statements = append(statements, `INSERT OR REPLACE INTO activities (id, account_id, actor_kind, action, label, address, at)
+				SELECT id, account_id, actor_kind, action, 'x', address, at FROM activities`)
+		}
+		for _, statement := range statements {
+			if _, err := f.db.ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "append-only") {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+		after := f.activities(t, c)
+		if len(after) != len(before) || after[0].Label != before[0].Label {
+			t.Errorf("%+v became %+v", before, after)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package models_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestAgents(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		if agents, err := f.Agents(ctx, c.ID); agents == nil || len(agents) != 0 || err != nil {
+			t.Errorf("of an account without any: %v, %v", agents, err)
+		}
+		for _, name := range []string{"sales", "Reception", " after hours ", "Sales", "reception 2"} {
+			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: name}, c.actor)
+			if err != nil || agent.AccountID != c.ID || agent.Name != strings.TrimSpace(name) || agent.ID.Version() != 7 || !agent.CreatedAt.Equal(f.clock.Now()) {
+				t.Errorf("%+v, %v", agent, err)
+			}
+			if found, err := f.Agent(ctx, c.ID, agent.ID); err != nil || found.ID != agent.ID || found.Name != agent.Name {
+				t.Errorf("found %+v, %v", found, err)
+			}
+		}
+		f.agent(t, f.customer(t)) // another account's is not listed
+		agents, err := f.Agents(ctx, c.ID)
+		var names []string
+		for _, agent := range agents {
+			names = append(names, agent.Name)
+		}
+		if want := []string{"after hours", "Reception", "reception 2", "Sales", "sales"}; err != nil || !slices.Equal(names, want) {
+			t.Errorf("listed %q, want %q, %v", names, want, err)
+		}
+	})
+}
+
+func TestAgentOfAGivenID(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		id := uuid.New()
+		if agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: id, Name: "Reception"}, models.Operator()); err != nil || agent.ID != id {
+			t.Fatalf("%+v, %v", agent, err)
+		}
+		for name, c := range map[string]customer{"the account": c, "another account": other} {
+			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: id, Name: "Again"}, c.actor)
+			if !errors.Is(err, models.ErrAgentIDTaken) || agent.ID != uuid.Nil {
+				t.Errorf("for %s: %+v, %v", name, agent, err)
+			}
+		}
+		if agent, err := f.Agent(ctx, c.ID, id); err != nil || agent.Name != "Reception" {
+			t.Errorf("it became %+v, %v", agent, err)
+		}
+		if n := len(f.activities(t, c)) + len(f.activities(t, other)); n != 1 {
+			t.Errorf("%d activities of one agent made", n)
+		}
+	})
+}
+
+func TestAgentNames(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		for _, name := range []string{"", " \t", strings.Repeat("a", 101), "a\nb", "a\x00", "\xff"} {
+			agent, err := f.CreateAgent(t.Context(), c.ID, models.NewAgent{Name: name}, c.actor)
+			var invalid *models.InvalidError
+			if !errors.As(err, &invalid) || invalid.Field != "name" || agent.ID != uuid.Nil {
+				t.Errorf("%q: %+v, %v", name, agent, err)
+			}
+		}
+	})
+}
+
+func TestRemovedAgent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		agent, kept := f.agent(t, c), f.agent(t, c)
+		for name, id := range map[string]uuid.UUID{"another account's": agent.ID, "no": newID(), "the zero": uuid.Nil} {
+			if found, err := f.Agent(ctx, other.ID, id); !errors.Is(err, models.ErrAgentNotFound) || found.ID != uuid.Nil {
+				t.Errorf("%s agent found: %+v, %v", name, found, err)
+			}
+			if removed, err := f.RemoveAgent(ctx, other.ID, id, other.actor); !errors.Is(err, models.ErrAgentNotFound) || removed.ID != uuid.Nil {
+				t.Errorf("%s agent removed: %+v, %v", name, removed, err)
+			}
+		}
+		if len(f.activities(t, other)) != 0 {
+			t.Error("what was not done was recorded")
+		}
+		removed, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)
+		if err != nil || removed.ID != agent.ID || removed.Name != agent.Name || removed.AccountID != c.ID {
+			t.Fatalf("%+v, %v", removed, err)
+		}
+		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); !errors.Is(err, models.ErrAgentNotFound) {
+			t.Errorf("removed again: %v", err)
+		}
+		if agents, err := f.Agents(ctx, c.ID); err != nil || len(agents) != 1 || agents[0].ID != kept.ID {
+			t.Errorf("left: %+v, %v", agents, err)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package models
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The sums were computed with Python's zlib.crc32.
+func TestChecksumOfKnownKeys(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"nas_000000000000000000000000000000": "1rjTT1",
+		"nas_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz": "4YgeBw",
+		"nas_0123456789ABCDEFGHIJKLMNOPQRST": "49UbFO",
+		"nas_abcdefghijklmnopqrstuvwxyz0123": "2gDnvB",
+		// Small sums are padded with zeros; 4294966609 is nearly the largest.
+		"nas_Zero00000000000000000000408132": "0000wZ",
+		"nas_Zero00000000000000000014683087": "00000Q",
+		"nas_Zero00000000000000000004718458": "4gfF0z",
+	} {
+		if sum := keyChecksum(body); string(sum[:]) != want {
+			t.Errorf("checksum of %s is %s, not %s", body, sum, want)
+		}
+		if err := checkKeySecret(body + want); err != nil {
+			t.Errorf("%s%s: %v", body, want, err)
+		}
+	}
+}
+
+func TestNewKeysHaveTheForm(t *testing.T) {
+	t.Parallel()
+	shape := regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`)
+	seen := map[string]bool{}
+	for range 1000 {
+		key := newKeySecret()
+		if !shape.MatchString(key) {
+			t.Fatalf("%q is no key", key)
+		}
+		if err := checkKeySecret(key); err != nil {
+			t.Fatalf("%q: %v", key, err)
+		}
+		if seen[key] {
+			t.Fatalf("%q was made twice", key)
+		}
+		seen[key] = true
+	}
+}
+
+// Each character is as likely as any other, over all positions and at each of
+// them. A count that is off by eight standard deviations does not happen by
+// chance; taking bytes modulo 62 would put the first eight at twenty.
+func TestNewKeysHaveNoBias(t *testing.T) {
+	t.Parallel()
+	const keys = 20_000
+	var total [256]int
+	var at [keyRandomLength][256]int
+	for range keys {
+		random := newKeySecret()[len(keyPrefix):][:keyRandomLength]
+		for i := range random {
+			total[random[i]]++
+			at[i][random[i]]++
+		}
+	}
+	check := func(where string, counts [256]int, n float64) {
+		p := 1 / float64(len(keyAlphabet))
+		mean, deviation := n*p, math.Sqrt(n*p*(1-p))
+		for i := range len(keyAlphabet) {
+			if c := keyAlphabet[i]; math.Abs(float64(counts[c])-mean) > 8*deviation {
+				t.Errorf("%s: %q came %d times, %.0f expected", where, c, counts[c], mean)
+			}
+		}
+	}
+	check("all positions", total, keys*keyRandomLength)
+	for i := range at {
+		check("position "+string(rune('A'+i)), at[i], keys)
+	}
+}
+
+func TestWhyAKeyIsNone(t *testing.T) {
+	t.Parallel()
+	const key = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
+	for name, test := range map[string]struct {
+		key  string
+		want error
+	}{
+		"whole":                   {key, nil},
+		"empty":                   {"", ErrKeyMissingPrefix},
+		"without its prefix":      {strings.TrimPrefix(key, "nas_"), ErrKeyMissingPrefix},
+		"another prefix":          {"sk_" + key[4:], ErrKeyMissingPrefix},
+		"prefix in capitals":      {"NAS_" + key[4:], ErrKeyMissingPrefix},
+		"prefix cut short":        {"nas", ErrKeyMissingPrefix},
+		"space before":            {" " + key, ErrKeyMissingPrefix},
+		"prefix alone":            {"nas_", ErrKeyMalformed},
+		"last character missing":  {key[:len(key)-1], ErrKeyMalformed},
+		"checksum missing":        {key[:34], ErrKeyMalformed},
+		"one character too many":  {key + "0", ErrKeyMalformed},
+		"space after":             {key + " ", ErrKeyMalformed},
+		"line break after":        {key + "\n", ErrKeyMalformed},
+		"prefix twice":            {"nas_" + key, ErrKeyMalformed},
+		"masked":                  {"nas_...UbFO", ErrKeyMalformed},
+		"in capitals":             {"nas_" + strings.ToUpper(key[4:]), ErrKeyMalformed},
+		"two characters swapped":  {"nas_1023456789ABCDEFGHIJKLMNOPQRST49UbFO", ErrKeyMalformed},
+		"a hyphen":                {"nas_-123456789ABCDEFGHIJKLMNOPQRST49UbFO", ErrKeyMalformed},
+		"a wide letter, 40 bytes": {"nas_" + "é" + key[6:], ErrKeyMalformed},
+		"a NUL":                   {key[:39] + "\x00", ErrKeyMalformed},
+	} {
+		if err := checkKeySecret(test.key); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+}
+
+func TestMistypedKeysAreMalformed(t *testing.T) {
+	t.Parallel()
+	body := rapid.StringMatching(`nas_[0-9A-Za-z]{30}`)
+	generated := rapid.Custom(func(t *rapid.T) string {
+		body := body.Draw(t, "body")
+		sum := keyChecksum(body)
+		return body + string(sum[:])
+	})
+	position := rapid.IntRange(len(keyPrefix), keyLength-1)
+
+	t.Run("one character changed", rapid.MakeCheck(func(t *rapid.T) {
+		key, at := []byte(generated.Draw(t, "key")), position.Draw(t, "position")
+		was := key[at]
+		// Both what people mistype and any other byte.
+		key[at] = rapid.OneOf(rapid.SampledFrom([]byte(keyAlphabet)), rapid.Byte()).
+			Filter(func(c byte) bool { return c != was }).Draw(t, "character")
+		if err := checkKeySecret(string(key)); !errors.Is(err, ErrKeyMalformed) {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}))
+	t.Run("cut short", rapid.MakeCheck(func(t *rapid.T) {
+		key := generated.Draw(t, "key")[:position.Draw(t, "length")]
+		if err := checkKeySecret(key); !errors.Is(err, ErrKeyMalformed) {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}))
+	t.Run("one character missing", rapid.MakeCheck(func(t *rapid.T) {
+		key, at := generated.Draw(t, "key"), position.Draw(t, "position")
+		if err := checkKeySecret(key[:at] + key[at+1:]); !errors.Is(err, ErrKeyMalformed) {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}))
+	t.Run("neighbours swapped", rapid.MakeCheck(func(t *rapid.T) {
+		key := []byte(generated.Draw(t, "key"))
+		// A CRC finds every error this short, but only within what it sums up.
+		at := rapid.IntRange(len(keyPrefix), len(keyPrefix)+keyRandomLength-2).
+			Filter(func(i int) bool { return key[i] != key[i+1] }).Draw(t, "position")
+		key[at], key[at+1] = key[at+1], key[at]
+		if err := checkKeySecret(string(key)); !errors.Is(err, ErrKeyMalformed) {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}))
+	t.Run("anything else is no key and no crash", rapid.MakeCheck(func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`nas_.*`)).Draw(t, "text")
+		if err := checkKeySecret(text); err == nil {
+			t.Fatalf("%q passes for a key", text)
+		}
+	}))
+}

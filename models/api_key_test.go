@@ -1,0 +1,315 @@
+package models_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestGeneratedKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, n := t.Context(), f.customer(t), form("production")
+		key, secret, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash := sha256.Sum256([]byte(secret))
+		if key.AccountID != c.ID || key.Label != "production" || key.FormID != n.FormID ||
+			!key.CreatedAt.Equal(f.clock.Now()) || key.RevokedAt != nil || key.LastUsedAt != nil ||
+			key.LastFour != secret[36:] || string(key.KeyHash) != string(hash[:]) {
+			t.Errorf("generated %+v for %s", key, secret)
+		}
+		if key.Masked() != "nas_..."+secret[36:] {
+			t.Errorf("masked as %s", key.Masked())
+		}
+		if key.ID.Version() != 7 {
+			t.Errorf("the id %s is no UUIDv7", key.ID)
+		}
+		for how, find := range map[string]func() (models.APIKey, error){
+			"APIKey":             func() (models.APIKey, error) { return f.APIKey(ctx, c.ID, key.ID) },
+			"FindAPIKey":         func() (models.APIKey, error) { return f.FindAPIKey(ctx, key.ID) },
+			"FindAPIKeyBySecret": func() (models.APIKey, error) { return f.FindAPIKeyBySecret(ctx, secret) },
+		} {
+			found, err := find()
+			if err != nil || found.ID != key.ID || found.Label != key.Label || found.Masked() != key.Masked() ||
+				!found.CreatedAt.Equal(key.CreatedAt) || found.RevokedAt != nil || found.LastUsedAt != nil {
+				t.Errorf("%s found %+v, %v", how, found, err)
+			}
+		}
+	})
+}
+
+func TestLabels(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		for label, want := range map[string]string{
+			"x":                             "x",
+			"  production \t\n":             "production",
+			"\u00a0a b\u2003":               "a b",
+			"it's; DROP TABLE api_keys; --": "it's; DROP TABLE api_keys; --",
+			`<b>"?0"</b> \ % _`:             `<b>"?0"</b> \ % _`,
+			"Zürich 東京 👩‍💻":                 "Zürich 東京 👩‍💻",
+			strings.Repeat("é", 100):        strings.Repeat("é", 100),
+			" " + strings.Repeat("👩", 100):  strings.Repeat("👩", 100),
+		} {
+			key, _, err := f.GenerateAPIKey(t.Context(), c.ID, form(label), c.actor)
+			if err != nil {
+				t.Errorf("%q: %v", label, err)
+				continue
+			}
+			stored, err := f.APIKey(t.Context(), c.ID, key.ID)
+			if err != nil || key.Label != want || stored.Label != want {
+				t.Errorf("%q became %q, stored %q, %v", label, key.Label, stored.Label, err)
+			}
+		}
+		for name, label := range map[string]string{
+			"empty":                "",
+			"spaces alone":         " \t\r\n\u00a0\u2003",
+			"101 characters":       strings.Repeat("a", 101),
+			"101 wide characters":  strings.Repeat("é", 101),
+			"a line break inside":  "a\nb",
+			"a tab inside":         "a\tb",
+			"a NUL":                "a\x00b",
+			"an escape":            "a\x1b[31mb",
+			"DEL":                  "a\x7fb",
+			"a C1 control":         "a\u0085b",
+			"not UTF-8":            "a\xffb",
+			"a cut off UTF-8 rune": "a\xc3",
+		} {
+			key, secret, err := f.GenerateAPIKey(t.Context(), c.ID, form(label), c.actor)
+			var invalid *models.InvalidError
+			if !errors.As(err, &invalid) || invalid.Field != "label" || invalid.Message == "" || secret != "" || key.ID != uuid.Nil {
+				t.Errorf("%s: %+v, %v", name, key, err)
+			}
+		}
+		if n := f.count(t, "SELECT count(*) FROM api_keys"); n != 8 {
+			t.Errorf("%d keys are stored", n)
+		}
+	})
+}
+
+func TestTwoKeysMayHaveOneLabel(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		first, firstSecret := f.key(t, c)
+		second, secondSecret := f.key(t, c)
+		if first.ID == second.ID || firstSecret == secondSecret || first.Label != second.Label {
+			t.Errorf("%+v and %+v", first, second)
+		}
+	})
+}
+
+func TestFormMakesOneKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		n := form("production")
+		first, _, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		repeat := func(when string) models.APIKey {
+			t.Helper()
+			key, secret, err := f.GenerateAPIKey(ctx, c.ID, models.NewAPIKey{Label: "another", FormID: n.FormID}, c.actor)
+			var repeated *models.RepeatedFormError
+			if !errors.As(err, &repeated) || repeated.Key.ID != first.ID || repeated.Key.Label != "production" ||
+				repeated.Key.Masked() != first.Masked() || secret != "" || key.ID != uuid.Nil {
+				t.Fatalf("%s: %+v, %v", when, key, err)
+			}
+			return repeated.Key
+		}
+		if key := repeat("while the key is active"); key.RevokedAt != nil {
+			t.Errorf("revoked: %+v", key)
+		}
+		f.revoke(t, first)
+		if key := repeat("after it was revoked"); key.RevokedAt == nil {
+			t.Errorf("not revoked: %+v", key)
+		}
+		// The id is unique in its account only, so that nobody can use up
+		// another's.
+		if _, _, err := f.GenerateAPIKey(ctx, other.ID, n, other.actor); err != nil {
+			t.Errorf("another account's form of this id: %v", err)
+		}
+		if n := len(f.activities(t, c)); n != 2 {
+			t.Errorf("%d activities, of one key generated and revoked", n)
+		}
+	})
+}
+
+func TestFormSubmittedManyTimesAtOnceMakesOneKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, n := f.customer(t), form("production")
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		made, errs := atOnce(10, func(i int) error {
+			_, _, err := stores[i%2].GenerateAPIKey(t.Context(), c.ID, n, c.actor)
+			return err
+		})
+		var repeated *models.RepeatedFormError
+		for _, err := range errs {
+			if !errors.As(err, &repeated) {
+				t.Error(err)
+			}
+		}
+		if stored := f.count(t, "SELECT count(*) FROM api_keys"); made != 1 || stored != 1 {
+			t.Errorf("%d made, %d stored", made, stored)
+		}
+	})
+}
+
+func TestAccountHasAHundredActiveKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		f.manyKeys(t, c, models.MaxActiveKeys-1)
+		// Two instances, each asked several times at once for the last one.
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		made, errs := atOnce(8, func(i int) error {
+			_, _, err := stores[i%2].GenerateAPIKey(ctx, c.ID, form("last"), c.actor)
+			return err
+		})
+		for _, err := range errs {
+			if !errors.Is(err, models.ErrKeyLimit) {
+				t.Error(err)
+			}
+		}
+		keys, err := f.APIKeys(ctx, c.ID)
+		if err != nil || made != 1 || len(keys) != models.MaxActiveKeys {
+			t.Fatalf("%d made, %d active, %v", made, len(keys), err)
+		}
+		if !strings.Contains(models.ErrKeyLimit.Error(), "100") {
+			t.Errorf("the error does not name the limit: %v", models.ErrKeyLimit)
+		}
+		// Revoked keys do not count, nor do another account's.
+		f.key(t, f.customer(t))
+		f.revoke(t, keys[50])
+		f.key(t, c)
+		if _, _, err := f.GenerateAPIKey(ctx, c.ID, form("one too many"), c.actor); !errors.Is(err, models.ErrKeyLimit) {
+			t.Errorf("beyond the limit again: %v", err)
+		}
+	})
+}
+
+func TestKeysAreListedNewestFirst(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		if keys, err := f.APIKeys(t.Context(), c.ID); keys == nil || len(keys) != 0 || err != nil {
+			t.Errorf("of an account without any: %v, %v", keys, err)
+		}
+		var made []uuid.UUID
+		for range 5 {
+			key, _ := f.key(t, c)
+			f.clock.advance(time.Second)
+			made = append(made, key.ID)
+		}
+		// What an account does not have is not listed: another's, a revoked one.
+		f.key(t, f.customer(t))
+		if _, err := f.RevokeAPIKey(t.Context(), c.ID, made[2], c.actor); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := f.APIKeys(t.Context(), c.ID)
+		var listed []uuid.UUID
+		for _, key := range keys {
+			listed = append(listed, key.ID)
+		}
+		if want := []uuid.UUID{made[4], made[3], made[1], made[0]}; err != nil || !slices.Equal(listed, want) {
+			t.Errorf("listed %v, want %v, %v", listed, want, err)
+		}
+	})
+}
+
+func TestKeyOfAnotherAccountIsNotFound(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, owner, other := t.Context(), f.customer(t), f.customer(t)
+		key, _ := f.key(t, owner)
+		if keys, err := f.APIKeys(ctx, other.ID); err != nil || len(keys) != 0 {
+			t.Errorf("listed %v, %v", keys, err)
+		}
+		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "no": newID(), "the zero": uuid.Nil} {
+			if found, err := f.APIKey(ctx, other.ID, id); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+				t.Errorf("%s key: %+v, %v", name, found, err)
+			}
+		}
+	})
+}
+
+func TestKeyIsFoundByItsValue(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		key, secret := f.key(t, f.customer(t))
+		f.revoke(t, key)
+		if found, err := f.FindAPIKeyBySecret(ctx, secret); err != nil || found.ID != key.ID || found.RevokedAt == nil {
+			t.Errorf("a revoked key: %+v, %v", found, err)
+		}
+		for value, want := range map[string]error{
+			secret[4:]:  models.ErrKeyMissingPrefix,
+			secret[:39]: models.ErrKeyMalformed,
+			unknownKey:  models.ErrKeyNotFound,
+		} {
+			if found, err := f.FindAPIKeyBySecret(ctx, value); !errors.Is(err, want) || found.ID != uuid.Nil {
+				t.Errorf("%s: %+v, %v", value, found, err)
+			}
+		}
+		if _, err := f.FindAPIKey(ctx, newID()); !errors.Is(err, models.ErrKeyNotFound) {
+			t.Errorf("an unknown id: %v", err)
+		}
+	})
+}
+
+// unknownKey is well-formed, but nobody's.
+const unknownKey = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
+
+// manyKeys stores n active keys without anybody knowing their values.
+func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
+	t.Helper()
+	keys := make([]models.APIKey, n)
+	for i := range keys {
+		hash := sha256.Sum256([]byte(newID().String()))
+		keys[i] = models.APIKey{
+			ID: newID(), AccountID: c.ID, Label: fmt.Sprint(i), KeyHash: hash[:], LastFour: "0000",
+			FormID: newID(), CreatedAt: f.clock.Now(),
+		}
+	}
+	if _, err := f.db.NewInsert().Model(&keys).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) activities(t *testing.T, c customer) []models.Activity {
+	t.Helper()
+	activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return activities
+}
+
+// atOnce does something n times at once. It returns how often that succeeded,
+// and the errors of the other times.
+func atOnce(n int, do func(i int) error) (succeeded int, failures []error) {
+	start, results := make(chan struct{}), make(chan error, n)
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			<-start
+			results <- do(i)
+		})
+	}
+	close(start)
+	running.Wait()
+	close(results)
+	for err := range results {
+		if err == nil {
+			succeeded++
+		} else {
+			failures = append(failures, err)
+		}
+	}
+	return succeeded, failures
+}

@@ -1,0 +1,283 @@
+package models_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestAuthentication(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, secret := f.key(t, c)
+		revokedKey, revokedSecret := f.key(t, c)
+		f.revoke(t, revokedKey)
+		// The first request and those after it may be answered differently.
+		for range 3 {
+			p, err := f.Authenticate(ctx, secret)
+			if err != nil || p.AccountID != c.ID || p.KeyID != key.ID {
+				t.Errorf("%+v, %v", p, err)
+			}
+			for value, want := range map[string]error{
+				"":                  models.ErrKeyMissingPrefix,
+				secret[4:]:          models.ErrKeyMissingPrefix,
+				secret[:39]:         models.ErrKeyMalformed,
+				secret + " ":        models.ErrKeyMalformed,
+				"nas_' OR 1=1; --":  models.ErrKeyMalformed,
+				unknownKey:          models.ErrKeyUnknown,
+				revokedSecret:       models.ErrKeyRevoked,
+				key.Masked():        models.ErrKeyMalformed,
+				string(key.KeyHash): models.ErrKeyMissingPrefix,
+			} {
+				p, err := f.Authenticate(ctx, value)
+				if !errors.Is(err, want) || errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || p.AccountID != uuid.Nil {
+					t.Errorf("%q: %+v, %v, want %v", value, p, err, want)
+				}
+			}
+		}
+	})
+}
+
+func TestKeyIsGoodAsSoonAsItIsMade(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		other := f.open(t, models.Options{})
+		// Somebody has tried it before it was there.
+		for range 3 {
+			if _, err := other.Authenticate(ctx, unknownKey); !errors.Is(err, models.ErrKeyUnknown) {
+				t.Fatal(err)
+			}
+		}
+		hash := sha256.Sum256([]byte(unknownKey))
+		key := models.APIKey{ID: newID(), AccountID: c.ID, Label: "restored", KeyHash: hash[:], LastFour: "UbFO", FormID: newID(), CreatedAt: f.clock.Now()}
+		if _, err := f.db.NewInsert().Model(&key).Exec(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := other.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
+			t.Errorf("%+v, %v", p, err)
+		}
+	})
+}
+
+func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		_, secret := f.key(t, c)
+		_, otherSecret := f.key(t, other)
+		authenticate := func(secret string, want error) {
+			t.Helper()
+			if _, err := f.Authenticate(ctx, secret); !errors.Is(err, want) {
+				t.Fatalf("%v, want %v", err, want)
+			}
+		}
+		authenticate(secret, nil)
+		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
+		authenticate(secret, models.ErrKeyRevoked)
+		authenticate(otherSecret, nil)
+		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
+		authenticate(secret, nil)
+	})
+}
+
+// Whatever an operator's own SQL does to a key holds for the next request,
+// however warm the store's memory of it is.
+func TestOperatorsSQLHoldsAtOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		warm := func() (models.APIKey, string) {
+			t.Helper()
+			key, secret := f.key(t, c)
+			for range 3 {
+				if p, err := f.Authenticate(ctx, secret); err != nil || p.AccountID != c.ID {
+					t.Fatalf("%+v, %v", p, err)
+				}
+			}
+			return key, secret
+		}
+
+		key, secret := warm()
+		f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
+		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
+			t.Errorf("revoked: %v", err)
+		}
+		key, secret = warm()
+		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
+		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
+			t.Errorf("deleted: %v", err)
+		}
+		key, secret = warm()
+		hash := sha256.Sum256([]byte(unknownKey))
+		f.exec(t, "UPDATE api_keys SET key_hash = ? WHERE id = ?", hash[:], key.ID)
+		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
+			t.Errorf("hash changed: %v", err)
+		}
+		if p, err := f.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
+			t.Errorf("by the new hash: %+v, %v", p, err)
+		}
+		key, secret = warm()
+		f.exec(t, "UPDATE api_keys SET account_id = ? WHERE id = ?", other.ID, key.ID)
+		if p, err := f.Authenticate(ctx, secret); err != nil || p.AccountID != other.ID {
+			t.Errorf("moved: %+v, %v", p, err)
+		}
+		_, secret = warm()
+		f.exec(t, "DELETE FROM api_keys")
+		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
+			t.Errorf("all deleted: %v", err)
+		}
+	})
+}
+
+// What cannot be asked in time is not known: never a wrong answer.
+func TestMissedDeadlineIsUnavailable(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		agent := f.agent(t, c)
+		if _, err := f.Authenticate(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		for name, do := range map[string]func() error{
+			"authenticate a key":      func() error { _, err := f.Authenticate(ctx, secret); return err },
+			"authenticate an unknown": func() error { _, err := f.Authenticate(ctx, unknownKey); return err },
+			"list keys":               func() error { _, err := f.APIKeys(ctx, c.ID); return err },
+			"find a key":              func() error { _, err := f.APIKey(ctx, c.ID, key.ID); return err },
+			"find a key by its value": func() error { _, err := f.FindAPIKeyBySecret(ctx, secret); return err },
+			"generate":                func() error { _, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err },
+			"revoke":                  func() error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err },
+			"list agents":             func() error { _, err := f.Agents(ctx, c.ID); return err },
+			"find an agent":           func() error { _, err := f.Agent(ctx, c.ID, agent.ID); return err },
+			"check an agent":          func() error { return f.CheckAgent(ctx, models.Principal{AccountID: c.ID}, agent.ID) },
+			"remove an agent":         func() error { _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); return err },
+			"create an agent":         func() error { _, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor); return err },
+			"list activity":           func() error { _, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 1}); return err },
+			"verify a password":       func() error { _, err := f.VerifyPassword(ctx, c.user.Email, password, ""); return err },
+			"create a session":        func() error { _, err := f.CreateSession(ctx, c.user, models.Client{}); return err },
+			"find a session":          func() error { _, err := f.Session(ctx, "x", models.Client{}); return err },
+			"end a session":           func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
+			"find an account":         func() error { _, err := f.AccountByEmail(ctx, c.user.Email); return err },
+			"look for accounts":       func() error { _, err := f.Empty(ctx); return err },
+			"introspect a token":      func() error { _, err := f.WidgetTokenActive(ctx, c.ID, claimsOf(c, key, agent)); return err },
+			"ping":                    func() error { return f.Ping(ctx) },
+			"open":                    func() error { _, err := models.Open(ctx, f.url, models.Options{}); return err },
+			"create an account":       func() error { _, err := f.CreateAccount(ctx, acme("b@example.com")); return err },
+		} {
+			if err := do(); !errors.Is(err, models.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		// A malformed key needs no database.
+		if _, err := f.Authenticate(ctx, secret[:39]); !errors.Is(err, models.ErrKeyMalformed) {
+			t.Errorf("malformed: %v", err)
+		}
+		if p, err := f.Authenticate(t.Context(), secret); err != nil || p.KeyID != key.ID {
+			t.Errorf("a request in time: %+v, %v", p, err)
+		}
+	})
+}
+
+// A caller who has gone away is no reason to call a key unknown, or the
+// database unavailable.
+func TestCanceledRequestLearnsNothing(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		_, secret := f.key(t, f.customer(t))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, key := range []string{secret, unknownKey} {
+			if p, err := f.Authenticate(ctx, key); !errors.Is(err, context.Canceled) || errors.Is(err, models.ErrKeyUnknown) || p.KeyID != uuid.Nil {
+				t.Errorf("%+v, %v", p, err)
+			}
+		}
+		if _, err := f.Authenticate(t.Context(), secret); err != nil {
+			t.Errorf("the next request: %v", err)
+		}
+	})
+}
+
+// The schema of a database that is not as it should be (a restore under way, an
+// operator's slip) is nothing to answer from.
+func TestDatabaseOutOfOrderIsNeverAnAnswer(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, secret := f.key(t, c)
+		agent := f.agent(t, c)
+		p, err := f.Authenticate(ctx, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noAnswer := func(when string) {
+			t.Helper()
+			for _, key := range []string{secret, unknownKey} {
+				if _, err := f.Authenticate(ctx, key); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
+					t.Errorf("%s: %v", when, err)
+				}
+			}
+		}
+		var epoch []byte
+		f.scan(t, "SELECT value FROM auth_epoch", nil, &epoch)
+		f.exec(t, "DELETE FROM auth_epoch")
+		noAnswer("without an epoch")
+		if err := f.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, models.ErrAgentNotFound) {
+			t.Errorf("an agent without an epoch: %v", err)
+		}
+		f.exec(t, "INSERT INTO auth_epoch (value) VALUES (?)", epoch)
+		if _, err := f.Authenticate(ctx, secret); err != nil {
+			t.Errorf("with the epoch again: %v", err)
+		}
+		f.exec(t, "ALTER TABLE api_keys RENAME TO api_keys_away")
+		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
+		noAnswer("without the table of keys")
+		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
+		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
+			t.Errorf("of an account disabled meanwhile: %v", err)
+		}
+		if p.AccountID != c.ID {
+			t.Error("not theirs")
+		}
+	})
+}
+
+func TestCheckAgent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		_, secret := f.key(t, c)
+		_, otherSecret := f.key(t, other)
+		agent := f.agent(t, c)
+		elsewhere := f.open(t, models.Options{})
+		check := func(when, secret string, id uuid.UUID, want error) {
+			t.Helper()
+			// Twice: memory may answer the second time.
+			for range 2 {
+				p, err := elsewhere.Authenticate(ctx, secret)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := elsewhere.CheckAgent(ctx, p, id); !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", when, err, want)
+				}
+			}
+		}
+		check("their agent", secret, agent.ID, nil)
+		check("another account's", otherSecret, agent.ID, models.ErrAgentNotFound)
+		check("no agent", secret, newID(), models.ErrAgentNotFound)
+		check("still their agent", secret, agent.ID, nil)
+		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		check("removed", secret, agent.ID, models.ErrAgentNotFound)
+		if _, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		check("made again", secret, agent.ID, nil)
+		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, agent.ID)
+		check("moved away", secret, agent.ID, models.ErrAgentNotFound)
+		check("moved here", otherSecret, agent.ID, nil)
+	})
+}

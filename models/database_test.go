@@ -1,0 +1,175 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestDatabaseURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"sqlite:data/portal.db", "sqlite:/var/lib/portal.db", "sqlite:///var/lib/portal.db",
+		"postgres://user:hunter2@db.example.com:5432/portal", "postgresql://db/portal?sslmode=require",
+		"postgres://a.example.com,b.example.com:5433/portal", "postgres:///portal?host=/run/postgresql",
+	} {
+		if err := models.CheckDatabaseURL(url); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	for _, url := range []string{
+		"", "data/portal.db", "sqlite:", "sqlite::memory:", "mysql://user:hunter2@db/portal", "postgres:portal",
+		"postgres://user:hunter2@db:port/portal", "postgres://user:hunter2@db/portal?sslmode=hunter2", "postgres://user:hunter2@[::1/portal",
+	} {
+		err := models.CheckDatabaseURL(url)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", url, err)
+		}
+		store, openErr := models.Open(t.Context(), url, models.Options{})
+		if store != nil || openErr == nil || openErr.Error() != err.Error() {
+			t.Errorf("open %s: %v", url, openErr)
+		}
+	}
+}
+
+func TestSQLitePaths(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"sqlite:data/portal.db": "data/portal.db", "sqlite:/a/b.db": "/a/b.db", "sqlite:///a/b.db": "/a/b.db",
+	} {
+		if path, ok := models.SQLitePath(url); path != want || !ok {
+			t.Errorf("%s: %q, %t", url, path, ok)
+		}
+	}
+	if path, ok := models.SQLitePath("postgres:///a/b.db"); path != "" || ok {
+		t.Errorf("a PostgreSQL URL: %q, %t", path, ok)
+	}
+}
+
+func TestSQLiteFileOfAnyName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"my portal.db", "a?mode=memory.db", "a#b.db", "100%41.db", "Zürich.db", "a&_pragma=x.db", "a:b.db"} {
+		dir := filepath.Join(t.TempDir(), "data of "+name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		modelstest.Open(t, "sqlite:"+filepath.Join(dir, name), models.Options{})
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found bool
+		for _, file := range files {
+			found = found || filepath.Base(file) == name
+			if !strings.HasPrefix(filepath.Base(file), name) {
+				t.Errorf("%s: made %s", name, file)
+			}
+		}
+		if !found {
+			t.Errorf("%s: made only %s", name, files)
+		}
+	}
+}
+
+func TestDatabaseThatIsNotThereIsUnavailable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	damaged := filepath.Join(dir, "damaged.db")
+	if err := os.WriteFile(damaged, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, url := range map[string]string{
+		"no folder":         "sqlite:" + filepath.Join(dir, "no", "portal.db"),
+		"a folder":          "sqlite:" + dir,
+		"another file":      "sqlite:" + damaged,
+		"nobody listens":    "postgres://portal@127.0.0.1:1/portal?sslmode=disable",
+		"two hosts are off": "postgres://portal@127.0.0.1:1,127.0.0.1:2/portal?sslmode=disable",
+	} {
+		store, err := models.Open(t.Context(), url, models.Options{})
+		if store != nil || !errors.Is(err, models.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPostgresURLOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	several := strings.Replace(url, "@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:", 1)
+	f := newFixture(t, url, models.Options{})
+	f.Store = modelstest.Open(t, several, models.Options{})
+	_, secret := f.key(t, f.customer(t))
+	use(t, f.Store, secret, 3)
+}
+
+// While another process writes the file, whoever wants to write waits in vain
+// and is told so; whoever reads, as requests do, notices nothing.
+func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	c := f.customer(t)
+	key, secret := f.key(t, c)
+	conn, err := f.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": 5 * time.Second} {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		started := time.Now()
+		_, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 3*time.Second {
+			t.Errorf("%s: %v after %s", name, err, took)
+		}
+		cancel()
+	}
+	use(t, f.Store, secret, 3)
+	if keys, err := f.APIKeys(t.Context(), c.ID); err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
+		t.Errorf("listed %+v, %v", keys, err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	f.revoke(t, key)
+}
+
+// Not parallel: other tests' goroutines are none of its business.
+func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see above
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		before := goleak.IgnoreCurrent()
+		f := newFixture(t, url, models.Options{})
+		_, secret := f.key(t, f.customer(t))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			_, errs := atOnce(20, func(int) error {
+				for ctx.Err() == nil {
+					if _, err := s.Authenticate(ctx, secret); err != nil && ctx.Err() == nil {
+						return err
+					}
+				}
+				return nil
+			})
+			for _, err := range errs {
+				t.Error(err)
+			}
+		})
+		cancel()
+		// What the fixture itself opened is closed only after the test.
+		_ = f.db.Close()
+		f.briefly(t, models.Options{}, func(*models.Store) {})
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("portal/models.(*Store).writeBehind"),
+			goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("database/sql.(*DB).connectionCleaner"))
+	})
+}

@@ -1,0 +1,244 @@
+package models_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"golang.org/x/crypto/argon2"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// password is the password of every customer that a fixture makes.
+const password = "correct horse battery staple"
+
+// fixture is a store over a real database, the clock that it goes by, and the
+// database itself for what an operator's own SQL would see and do.
+type fixture struct {
+	*models.Store
+	url   string
+	clock *clock
+	db    *bun.DB
+}
+
+// eachDatabase runs a test over SQLite and over PostgreSQL, beside other tests.
+func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		run(t, newFixture(t, url, models.Options{}))
+	})
+}
+
+func newFixture(t *testing.T, url string, options models.Options) *fixture {
+	t.Helper()
+	f := &fixture{url: url, clock: newClock(), db: openDatabase(t, url)}
+	f.Store = f.open(t, options)
+	return f
+}
+
+// open opens a further store on the same database, by the same clock unless the
+// options have one.
+func (f *fixture) open(t *testing.T, options models.Options) *models.Store {
+	t.Helper()
+	return modelstest.Open(t, f.url, f.withClock(options))
+}
+
+// briefly does something with a further store and closes it, after which all it
+// had in memory is in the database.
+func (f *fixture) briefly(t *testing.T, options models.Options, do func(*models.Store)) {
+	t.Helper()
+	store, err := models.Open(t.Context(), f.url, f.withClock(options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(store)
+	if err := store.Close(context.Background()); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+}
+
+func (f *fixture) withClock(options models.Options) models.Options {
+	if options.Now == nil {
+		options.Now = f.clock.Now
+	}
+	return options
+}
+
+func (f *fixture) postgres() bool { return f.db.Dialect().Name().String() == "pg" }
+
+// exec runs a statement of an operator.
+func (f *fixture) exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	if _, err := f.db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// scan reads the one row of a query.
+func (f *fixture) scan(t *testing.T, query string, args []any, into ...any) {
+	t.Helper()
+	if err := f.db.QueryRowContext(t.Context(), query, args...).Scan(into...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// count reads the one number of a query.
+func (f *fixture) count(t *testing.T, query string, args ...any) int {
+	t.Helper()
+	var n int
+	f.scan(t, query, args, &n)
+	return n
+}
+
+// customer is an account, its user, and that user as an actor.
+type customer struct {
+	models.Account
+	user  models.User
+	actor models.Actor
+}
+
+// customer makes an account with a user, whose password is [password]. Its hash
+// is of the cheapest parameters, so that tests do not spend their time on it.
+func (f *fixture) customer(t *testing.T) customer {
+	t.Helper()
+	account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
+	email := "Ada." + account.ID.String() + "@Example.com"
+	user := models.User{
+		ID: newID(), AccountID: account.ID, Email: email, EmailKey: strings.ToLower(email),
+		PasswordHash: cheapHash(password), CreatedAt: f.clock.Now(),
+	}
+	for _, model := range []any{&account, &user} {
+		if _, err := f.db.NewInsert().Model(model).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return customer{account, user, models.UserActor(user.ID, "203.0.113.7")}
+}
+
+// key generates a key of the customer, and returns it with its value.
+func (f *fixture) key(t *testing.T, c customer) (models.APIKey, string) {
+	t.Helper()
+	key, secret, err := f.GenerateAPIKey(t.Context(), c.ID, form("production"), c.actor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, secret
+}
+
+func (f *fixture) agent(t *testing.T, c customer) models.Agent {
+	t.Helper()
+	agent, err := f.CreateAgent(t.Context(), c.ID, models.NewAgent{Name: "Reception"}, c.actor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agent
+}
+
+func (f *fixture) revoke(t *testing.T, key models.APIKey) {
+	t.Helper()
+	if _, err := f.RevokeAPIKey(t.Context(), key.AccountID, key.ID, models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// form is a newly rendered form of generation, filled in.
+func form(label string) models.NewAPIKey {
+	return models.NewAPIKey{Label: label, FormID: uuid.New()}
+}
+
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+func cheapHash(password string) string {
+	salt := []byte("0123456789abcdef")
+	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)
+	return fmt.Sprintf("$argon2id$v=19$m=8,t=1,p=1$%s$%s",
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(hash))
+}
+
+// openDatabase opens a database as an operator would, without the store.
+func openDatabase(t *testing.T, url string) *bun.DB {
+	t.Helper()
+	var db *bun.DB
+	if path, ok := models.SQLitePath(url); ok {
+		pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		db = bun.NewDB(pool, sqlitedialect.New())
+	} else {
+		pool, err := sql.Open("pgx", url+"&default_query_exec_mode=simple_protocol")
+		if err != nil {
+			t.Fatal(err)
+		}
+		db = bun.NewDB(pool, pgdialect.New())
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// clock is a clock that stands still until it is moved.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock {
+	return &clock{at: time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC)}
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(by)
+}
+
+// log is what a store has logged.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// eventually polls until the condition holds, and fails the test if it does not
+// within a time that is ample on a busy machine.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain waited until %s", what)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package models_test
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun/migrate"
+
+	"portal/migrations"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// eachEmptyDatabase is [eachDatabase] without a store and without a schema.
+func eachEmptyDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
+	t.Helper()
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{
+		"sqlite": modelstest.SQLiteURL, "postgres": modelstest.EmptyPostgresURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := url(t)
+			run(t, &fixture{url: url, clock: newClock(), db: openDatabase(t, url)})
+		})
+	}
+}
+
+func (f *fixture) migrations() fs.FS {
+	if f.postgres() {
+		return migrations.Postgres()
+	}
+	return migrations.SQLite()
+}
+
+func (f *fixture) migrator(t *testing.T) *migrate.Migrator {
+	t.Helper()
+	found := migrate.NewMigrations()
+	if err := found.Discover(f.migrations()); err != nil {
+		t.Fatal(err)
+	}
+	return migrate.NewMigrator(f.db, found, migrate.WithMarkAppliedOnSuccess(true))
+}
+
+// works makes sure that the schema is all there, and applied once.
+func (f *fixture) works(t *testing.T) {
+	t.Helper()
+	f.briefly(t, models.Options{}, func(s *models.Store) {
+		f.Store = s
+		c := f.customer(t)
+		_, secret := f.key(t, c)
+		use(t, s, secret, 1)
+		f.session(t, c)
+		if len(f.activities(t, c)) != 2 {
+			t.Error("no record of activity")
+		}
+	})
+	f.epoch(t)
+	files, err := fs.Glob(f.migrations(), "*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := f.count(t, "SELECT count(*) FROM bun_migrations"); n != len(files) {
+		t.Errorf("%d migrations are marked as applied, of %d", n, len(files))
+	}
+	if n := f.count(t, "SELECT count(*) FROM auth_epoch"); n != 1 {
+		t.Errorf("%d epochs", n)
+	}
+}
+
+func TestDatabaseIsOpenedAgain(t *testing.T) {
+	eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+		f.works(t)
+		epoch := f.epoch(t)
+		f.works(t)
+		if string(f.epoch(t)) != string(epoch) || f.count(t, "SELECT count(*) FROM accounts") != 2 {
+			t.Error("opening it changed what it holds")
+		}
+	})
+}
+
+func TestManyInstancesOpenAnEmptyDatabase(t *testing.T) {
+	eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+		stores := make([]*models.Store, 8)
+		_, errs := atOnce(len(stores), func(i int) (err error) {
+			stores[i], err = models.Open(t.Context(), f.url, models.Options{})
+			return err
+		})
+		for _, err := range errs {
+			t.Error(err)
+		}
+		for _, store := range stores {
+			if store == nil {
+				continue
+			}
+			if err := store.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := store.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		f.works(t)
+	})
+}
+
+// A crash at any point of a migration leaves a database that the next start
+// brings up to date.
+func TestMigrationGoesOnAfterACrash(t *testing.T) {
+	t.Run("before anything was applied", func(t *testing.T) {
+		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+			if err := f.migrator(t).Init(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.works(t)
+		})
+	})
+	t.Run("under the lock of Bun's migrator", func(t *testing.T) {
+		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+			m := f.migrator(t)
+			if err := m.Init(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.works(t)
+		})
+	})
+	t.Run("with one of Bun's tables", func(t *testing.T) {
+		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+			if err := f.migrator(t).Init(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.exec(t, "DROP TABLE bun_migration_locks")
+			f.works(t)
+		})
+	})
+	t.Run("within the transaction", func(t *testing.T) {
+		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+			if err := f.migrator(t).Init(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := f.db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range f.files(t, "*.up.sql") {
+				if _, err := tx.ExecContext(t.Context(), file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			f.works(t)
+		})
+	})
+}
+
+// An instance that waits for another's migration goes on when that one dies.
+func TestMigrationGoesOnWhenTheOneAheadDies(t *testing.T) {
+	t.Parallel()
+	url := modelstest.EmptyPostgresURL(t)
+	f := &fixture{url: url, clock: newClock(), db: openDatabase(t, url)}
+	ahead, err := f.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ahead.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", 0x6e61735f); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error)
+	go func() {
+		store, err := models.Open(context.WithoutCancel(t.Context()), url, models.Options{})
+		if err == nil {
+			err = store.Close(context.WithoutCancel(t.Context()))
+		}
+		opened <- err
+	}()
+	eventually(t, "the second instance waits", func() bool {
+		return f.count(t, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == 1
+	})
+	f.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+	_ = ahead.Close() // the server has closed it
+	f.works(t)
+}
+
+func TestMigrationsDownAndUpAgain(t *testing.T) {
+	eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+		before := f.objects(t)
+		f.works(t)
+		if len(f.objects(t)) < len(before)+12 {
+			t.Fatalf("only %s", f.objects(t))
+		}
+		if _, err := f.migrator(t).Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := f.objects(t); len(left) != len(before) {
+			t.Errorf("left: %s", left)
+		}
+		f.works(t)
+	})
+}
+
+// One store works on both, so they have the same tables of the same columns,
+// which may be empty or not alike.
+func TestBothDatabasesHaveOneSchema(t *testing.T) {
+	schemas := map[bool]map[string]bool{}
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		f := newFixture(t, url, models.Options{})
+		query := `SELECT m.name || '.' || c.name || CASE WHEN c."notnull" = 1 OR c.pk > 0 THEN ' not null' ELSE '' END
+			FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`
+		if f.postgres() {
+			query = `SELECT table_name || '.' || column_name || CASE WHEN is_nullable = 'NO' THEN ' not null' ELSE '' END
+				FROM information_schema.columns WHERE table_schema = 'public'`
+		}
+		var columns []string
+		if err := f.db.NewRaw(query+" AND "+map[bool]string{true: "table_name", false: "m.name"}[f.postgres()]+
+			" NOT LIKE 'bun_%'").Scan(t.Context(), &columns); err != nil {
+			t.Fatal(err)
+		}
+		schemas[f.postgres()] = map[string]bool{}
+		for _, column := range columns {
+			schemas[f.postgres()][column] = true
+		}
+	})
+	if len(schemas[true]) < 50 || !maps.Equal(schemas[true], schemas[false]) {
+		t.Errorf("PostgreSQL has %s\nSQLite has %s",
+			slices.Sorted(maps.Keys(schemas[true])), slices.Sorted(maps.Keys(schemas[false])))
+	}
+}
+
+// By its rowid a row could be replaced without any trigger that looks for it.
+func TestSQLiteTablesThatTriggersWatchHaveNoRowID(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	var watched []string
+	err := f.db.NewRaw("SELECT DISTINCT tbl_name FROM sqlite_master WHERE type = 'trigger'").Scan(t.Context(), &watched)
+	if err != nil || len(watched) != 4 {
+		t.Fatalf("triggers on %s, %v", watched, err)
+	}
+	for _, table := range watched {
+		if _, err := f.db.ExecContext(t.Context(), "SELECT rowid FROM "+table); err == nil || !strings.Contains(err.Error(), "no such column") {
+			t.Errorf("%s: %v", table, err)
+		}
+	}
+}
+
+func (f *fixture) files(t *testing.T, pattern string) (contents []string) {
+	t.Helper()
+	names, err := fs.Glob(f.migrations(), pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(f.migrations(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, string(content))
+	}
+	return contents
+}
+
+// objects names whatever a migration can leave behind, but Bun's own tables.
+func (f *fixture) objects(t *testing.T) (names []string) {
+	t.Helper()
+	query := "SELECT name FROM sqlite_master WHERE tbl_name NOT LIKE 'bun_%' AND name NOT LIKE 'sqlite_%'"
+	if f.postgres() {
+		query = `SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'bun_%'
+			UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+			UNION ALL SELECT typname::text FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%bun_%'`
+	}
+	if err := f.db.NewRaw(query).Scan(t.Context(), &names); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

@@ -1,0 +1,140 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// While the database is away nobody is let in and nobody is turned away, and
+// nothing that was counted is lost.
+func TestPostgresIsAwayForAWhile(t *testing.T) {
+	t.Parallel()
+	// What was committed is still there after the crash.
+	cluster, err := modelstest.StartCluster("synchronous_commit=on")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	logged := &log{}
+	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.logger()})
+	c := f.customer(t)
+	key, secret := f.key(t, c)
+	revokedKey, revokedSecret := f.key(t, c)
+	f.revoke(t, revokedKey)
+	reference := f.session(t, c)
+	use(t, f.Store, secret, 5)
+
+	var requests, refusals int64 = 5, 0
+	written := func() bool { return sum(f.days(t, key)) == requests && f.refusals(t, revokedKey) == refusals }
+	for range 2 {
+		eventually(t, "usage from before is written", written)
+		if err := cluster.Halt(); err != nil {
+			t.Fatal(err)
+		}
+		away := func(name string, do func(context.Context) error) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 1800*time.Millisecond)
+			defer cancel()
+			started := time.Now()
+			err := do(ctx)
+			if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 3*time.Second {
+				t.Errorf("%s: %v after %s", name, err, took)
+			}
+			for _, answer := range []error{
+				models.ErrKeyUnknown, models.ErrKeyRevoked, models.ErrKeyNotFound, models.ErrSessionNotFound, models.ErrWrongCredentials,
+			} {
+				if errors.Is(err, answer) {
+					t.Errorf("%s: answered %v", name, err)
+				}
+			}
+		}
+		for _, value := range []string{secret, secret, revokedSecret, unknownKey} {
+			away("authenticate", func(ctx context.Context) error {
+				p, err := f.Authenticate(ctx, value)
+				if p.KeyID != uuid.Nil {
+					t.Errorf("%+v", p)
+				}
+				return err
+			})
+		}
+		away("list", func(ctx context.Context) error { _, err := f.APIKeys(ctx, c.ID); return err })
+		away("revoke", func(ctx context.Context) error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err })
+		away("sign in", func(ctx context.Context) error {
+			_, err := f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7")
+			return err
+		})
+		away("session", func(ctx context.Context) error { _, err := f.Session(ctx, reference, browser); return err })
+		away("ping", f.Ping)
+		if err := cluster.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		// The connections of before are dead: no request pays for that.
+		use(t, f.Store, secret, 2)
+		refuse(t, f.Store, revokedSecret, 1)
+		if err := f.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		keys, err := f.APIKeys(t.Context(), c.ID)
+		if err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
+			t.Errorf("listed %+v, %v", keys, err)
+		}
+		if _, err := f.Session(t.Context(), reference, browser); err != nil {
+			t.Error(err)
+		}
+		requests, refusals = requests+2, refusals+1
+		eventually(t, "usage from before and after is written", written)
+	}
+}
+
+// A database that takes requests and never answers, as on a stalled disk, keeps
+// nobody longer than their deadline, and is in use again when it recovers.
+func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	key, secret := f.key(t, f.customer(t))
+	use(t, f.Store, secret, 1)
+	tx, err := f.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	// Requests keep coming, some with less time left than others, so that one
+	// is always waiting when another's question has run out of time.
+	next := time.NewTicker(150 * time.Millisecond)
+	defer next.Stop()
+	var running sync.WaitGroup
+	for i := range 12 {
+		running.Go(func() {
+			limit := []time.Duration{1800 * time.Millisecond, 700 * time.Millisecond}[i%2]
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			started := time.Now()
+			p, err := f.Authenticate(ctx, []string{secret, unknownKey}[i/2%2])
+			if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || took > limit+500*time.Millisecond {
+				t.Errorf("%+v, %v after %s of %s", p, err, took, limit)
+			}
+		})
+		<-next.C
+	}
+	running.Wait()
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	use(t, f.Store, secret, 2)
+	f.revoke(t, key)
+	refuse(t, f.Store, secret, 1)
+}

@@ -1,0 +1,207 @@
+package models_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestRevocation(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, _ := f.key(t, c)
+		other, otherSecret := f.key(t, c)
+		f.clock.advance(time.Hour)
+		revoked, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		if err != nil || revoked.ID != key.ID || revoked.Label != key.Label ||
+			revoked.RevokedAt == nil || !revoked.RevokedAt.Equal(f.clock.Now()) {
+			t.Fatalf("%+v, %v", revoked, err)
+		}
+		at := *revoked.RevokedAt
+		f.clock.advance(time.Hour)
+		again, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		if !errors.Is(err, models.ErrKeyAlreadyRevoked) || again.ID != key.ID || again.Label != key.Label ||
+			again.RevokedAt == nil || !again.RevokedAt.Equal(at) {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		// It can still be looked at, and only it was revoked.
+		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.RevokedAt == nil {
+			t.Errorf("found %+v, %v", found, err)
+		}
+		if keys, err := f.APIKeys(ctx, c.ID); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
+			t.Errorf("still active: %+v, %v", keys, err)
+		}
+		if _, err := f.Authenticate(ctx, otherSecret); err != nil {
+			t.Errorf("the other key: %v", err)
+		}
+	})
+}
+
+func TestRevocationOfWhatIsNotTheirs(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, owner, other := t.Context(), f.customer(t), f.customer(t)
+		key, secret := f.key(t, owner)
+		revokedKey, _ := f.key(t, owner)
+		f.revoke(t, revokedKey)
+		for name, id := range map[string]uuid.UUID{
+			"another account's": key.ID, "another account's revoked": revokedKey.ID, "no": newID(), "the zero": uuid.Nil,
+		} {
+			found, err := f.RevokeAPIKey(ctx, other.ID, id, other.actor)
+			if !errors.Is(err, models.ErrKeyNotFound) || errors.Is(err, models.ErrKeyAlreadyRevoked) || found.ID != uuid.Nil {
+				t.Errorf("%s key: %+v, %v", name, found, err)
+			}
+		}
+		if _, err := f.Authenticate(ctx, secret); err != nil {
+			t.Errorf("the key was revoked all the same: %v", err)
+		}
+		if activities := f.activities(t, other); len(activities) != 0 {
+			t.Errorf("recorded %+v", activities)
+		}
+	})
+}
+
+func TestRevocationsAtOnceAreOne(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		succeeded, errs := atOnce(8, func(i int) error {
+			_, err := stores[i%2].RevokeAPIKey(t.Context(), c.ID, key.ID, c.actor)
+			return err
+		})
+		for _, err := range errs {
+			if !errors.Is(err, models.ErrKeyAlreadyRevoked) {
+				t.Error(err)
+			}
+		}
+		if recorded := len(f.activities(t, c)); succeeded != 1 || recorded != 2 {
+			t.Errorf("%d succeeded, %d activities recorded", succeeded, recorded)
+		}
+	})
+}
+
+// What one instance does holds for the other on its very next request, however
+// warm its memory of the key is.
+func TestRevocationHoldsOnEveryInstanceAtOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		other := f.open(t, models.Options{})
+		for round := range 20 {
+			key, secret, err := f.GenerateAPIKey(ctx, c.ID, form("production"), c.actor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				p, err := other.Authenticate(ctx, secret)
+				if err != nil || p.KeyID != key.ID || p.AccountID != c.ID {
+					t.Fatalf("round %d: before: %+v, %v", round, p, err)
+				}
+			}
+			f.revoke(t, key)
+			for range 3 {
+				if _, err := other.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
+					t.Fatalf("round %d: after: %v", round, err)
+				}
+			}
+		}
+	})
+}
+
+// Requests run on two instances all the time; none that begins after the
+// revocation has returned succeeds.
+func TestRevocationUnderLoad(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		for range 5 {
+			key, secret := f.key(t, c)
+			revoked, served := make(chan struct{}), make(chan struct{}, 1)
+			const clients = 8
+			done := make(chan error, clients)
+			for i := range clients {
+				go func() {
+					for {
+						var after bool
+						select {
+						case <-revoked:
+							after = true
+						default:
+						}
+						_, err := stores[i%2].Authenticate(ctx, secret)
+						switch {
+						case after && errors.Is(err, models.ErrKeyRevoked):
+							done <- nil
+							return
+						case after && err == nil:
+							done <- errors.New("accepted after its revocation")
+							return
+						case err != nil && !errors.Is(err, models.ErrKeyRevoked):
+							done <- err
+							return
+						case err == nil:
+							select {
+							case served <- struct{}{}:
+							default:
+							}
+						}
+					}
+				}()
+			}
+			<-served
+			f.revoke(t, key)
+			close(revoked)
+			for range clients {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+// The deed and its record are one transaction: without the record there is no
+// deed.
+func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, secret := f.key(t, c)
+		agent := f.agent(t, c)
+		reference, err := f.CreateSession(ctx, c.user, models.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := f.Session(ctx, reference, models.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.exec(t, "ALTER TABLE activities RENAME TO activities_away")
+		for name, do := range map[string]func() error{
+			"revoke":   func() error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err },
+			"generate": func() error { _, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err },
+			"create agent": func() error {
+				_, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
+				return err
+			},
+			"remove agent": func() error { _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); return err },
+			"sign in":      func() error { _, err := f.CreateSession(ctx, c.user, models.Client{}); return err },
+			"sign out":     func() error { return f.EndSession(ctx, c.ID, session.ID, c.actor) },
+		} {
+			if err := do(); err == nil || errors.Is(err, models.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		f.exec(t, "ALTER TABLE activities_away RENAME TO activities")
+		if _, err := f.Authenticate(ctx, secret); err != nil {
+			t.Errorf("the key is revoked: %v", err)
+		}
+		for table, want := range map[string]int{"api_keys": 1, "agents": 1, "sessions": 1, "activities": 3} {
+			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
+				t.Errorf("%d rows in %s, want %d", n, table, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package models_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func (f *fixture) replace(t *testing.T, c customer, key models.APIKey) models.APIKey {
+	t.Helper()
+	made, _, err := f.GenerateAPIKey(t.Context(), c.ID,
+		models.NewAPIKey{Label: key.Label, FormID: uuid.New(), Replaces: key.ID}, c.actor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestReplacement(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		key, secret := f.key(t, c)
+		if key.ReplacesID != nil {
+			t.Errorf("replaces %s", key.ReplacesID)
+		}
+		replacement := func(when string, want uuid.UUID) {
+			t.Helper()
+			found, err := f.Replacement(ctx, c.ID, key.ID)
+			if want == uuid.Nil {
+				if !errors.Is(err, models.ErrKeyNotFound) {
+					t.Errorf("%s: %+v, %v", when, found, err)
+				}
+				return
+			}
+			if err != nil || found.ID != want || found.ReplacesID == nil || *found.ReplacesID != key.ID {
+				t.Errorf("%s: %+v, %v, want %s", when, found, err, want)
+			}
+		}
+		replacement("before there is one", uuid.Nil)
+		first := f.replace(t, c, key)
+		replacement("the first", first.ID)
+		// No grace period and no end either: the old key is good until it is
+		// revoked.
+		use(t, f.Store, secret, 1)
+		second := f.replace(t, c, key)
+		replacement("the newest of two", second.ID)
+		f.replace(t, c, second)
+		replacement("after it was replaced in turn", second.ID)
+		f.revoke(t, second)
+		replacement("after the newest was revoked", first.ID)
+		f.revoke(t, key)
+		replacement("of a revoked key", first.ID)
+		f.revoke(t, first)
+		replacement("after both were revoked", uuid.Nil)
+		if found, err := f.Replacement(ctx, other.ID, key.ID); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+			t.Errorf("for another account: %+v, %v", found, err)
+		}
+		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
+		if found, err := f.FindAPIKey(ctx, first.ID); err != nil || (f.postgres() && found.ReplacesID != nil) {
+			t.Errorf("after the old key was deleted: %+v, %v", found, err)
+		}
+	})
+}
+
+func TestKeysThatCannotBeReplaced(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		revoked, _ := f.key(t, c)
+		f.revoke(t, revoked)
+		foreign, _ := f.key(t, other)
+		before := f.count(t, "SELECT count(*) FROM api_keys")
+		for name, test := range map[string]struct {
+			id   uuid.UUID
+			want error
+		}{
+			"revoked":           {revoked.ID, models.ErrKeyAlreadyRevoked},
+			"another account's": {foreign.ID, models.ErrKeyNotFound},
+			"no":                {newID(), models.ErrKeyNotFound},
+		} {
+			n := models.NewAPIKey{Label: "new", FormID: uuid.New(), Replaces: test.id}
+			key, secret, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
+			if !errors.Is(err, test.want) || key.ID != uuid.Nil || secret != "" {
+				t.Errorf("%s key: %+v, %v", name, key, err)
+			}
+			// The form has made nothing, so it can be sent again.
+			n.Replaces = uuid.Nil
+			if _, _, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor); err != nil {
+				t.Errorf("%s key, without it: %v", name, err)
+			}
+		}
+		if n := f.count(t, "SELECT count(*) FROM api_keys"); n != before+3 {
+			t.Errorf("%d keys made", n-before)
+		}
+	})
+}
+
+func TestKeyIsRenamed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		key, secret := f.key(t, c)
+		renamed, err := f.RenameAPIKey(ctx, c.ID, key.ID, " staging ", c.actor)
+		if err != nil || renamed.ID != key.ID || renamed.Label != "staging" || renamed.RevokedAt != nil {
+			t.Fatalf("%+v, %v", renamed, err)
+		}
+		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.Label != "staging" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		use(t, f.Store, secret, 1)
+		// The name it has already is no change to record.
+		if again, err := f.RenameAPIKey(ctx, c.ID, key.ID, "staging", c.actor); err != nil || again.Label != "staging" {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		for _, label := range []string{"", " ", "a\nb", "\xff"} {
+			var invalid *models.InvalidError
+			if _, err := f.RenameAPIKey(ctx, c.ID, key.ID, label, c.actor); !errors.As(err, &invalid) || invalid.Field != "label" {
+				t.Errorf("%q: %v", label, err)
+			}
+		}
+		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "no": newID()} {
+			if found, err := f.RenameAPIKey(ctx, other.ID, id, "mine", other.actor); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+				t.Errorf("%s key: %+v, %v", name, found, err)
+			}
+		}
+		f.revoke(t, key)
+		if found, err := f.RenameAPIKey(ctx, c.ID, key.ID, "late", c.actor); !errors.Is(err, models.ErrKeyAlreadyRevoked) || found.Label != "staging" {
+			t.Errorf("revoked: %+v, %v", found, err)
+		}
+		activities := f.activities(t, c)
+		if len(activities) != 3 || activities[1].Action != models.ActionKeyRenamed || activities[1].Label != "staging" || len(f.activities(t, other)) != 0 {
+			t.Errorf("recorded %+v", activities)
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package models_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// secrets are values that nothing but their owner may hold.
+type secrets map[string]string
+
+// find names the secrets that stand in a text, in whatever form.
+func (s secrets) find(text string) (found []string) {
+	for name, secret := range s {
+		for _, form := range []string{
+			secret, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))),
+			base64.RawStdEncoding.EncodeToString([]byte(secret)),
+		} {
+			if strings.Contains(text, form) {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+// live does what a customer does in a day, some of it wrong, and returns the
+// secrets that came up.
+func (f *fixture) live(t *testing.T) secrets {
+	t.Helper()
+	ctx := t.Context()
+	s := secrets{"password": "Tr0ub4dor & three", "wrong password": "a password of elsewhere"}
+	account, err := f.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], "203.0.113.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// People type passwords into the wrong field.
+	for _, email := range []string{"ada@example.com", s["wrong password"]} {
+		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], "203.0.113.7"); err == nil {
+			t.Fatal("signed in")
+		}
+	}
+	reference, err := f.CreateSession(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s["session reference"] = reference
+	if _, err := f.Session(ctx, reference, models.Client{Address: "203.0.113.7"}); err != nil {
+		t.Fatal(err)
+	}
+	actor := models.UserActor(user.ID, "203.0.113.7")
+	key, secret, err := f.GenerateAPIKey(ctx, account.ID, form("production"), actor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The random part alone: enough of the key to make the rest of it.
+	s["API key"] = secret[4:34]
+	if _, err := f.Authenticate(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.FindAPIKeyBySecret(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.RevokeAPIKey(ctx, account.ID, key.ID, actor); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = f.Authenticate(ctx, secret)
+	_, _ = f.Authenticate(ctx, secret[:30])
+	return s
+}
+
+func TestKeyHoldsNoSecret(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		listed, err := f.APIKeys(t.Context(), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range append(listed, key) {
+			text, err := json.Marshal(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = fmt.Appendf(text, "%v %+v %#v %s %x", key, key, key, key, key)
+			if found := (secrets{"the key": secret[4:34], "its beginning": secret[4:20]}).find(string(text)); found != nil {
+				t.Errorf("%s: %s", found, text)
+			}
+		}
+	})
+}
+
+func TestDatabaseHoldsNoSecret(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		logged := &log{}
+		f.Store = f.open(t, models.Options{Logger: logged.logger()})
+		s := f.live(t)
+		f.briefly(t, models.Options{}, func(*models.Store) {}) // writes what other stores left in the WAL, too
+		dump := f.dump(t)
+		if !strings.Contains(dump, "production") || !strings.Contains(dump, "ada@example.com") {
+			t.Fatalf("the dump is not one:\n%s", dump)
+		}
+		if found := s.find(dump); found != nil {
+			t.Errorf("the database holds %s:\n%s", found, dump)
+		}
+		if found := s.find(logged.String()); found != nil {
+			t.Errorf("the log holds %s:\n%s", found, logged)
+		}
+	})
+}
+
+// The files hold what tables no longer do: freed pages, the write-ahead log.
+func TestSQLiteFilesHoldNoSecret(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	s := f.live(t)
+	path, _ := models.SQLitePath(f.url)
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(filepath.Dir(path), file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(content)
+	}
+	if !bytes.Contains(all.Bytes(), []byte("ada@example.com")) {
+		t.Fatal("these are not the database's files")
+	}
+	if found := s.find(all.String()); found != nil {
+		t.Errorf("the files hold %s", found)
+	}
+}
+
+// An operator may let the server log every statement.
+func TestPostgresLogHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	cluster, err := modelstest.StartCluster("log_statement=all", "log_min_duration_statement=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := newFixture(t, cluster.URL("postgres"), models.Options{})
+	s := f.live(t)
+	text, err := os.ReadFile(cluster.LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte("ada@example.com")) {
+		t.Fatalf("no statement is in the log:\n%s", text)
+	}
+	// What was typed as an e-mail is looked for as an e-mail.
+	delete(s, "wrong password")
+	if found := s.find(string(text)); found != nil {
+		t.Errorf("the log holds %s", found)
+	}
+}
+
+// dump returns every value of every table as text, bytes also as they are.
+func (f *fixture) dump(t *testing.T) string {
+	t.Helper()
+	tables := "SELECT name FROM sqlite_master WHERE type = 'table'"
+	if f.postgres() {
+		tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+	}
+	var names []string
+	if err := f.db.NewRaw(tables).Scan(t.Context(), &names); err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < 11 {
+		t.Fatalf("only the tables %s", names)
+	}
+	var text strings.Builder
+	for _, name := range names {
+		var rows []map[string]any
+		if err := f.db.NewRaw("SELECT * FROM "+name).Scan(t.Context(), &rows); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			fmt.Fprintf(&text, "%s:", name)
+			for column, value := range row {
+				fmt.Fprintf(&text, " %s=%v", column, value)
+				if raw, ok := value.([]byte); ok {
+					fmt.Fprintf(&text, " (%s %x)", raw, raw)
+				}
+			}
+			text.WriteByte('\n')
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,280 @@
+package models_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
+
+func (f *fixture) session(t *testing.T, c customer) (reference string) {
+	t.Helper()
+	reference, err := f.CreateSession(t.Context(), c.user, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference
+}
+
+// lastSeen is what the database has of the only session there is.
+func (f *fixture) lastSeen(t *testing.T) (at time.Time, address string) {
+	t.Helper()
+	f.scan(t, "SELECT last_seen_at, last_address FROM sessions", nil, &at, &address)
+	return at, address
+}
+
+func TestSession(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		reference := f.session(t, c)
+		session, err := f.Session(t.Context(), reference, browser)
+		if err != nil || session.UserID != c.user.ID || session.AccountID != c.ID || session.Email != c.user.Email ||
+			session.AccountName != c.Name || !session.CreatedAt.Equal(f.clock.Now()) || !session.LastSeenAt.Equal(f.clock.Now()) ||
+			!session.ExpiresAt.Equal(f.clock.Now().Add(720*time.Hour)) || session.FirstAddress != browser.Address ||
+			session.LastAddress != browser.Address || session.UserAgent != browser.UserAgent {
+			t.Errorf("%+v, %v", session, err)
+		}
+		if other := f.session(t, c); other == reference {
+			t.Error("two sessions have one reference")
+		}
+	})
+}
+
+func TestSessionReferenceIsStoredAsAHash(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		reference := f.session(t, f.customer(t))
+		if random, err := base64.RawURLEncoding.DecodeString(reference); err != nil || len(random) != 32 {
+			t.Errorf("%s is not 256 bits: %v", reference, err)
+		}
+		var stored []byte
+		f.scan(t, "SELECT reference_hash FROM sessions", nil, &stored)
+		if hash := sha256.Sum256([]byte(reference)); string(stored) != string(hash[:]) {
+			t.Errorf("stored %x, not %x", stored, hash)
+		}
+		if dump := f.dump(t); strings.Contains(dump, reference) {
+			t.Errorf("the database holds it:\n%s", dump)
+		}
+	})
+}
+
+func TestNoSessionForAnotherReference(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		reference := f.session(t, f.customer(t))
+		var hash []byte
+		f.scan(t, "SELECT reference_hash FROM sessions", nil, &hash)
+		for name, other := range map[string]string{
+			"empty": "", "cut short": reference[1:], "longer": reference + "A", "other case": strings.ToUpper(reference),
+			"the hash": string(hash), "a NUL": "\x00", "not UTF-8": "\xff", "long": strings.Repeat("a", 1<<16),
+		} {
+			if session, err := f.Session(t.Context(), other, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+				t.Errorf("%s: %+v, %v", name, session, err)
+			}
+		}
+	})
+}
+
+func TestIdleSessionEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		// 12 hours unless the options say otherwise; use prolongs it.
+		reference := f.session(t, f.customer(t))
+		for range 3 {
+			f.clock.advance(12*time.Hour - time.Microsecond)
+			if _, err := f.Session(ctx, reference, browser); err != nil {
+				t.Fatalf("idle for less than 12 h: %v", err)
+			}
+		}
+		f.clock.advance(12 * time.Hour)
+		for range 2 { // asking does not revive it
+			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+				t.Errorf("idle for 12 h: %v", err)
+			}
+		}
+	})
+}
+
+// With a limit shorter than the time between two writes a session still lives
+// for as long as it is used.
+func TestShortIdleLimit(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{SessionIdle: 30 * time.Second, SessionMax: 10 * time.Minute})
+		reference := f.session(t, f.customer(t))
+		for range 20 {
+			f.clock.advance(20 * time.Second)
+			if _, err := f.Session(t.Context(), reference, browser); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.clock.advance(30 * time.Second)
+		if _, err := f.Session(t.Context(), reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("idle: %v", err)
+		}
+	})
+}
+
+func TestSessionEndsHoweverMuchItIsUsed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{SessionIdle: time.Hour, SessionMax: 3 * time.Hour})
+		reference := f.session(t, f.customer(t))
+		for range 5 {
+			f.clock.advance(30 * time.Minute)
+			if _, err := f.Session(t.Context(), reference, browser); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.clock.advance(30*time.Minute - time.Microsecond)
+		if _, err := f.Session(t.Context(), reference, browser); err != nil {
+			t.Fatalf("just before the end: %v", err)
+		}
+		f.clock.advance(time.Microsecond)
+		if _, err := f.Session(t.Context(), reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("at the end: %v", err)
+		}
+	})
+}
+
+func TestLastSeenIsWrittenBehind(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		reference := f.session(t, f.customer(t))
+		created := f.clock.Now()
+
+		// Within the minute a read writes nothing.
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			f.clock.advance(time.Minute - time.Microsecond)
+			if _, err := s.Session(ctx, reference, browser); err != nil {
+				t.Error(err)
+			}
+		})
+		if at, _ := f.lastSeen(t); !at.Equal(created) {
+			t.Errorf("within a minute of %v: written %v", created, at)
+		}
+		// After it one does, but behind.
+		f.clock.advance(time.Microsecond)
+		session, err := f.Session(ctx, reference, browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is written", func() bool { at, _ := f.lastSeen(t); return at.Equal(f.clock.Now()) })
+		if again, err := f.Session(ctx, reference, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
+			t.Errorf("%+v, %v", again, err)
+		}
+		// A new address is noted whenever it comes.
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			f.clock.advance(time.Second)
+			if _, err := s.Session(ctx, reference, models.Client{Address: "2001:db8::7", UserAgent: "curl"}); err != nil {
+				t.Error(err)
+			}
+		})
+		at, address := f.lastSeen(t)
+		if !at.Equal(f.clock.Now()) || address != "2001:db8::7" {
+			t.Errorf("seen at %v from %s", at, address)
+		}
+		session, err = f.Session(ctx, reference, browser)
+		if err != nil || session.FirstAddress != browser.Address || session.UserAgent != browser.UserAgent {
+			t.Errorf("%+v, %v", session, err)
+		}
+		// An instance whose clock is behind does not move it back.
+		latest := f.clock.Now().Add(time.Hour)
+		f.briefly(t, models.Options{}, func(slow *models.Store) {
+			f.clock.advance(2 * time.Minute)
+			if _, err := slow.Session(ctx, reference, browser); err != nil {
+				t.Error(err)
+			}
+			f.briefly(t, models.Options{Now: func() time.Time { return latest }}, func(fast *models.Store) {
+				if _, err := fast.Session(ctx, reference, browser); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		if at, _ := f.lastSeen(t); !at.Equal(latest) {
+			t.Errorf("seen at %v, not %v", at, latest)
+		}
+	})
+}
+
+// Whoever is disabled is out at once, on every browser, and in again with the
+// sessions of before when that is taken back.
+func TestDisabledIsOutAtOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		reference, otherReference := f.session(t, c), f.session(t, other)
+		for table, id := range map[string]uuid.UUID{"users": c.user.ID, "accounts": c.ID} {
+			f.exec(t, "UPDATE "+table+" SET disabled_at = ? WHERE id = ?", f.clock.Now(), id)
+			if session, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+				t.Errorf("disabled in %s: %+v, %v", table, session, err)
+			}
+			if _, err := f.Session(ctx, otherReference, browser); err != nil {
+				t.Errorf("another account's session: %v", err)
+			}
+			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
+			if _, err := f.Session(ctx, reference, browser); err != nil {
+				t.Errorf("enabled in %s again: %v", table, err)
+			}
+		}
+	})
+}
+
+func TestSignOutEndsTheSession(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		reference, kept := f.session(t, c), f.session(t, c)
+		elsewhere := f.open(t, models.Options{})
+		f.clock.advance(2 * time.Minute)
+		session, err := elsewhere.Session(ctx, reference, browser) // has a sighting to write
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, end := range map[string]func() error{
+			"another account's": func() error { return f.EndSession(ctx, other.ID, session.ID, other.actor) },
+			"no":                func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
+		} {
+			if err := end(); !errors.Is(err, models.ErrSessionNotFound) {
+				t.Errorf("%s session: %v", name, err)
+			}
+		}
+		if _, err := f.Session(ctx, reference, browser); err != nil {
+			t.Fatalf("ended by another: %v", err)
+		}
+		if len(f.activities(t, other)) != 0 || len(f.activities(t, c)) != 2 {
+			t.Error("what was not done was recorded")
+		}
+		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := elsewhere.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("on another instance: %v", err)
+		}
+		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("ended again: %v", err)
+		}
+		if _, err := f.Session(ctx, kept, browser); err != nil {
+			t.Errorf("the other browser's: %v", err)
+		}
+	})
+}
+
+func TestUserAgentsOfAllKinds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		for _, agent := range []string{"", "a\x00b", "\xff\xfe", "'; --", strings.Repeat("é", 1000), strings.Repeat("a", 1<<16), "x" + strings.Repeat("👩", 100)} {
+			reference, err := f.CreateSession(t.Context(), c.user, models.Client{UserAgent: agent})
+			if err != nil {
+				t.Errorf("%.20q: %v", agent, err)
+				continue
+			}
+			session, err := f.Session(t.Context(), reference, models.Client{})
+			if err != nil || len(session.UserAgent) > 256 || !strings.HasPrefix(strings.ReplaceAll(agent, "\x00", ""), session.UserAgent) {
+				t.Errorf("%.20q is stored as %.20q, %v", agent, session.UserAgent, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,428 @@
+package models_test
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// period is one row of usage: what a key did in an hour or on a day.
+type period struct {
+	From               time.Time
+	Requests, Refusals int64
+}
+
+func (f *fixture) hours(t *testing.T, key models.APIKey) []period {
+	t.Helper()
+	return f.periods(t, "SELECT hour, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ? ORDER BY hour", key)
+}
+
+func (f *fixture) days(t *testing.T, key models.APIKey) []period {
+	t.Helper()
+	return f.periods(t, "SELECT day, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ? ORDER BY day", key)
+}
+
+func (f *fixture) periods(t *testing.T, query string, key models.APIKey) []period {
+	t.Helper()
+	rows, err := f.db.QueryContext(t.Context(), query, key.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var periods []period
+	for rows.Next() {
+		var p period
+		if err := rows.Scan(&p.From, &p.Requests, &p.Refusals); err != nil {
+			t.Fatal(err)
+		}
+		p.From = p.From.UTC()
+		periods = append(periods, p)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return periods
+}
+
+// lastUse is what the database has of it, or nil.
+func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
+	t.Helper()
+	var at []time.Time
+	if err := f.db.NewRaw("SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?", key.ID).Scan(t.Context(), &at); err != nil {
+		t.Fatal(err)
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	return &at[0]
+}
+
+func use(t *testing.T, s *models.Store, secret string, times int) {
+	t.Helper()
+	for range times {
+		if _, err := s.Authenticate(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func refuse(t *testing.T, s *models.Store, secret string, times int) {
+	t.Helper()
+	for range times {
+		if _, err := s.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrKeyRevoked) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestListShowsAUseAtOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, secret := f.key(t, c)
+		unused, _ := f.key(t, c)
+		for range 3 {
+			f.clock.advance(time.Minute)
+			use(t, f.Store, secret, 1)
+			listed, err := f.APIKeys(ctx, c.ID)
+			if err != nil || len(listed) != 2 {
+				t.Fatal(listed, err)
+			}
+			found, err := f.APIKey(ctx, c.ID, key.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range []models.APIKey{listed[1], found} {
+				if k.ID != key.ID || k.LastUsedAt == nil || !k.LastUsedAt.Equal(f.clock.Now()) {
+					t.Errorf("used at %v: %+v", f.clock.Now(), k)
+				}
+			}
+			if listed[0].ID != unused.ID || listed[0].LastUsedAt != nil {
+				t.Errorf("never used: %+v", listed[0])
+			}
+		}
+		// A refused request is no use of the key.
+		at := f.clock.Now()
+		f.revoke(t, key)
+		f.clock.advance(time.Minute)
+		refuse(t, f.Store, secret, 1)
+		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(at) {
+			t.Errorf("after a refusal: %+v, %v", found, err)
+		}
+	})
+}
+
+func TestUseIsOnDiskWithinASecond(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		reader := f.open(t, models.Options{})
+		var took []time.Duration
+		// Each round but the first begins right after a write, which makes it
+		// the longest wait there is. Other work on the machine may delay some.
+		for range 3 {
+			f.clock.advance(time.Minute)
+			used := time.Now()
+			use(t, f.Store, secret, 1)
+			eventually(t, "another instance shows the use", func() bool {
+				found, err := reader.APIKey(t.Context(), c.ID, key.ID)
+				return err == nil && found.LastUsedAt != nil && found.LastUsedAt.Equal(f.clock.Now())
+			})
+			took = append(took, time.Since(used))
+		}
+		if slices.Min(took[1:]) > time.Second {
+			t.Errorf("the writes took %s", took)
+		}
+	})
+}
+
+func TestUsageIsWrittenOnClose(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		key, secret := f.key(t, f.customer(t))
+		started := time.Now()
+		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 7) })
+		if took := time.Since(started); took > 5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		at := f.lastUse(t, key)
+		if hours := f.hours(t, key); at == nil || !at.Equal(f.clock.Now()) || len(hours) != 1 || hours[0].Requests != 7 {
+			t.Errorf("last use %v, hours %+v", at, hours)
+		}
+	})
+}
+
+func TestUsageIsCountedByHourAndDay(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		other, otherSecret := f.key(t, c)
+		hour := func(day, hour int) time.Time { return time.Date(2026, time.March, day, hour, 0, 0, 0, time.UTC) }
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			use(t, s, secret, 3) // 15:09:26 on the 14th
+			use(t, s, otherSecret, 1)
+			f.clock.advance(hour(14, 16).Sub(f.clock.Now()) - time.Microsecond)
+			use(t, s, secret, 2) // 15:59:59.999999
+			f.clock.advance(time.Microsecond)
+			use(t, s, secret, 4) // 16:00:00
+			f.clock.advance(hour(15, 0).Sub(f.clock.Now()) - time.Microsecond)
+			use(t, s, secret, 1) // 23:59:59.999999
+			f.clock.advance(time.Microsecond)
+			use(t, s, secret, 5) // midnight
+			f.revoke(t, key)
+			refuse(t, s, secret, 6)
+		})
+		// Another instance adds to the same rows.
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			refuse(t, s, secret, 1)
+			use(t, s, otherSecret, 1)
+		})
+		wantHours := []period{{hour(14, 15), 5, 0}, {hour(14, 16), 4, 0}, {hour(14, 23), 1, 0}, {hour(15, 0), 5, 7}}
+		if hours := f.hours(t, key); !slices.Equal(hours, wantHours) {
+			t.Errorf("hours %v, want %v", hours, wantHours)
+		}
+		wantDays := []period{{hour(14, 0), 10, 0}, {hour(15, 0), 5, 7}}
+		if days := f.days(t, key); !slices.Equal(days, wantDays) {
+			t.Errorf("days %v, want %v", days, wantDays)
+		}
+		wantOther := []period{{hour(14, 0), 1, 0}, {hour(15, 0), 1, 0}}
+		if days := f.days(t, other); !slices.Equal(days, wantOther) {
+			t.Errorf("the other key's days %v, want %v", days, wantOther)
+		}
+		if at := f.lastUse(t, key); at == nil || !at.Equal(hour(15, 0)) {
+			t.Errorf("last use %v", at)
+		}
+	})
+}
+
+// What nobody has as a key is counted nowhere.
+func TestUnknownKeysLeaveNoTrace(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			for _, key := range []string{unknownKey, unknownKey[:39], ""} {
+				if _, err := s.Authenticate(t.Context(), key); err == nil {
+					t.Error("accepted")
+				}
+			}
+		})
+		for _, table := range []string{"api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage"} {
+			if n := f.count(t, "SELECT count(*) FROM "+table); n != 0 {
+				t.Errorf("%d rows in %s", n, table)
+			}
+		}
+	})
+}
+
+// Instances' clocks differ; the later time stands, whoever writes last.
+func TestLastUsedNeverMovesBack(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, secret := f.key(t, c)
+		fast := models.Options{Now: func() time.Time { return f.clock.Now().Add(90 * time.Second) }}
+		latest := fast.Now()
+		f.briefly(t, models.Options{}, func(slow *models.Store) {
+			f.briefly(t, fast, func(fast *models.Store) { use(t, fast, secret, 1) })
+			use(t, slow, secret, 1)
+			if found, err := slow.APIKey(ctx, c.ID, key.ID); err != nil || !found.LastUsedAt.Equal(latest) {
+				t.Errorf("shown before the write: %+v, %v", found, err)
+			}
+		})
+		if at := f.lastUse(t, key); at == nil || !at.Equal(latest) {
+			t.Errorf("stored %v, not %v", at, latest)
+		}
+		// By fractions of a second, too, which SQLite compares as text.
+		for _, step := range []time.Duration{
+			time.Hour - time.Duration(latest.Nanosecond()), // a whole second
+			100 * time.Millisecond, 20 * time.Millisecond, time.Microsecond, 2 * time.Second,
+		} {
+			latest = latest.Add(step)
+			at := latest
+			f.briefly(t, models.Options{Now: func() time.Time { return at }}, func(s *models.Store) { use(t, s, secret, 1) })
+			f.briefly(t, models.Options{Now: func() time.Time { return at.Add(-time.Microsecond) }}, func(s *models.Store) { use(t, s, secret, 1) })
+			if stored := f.lastUse(t, key); stored == nil || !stored.Equal(latest) {
+				t.Errorf("stored %v, not %v", stored, latest)
+			}
+		}
+	})
+}
+
+// Instances that write the same many keys at the same moments neither deadlock
+// nor lose or repeat a count.
+func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		const keys, rounds, instances = 60, 6, 3
+		c, logged := f.customer(t), &log{}
+		used := map[string]int64{}
+		ids := map[string]models.APIKey{}
+		for range keys {
+			key, secret := f.key(t, c)
+			ids[secret] = key
+		}
+		secrets := slices.Collect(maps.Keys(ids))
+		var mu sync.Mutex
+		var running sync.WaitGroup
+		closed := make(chan error, rounds*instances)
+		for range rounds {
+			var stores []*models.Store
+			for range instances {
+				store, err := models.Open(t.Context(), f.url, models.Options{Now: f.clock.Now, Logger: logged.logger()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stores = append(stores, store)
+			}
+			for _, store := range stores {
+				running.Go(func() {
+					for _, i := range rand.Perm(keys) {
+						if _, err := store.Authenticate(t.Context(), secrets[i]); err != nil {
+							t.Error(err)
+							continue
+						}
+						mu.Lock()
+						used[secrets[i]]++
+						mu.Unlock()
+					}
+				})
+			}
+			running.Wait()
+			f.clock.advance(20 * time.Minute)
+			_, errs := atOnce(instances, func(i int) error { return stores[i].Close(t.Context()) })
+			for _, err := range errs {
+				closed <- err
+			}
+		}
+		close(closed)
+		for err := range closed {
+			t.Errorf("the last write: %v", err)
+		}
+		if text := logged.String(); text != "" {
+			t.Errorf("logged: %s", text)
+		}
+		for secret, want := range used {
+			key := ids[secret]
+			if hours, days := sum(f.hours(t, key)), sum(f.days(t, key)); hours != want || days != want {
+				t.Errorf("%s: %d requests, %d by the hour, %d by the day", key.ID, want, hours, days)
+			}
+		}
+	})
+}
+
+func sum(periods []period) (requests int64) {
+	for _, p := range periods {
+		requests += p.Requests
+	}
+	return requests
+}
+
+func (f *fixture) refusals(t *testing.T, key models.APIKey) (refusals int64) {
+	t.Helper()
+	for _, day := range f.days(t, key) {
+		refusals += day.Refusals
+	}
+	return refusals
+}
+
+func TestFailedWriteLosesNothing(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, logged := t.Context(), f.customer(t), &log{}
+		key, secret := f.key(t, c)
+		revokedKey, revokedSecret := f.key(t, c)
+		f.revoke(t, revokedKey)
+		// The last of the tables a write touches, so that it fails half-way.
+		f.exec(t, "ALTER TABLE api_key_daily_usage RENAME TO api_key_daily_usage_away")
+		f.briefly(t, models.Options{Logger: logged.logger()}, func(s *models.Store) {
+			use(t, s, secret, 3)
+			refuse(t, s, revokedSecret, 2)
+			eventually(t, "two writes have failed", func() bool { return strings.Count(logged.String(), "\n") >= 2 })
+			if found, err := s.APIKey(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(f.clock.Now()) {
+				t.Errorf("while it fails: %+v, %v", found, err)
+			}
+			f.clock.advance(time.Hour)
+			use(t, s, secret, 4)
+			f.exec(t, "ALTER TABLE api_key_daily_usage_away RENAME TO api_key_daily_usage")
+			eventually(t, "it is written", func() bool { return sum(f.days(t, key)) == 7 })
+		})
+		hours := f.hours(t, key)
+		if len(hours) != 2 || hours[0].Requests != 3 || hours[1].Requests != 4 {
+			t.Errorf("hours %v", hours)
+		}
+		if days := f.days(t, revokedKey); len(days) != 1 || days[0].Refusals != 2 || days[0].Requests != 0 {
+			t.Errorf("the revoked key's days %v", days)
+		}
+		if at := f.lastUse(t, key); at == nil || !at.Equal(f.clock.Now()) {
+			t.Errorf("last use %v", at)
+		}
+		if at := f.lastUse(t, revokedKey); at != nil {
+			t.Errorf("the revoked key was last used at %v", at)
+		}
+	})
+}
+
+// A key that an operator deletes takes nobody else's usage with it.
+func TestUsageOfADeletedKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		gone, goneSecret := f.key(t, c)
+		key, secret := f.key(t, c)
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			use(t, s, goneSecret, 1)
+			use(t, s, secret, 2)
+			f.exec(t, "DELETE FROM api_keys WHERE id = ?", gone.ID)
+		})
+		if days := f.days(t, key); len(days) != 1 || days[0].Requests != 2 {
+			t.Errorf("days %v", days)
+		}
+	})
+}
+
+func TestOldRowsArePurged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		key, _ := f.key(t, c)
+		reference, err := f.CreateSession(ctx, c.user, models.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := f.clock.Now()
+		for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
+			f.exec(t, "INSERT INTO api_key_hourly_usage (api_key_id, hour) VALUES (?, ?)", key.ID, now.Add(-age))
+		}
+		for _, age := range []time.Duration{399 * 24 * time.Hour, 401 * 24 * time.Hour} {
+			f.exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day) VALUES (?, ?)", key.ID, now.Add(-age))
+		}
+		for _, age := range []time.Duration{59 * time.Second, 61 * time.Second} {
+			f.exec(t, "INSERT INTO sign_in_failures (id, subject, at) VALUES (?, ?, ?)", newID(), []byte{1}, now.Add(-age))
+		}
+		for _, left := range []time.Duration{-time.Minute, time.Minute} {
+			f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, expires_at, first_address, last_address, user_agent)
+				VALUES (?, ?, ?, ?, ?, ?, '', '', '')`, newID(), c.user.ID, randomHash(), now, now, now.Add(left))
+		}
+		for range 2 {
+			if err := f.Purge(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for table, want := range map[string]int{
+			"api_key_hourly_usage": 1, "api_key_daily_usage": 1, "sign_in_failures": 1, "sessions": 2, "api_keys": 1, "activities": 2,
+		} {
+			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
+				t.Errorf("%d rows in %s, want %d", n, table, want)
+			}
+		}
+		if _, err := f.Session(ctx, reference, models.Client{}); err != nil {
+			t.Errorf("a session under way: %v", err)
+		}
+	})
+}
+
+func randomHash() []byte {
+	a, b := uuid.New(), uuid.New()
+	return append(a[:], b[:]...)
+}

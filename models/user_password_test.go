@@ -1,0 +1,186 @@
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models"
+)
+
+const newPassword = "another four good words"
+
+func TestPasswordIsChanged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		reference, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
+		session, err := f.Session(ctx, reference, browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the e-mail": session.Email} {
+			var invalid *models.InvalidError
+			if err := f.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
+			t.Errorf("with a wrong password: %v", err)
+		}
+		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+		if _, err := f.Session(ctx, lost, browser); err != nil {
+			t.Errorf("sessions have ended already: %v", err)
+		}
+
+		if err := f.ChangePassword(ctx, session, password, newPassword, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
+		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		signIn(t, f.Store, other.user.Email, password, address(1), nil)
+		if _, err := f.Session(ctx, lost, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("another session of the user: %v", err)
+		}
+		for _, reference := range []string{reference, foreign} {
+			if _, err := f.Session(ctx, reference, browser); err != nil {
+				t.Error(err)
+			}
+		}
+		changed, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionPasswordChanged})
+		if err != nil || len(changed) != 1 || changed[0].ActorName != c.user.Email || *changed[0].SubjectID != c.user.ID {
+			t.Errorf("recorded %+v, %v", changed, err)
+		}
+	})
+}
+
+// Guessing the old password is as limited as guessing at sign-in.
+func TestChangeOfPasswordIsLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if err := f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
+				t.Fatal(err)
+			}
+		}
+		var limit *models.SignInLimitError
+		if err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.As(err, &limit) || limit.RetryAfter != time.Minute {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Of two changes at once, the second finds its old password gone.
+func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		changed, errs := atOnce(3, func(i int) error {
+			return stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor)
+		})
+		for _, err := range errs {
+			if !errors.Is(err, models.ErrWrongCredentials) {
+				t.Error(err)
+			}
+		}
+		if changed != 1 {
+			t.Errorf("changed %d times", changed)
+		}
+	})
+}
+
+func TestPasswordIsResetByAnOperator(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		reference := f.session(t, c)
+		var invalid *models.InvalidError
+		if err := f.ResetPassword(ctx, c.user.Email, "short"); !errors.As(err, &invalid) || invalid.Field != "password" {
+			t.Errorf("short: %v", err)
+		}
+		for _, email := range []string{"nobody@example.com", "", "a\x00b@example.com"} {
+			if err := f.ResetPassword(ctx, email, newPassword); !errors.Is(err, models.ErrAccountNotFound) {
+				t.Errorf("%q: %v", email, err)
+			}
+		}
+		if err := f.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword); err != nil {
+			t.Fatal(err)
+		}
+		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
+		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("a session goes on: %v", err)
+		}
+		reset, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionPasswordReset})
+		if err != nil || len(reset) != 1 || reset[0].ActorName != "Operator" {
+			t.Errorf("recorded %+v, %v", reset, err)
+		}
+	})
+}
+
+// A hash of other parameters than today's is replaced when the password is at
+// hand, and by nothing else.
+func TestOldPasswordHashIsUpgraded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		hash := func() (hash string) {
+			t.Helper()
+			f.scan(t, "SELECT password_hash FROM users WHERE id = ?", []any{c.user.ID}, &hash)
+			return hash
+		}
+		signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
+		if hash() != c.user.PasswordHash {
+			t.Error("replaced for a wrong password")
+		}
+		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+		upgraded := hash()
+		if !strings.HasPrefix(upgraded, "$argon2id$v=19$m=47104,t=1,p=1$") {
+			t.Errorf("it is %s", upgraded)
+		}
+		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+		if hash() != upgraded {
+			t.Error("replaced again")
+		}
+	})
+}
+
+func TestAccountLearnsOfWrongPasswords(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		refusals := func(c customer) []models.Activity {
+			t.Helper()
+			activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 100, Action: models.ActionSignInFailed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return activities
+		}
+		signIn(t, f.Store, "nobody@example.com", wrongPassword, address(1), models.ErrWrongCredentials)
+		for range 10 {
+			signIn(t, f.Store, c.user.Email, wrongPassword, address(3), models.ErrWrongCredentials)
+		}
+		// What was not looked at says nothing.
+		for range 5 {
+			limited(t, f.Store, c.user.Email, wrongPassword, address(3), time.Minute)
+		}
+		eventually(t, "ten are recorded", func() bool { return len(refusals(c)) >= 10 })
+		f.clock.advance(time.Minute)
+		signIn(t, f.Store, c.user.Email, password, address(2), nil)
+		recorded := refusals(c)
+		first := recorded[0]
+		if len(recorded) != 10 || first.ActorKind != models.ActorVisitor || first.ActorName != "Visitor" || first.ActorID != nil ||
+			first.Address != address(3) || first.Label != c.user.Email || *first.SubjectID != c.user.ID {
+			t.Errorf("%d recorded: %+v", len(recorded), first)
+		}
+		if len(refusals(other)) != 0 {
+			t.Error("another account learns of it")
+		}
+	})
+}

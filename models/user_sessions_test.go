@@ -1,0 +1,139 @@
+package models_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// identify returns the id of the session with this reference, without its
+// having been seen.
+func (f *fixture) identify(t *testing.T, reference string) uuid.UUID {
+	t.Helper()
+	session, err := f.Session(t.Context(), reference, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.ID
+}
+
+func ids(sessions []models.Session) (ids []uuid.UUID) {
+	for _, session := range sessions {
+		ids = append(ids, session.ID)
+	}
+	return ids
+}
+
+func TestSessionsOfAUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		idle := f.identify(t, f.session(t, c))
+		f.clock.advance(11 * time.Hour)
+		reference := f.session(t, c)
+		first := f.identify(t, reference)
+		f.clock.advance(time.Minute)
+		second := f.identify(t, f.session(t, c))
+		f.session(t, other)
+		list := func(when string, want ...uuid.UUID) {
+			t.Helper()
+			sessions, err := f.Sessions(ctx, c.ID, c.user.ID)
+			if err != nil || !slices.Equal(ids(sessions), want) {
+				t.Errorf("%s: %v, want %v, %v", when, ids(sessions), want, err)
+			}
+		}
+		list("the latest first", second, first, idle)
+		f.clock.advance(time.Hour)
+		list("one idle for 12 hours", second, first)
+		// A use counts at once, also before it is written.
+		if _, err := f.Session(ctx, reference, browser); err != nil {
+			t.Fatal(err)
+		}
+		list("after the first was used", first, second)
+		sessions, err := f.Sessions(ctx, c.ID, c.user.ID)
+		if err != nil || !sessions[0].LastSeenAt.Equal(f.clock.Now()) || sessions[0].UserAgent != browser.UserAgent ||
+			sessions[0].FirstAddress != browser.Address || sessions[1].LastSeenAt.Equal(f.clock.Now()) {
+			t.Errorf("%+v, %v", sessions, err)
+		}
+		for name, pair := range map[string][2]uuid.UUID{
+			"asked by another account": {other.ID, c.user.ID}, "of another account's user": {c.ID, other.user.ID}, "of nobody": {c.ID, newID()},
+		} {
+			if sessions, err := f.Sessions(ctx, pair[0], pair[1]); err != nil || sessions == nil || len(sessions) != 0 {
+				t.Errorf("%s: %v, %v", name, sessions, err)
+			}
+		}
+		f.clock.advance(720 * time.Hour)
+		list("at the end of all")
+	})
+}
+
+func TestSessionIsRevokedFromAnother(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		kept, lost := f.session(t, c), f.session(t, c)
+		id := f.identify(t, lost)
+		otherID := f.identify(t, f.session(t, other))
+		for name, revoke := range map[string]func() error{
+			"asked by another account":      func() error { return f.RevokeSession(ctx, other.ID, other.user.ID, id, other.actor) },
+			"as another account's user's":   func() error { return f.RevokeSession(ctx, other.ID, c.user.ID, id, other.actor) },
+			"another account's":             func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, otherID, c.actor) },
+			"another user's of the account": func() error { return f.RevokeSession(ctx, c.ID, newID(), id, c.actor) },
+			"none":                          func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, newID(), c.actor) },
+		} {
+			if err := revoke(); !errors.Is(err, models.ErrSessionNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Session(ctx, lost, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("it goes on: %v", err)
+		}
+		if _, err := f.Session(ctx, kept, browser); err != nil {
+			t.Errorf("the other: %v", err)
+		}
+		if err := f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("again: %v", err)
+		}
+		latest := f.activities(t, c)[0]
+		if latest.Action != models.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
+			t.Errorf("recorded %+v", latest)
+		}
+	})
+}
+
+func TestOtherSessionsAreRevoked(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		kept, foreign := f.session(t, c), f.session(t, other)
+		lost := []string{f.session(t, c), f.session(t, c)}
+		id := f.identify(t, kept)
+		if n, err := f.RevokeOtherSessions(ctx, other.ID, c.user.ID, uuid.Nil, other.actor); n != 0 || err != nil {
+			t.Errorf("by another account: %d, %v", n, err)
+		}
+		for _, want := range []int{2, 0} {
+			if n, err := f.RevokeOtherSessions(ctx, c.ID, c.user.ID, id, c.actor); n != want || err != nil {
+				t.Errorf("%d, %v, want %d", n, err, want)
+			}
+		}
+		for _, reference := range lost {
+			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+				t.Errorf("it goes on: %v", err)
+			}
+		}
+		for _, reference := range []string{kept, foreign} {
+			if _, err := f.Session(ctx, reference, browser); err != nil {
+				t.Error(err)
+			}
+		}
+		revoked, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionSessionRevoked})
+		if err != nil || len(revoked) != 2 {
+			t.Errorf("recorded %+v, %v", revoked, err)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package static_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"portal/static"
+)
+
+func TestAssetsAreServedUnderTheNamesOfTheirContent(t *testing.T) {
+	assets, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, contentType := range map[string]string{
+		"app.css":     "text/css; charset=utf-8",
+		"app.js":      "text/javascript; charset=utf-8",
+		"htmx.js":     "text/javascript; charset=utf-8",
+		"favicon.svg": "image/svg+xml",
+	} {
+		url, err := assets.URL(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asset, ok := assets.Find(strings.TrimPrefix(url, static.Prefix))
+		if !ok {
+			t.Fatalf("%s is not served as %s", name, url)
+		}
+		plain := get(asset, "")
+		if got := plain.Header().Get("Content-Type"); got != contentType {
+			t.Errorf("%s is sent as %q", name, got)
+		}
+		if got := plain.Header().Get("Content-Length"); got != strconv.Itoa(plain.Body.Len()) || plain.Body.Len() == 0 {
+			t.Errorf("%s has %d bytes and says %s", name, plain.Body.Len(), got)
+		}
+		compressed := get(asset, "br, gzip")
+		if compressed.Header().Get("Content-Encoding") != "gzip" || compressed.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s is not sent compressed: %v", name, compressed.Header())
+		}
+		reader, err := gzip.NewReader(compressed.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content, err := io.ReadAll(reader); err != nil || string(content) != plain.Body.String() {
+			t.Errorf("%s is another file when compressed: %v", name, err)
+		}
+	}
+}
+
+func TestAssetsAreSentAsTheyAreToThoseWhoRefuseGzip(t *testing.T) {
+	assets, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := assets.URL("app.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asset, _ := assets.Find(strings.TrimPrefix(url, static.Prefix))
+	for _, accept := range []string{"", "identity", "br", "gzip;q=0", "gzip; q=0.0", "x-gzip"} {
+		if got := get(asset, accept).Header().Get("Content-Encoding"); got != "" {
+			t.Errorf("Accept-Encoding %q is answered with %q", accept, got)
+		}
+	}
+	for _, accept := range []string{"gzip", "deflate, gzip;q=0.5", "gzip;q=1.0, br"} {
+		if got := get(asset, accept).Header().Get("Content-Encoding"); got != "gzip" {
+			t.Errorf("Accept-Encoding %q is answered with %q", accept, got)
+		}
+	}
+}
+
+func TestNothingElseIsServed(t *testing.T) {
+	assets, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "app.css", "static.go", "../static.go", "css/tokens.css"} {
+		if _, ok := assets.Find(name); ok {
+			t.Errorf("%q is served", name)
+		}
+	}
+	if _, err := assets.URL("nothing.js"); err == nil {
+		t.Error("an asset that is not there has a URL")
+	}
+}
+
+func get(asset static.Asset, acceptEncoding string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	if acceptEncoding != "" {
+		request.Header.Set("Accept-Encoding", acceptEncoding)
+	}
+	recorder := httptest.NewRecorder()
+	asset.ServeHTTP(recorder, request)
+	return recorder
+}

@@ -1,0 +1,53 @@
+package templates
+
+import (
+	"fmt"
+	"time"
+)
+
+// Moment is a point in time as people read it.
+type Moment struct {
+	Machine string // RFC 3339, UTC
+	Exact   string // "14 Mar 2026, 09:26:53 UTC"
+	Date    string // "14 Mar 2026"
+	Words   string // how long ago: "just now", "3 minutes ago", "2 years ago"
+}
+
+// NewMoment describes at as it looks from now. What lies ahead of now, by a
+// clock that is a little off, is "just now".
+func NewMoment(at, now time.Time) Moment {
+	at = at.UTC()
+	return Moment{
+		Machine: at.Format(time.RFC3339),
+		Exact:   at.Format("2 Jan 2006, 15:04:05 MST"),
+		Date:    at.Format("2 Jan 2006"),
+		Words:   ago(now.Sub(at)),
+	}
+}
+
+const day = 24 * time.Hour
+
+func ago(elapsed time.Duration) string {
+	switch {
+	case elapsed < time.Minute:
+		return "just now"
+	case elapsed < time.Hour:
+		return count(elapsed, time.Minute, "minute")
+	case elapsed < day:
+		return count(elapsed, time.Hour, "hour")
+	case elapsed < 30*day:
+		return count(elapsed, day, "day")
+	case elapsed < 365*day:
+		return count(elapsed, 30*day, "month")
+	default:
+		return count(elapsed, 365*day, "year")
+	}
+}
+
+func count(elapsed, unit time.Duration, name string) string {
+	n := int(elapsed / unit)
+	if n == 1 {
+		return fmt.Sprintf("1 %s ago", name)
+	}
+	return fmt.Sprintf("%d %ss ago", n, name)
+}

@@ -1,0 +1,92 @@
+package templates_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/templates"
+)
+
+func parsed(t *testing.T) *templates.Templates {
+	t.Helper()
+	set, err := templates.New(func(name string) (string, error) { return "/" + name, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+var (
+	key   = templates.APIKeyRow{ID: uuid.New(), Label: "Staging", Masked: "nas_...abcd"}
+	agent = templates.AgentItem{ID: uuid.New(), Name: "Front desk"}
+)
+
+func TestEveryPageRendersInItsLayout(t *testing.T) {
+	set := parsed(t)
+	for heading, page := range map[string]templates.Page{
+		"Sign in</h1>":           templates.SignInPage{},
+		"API Keys</h1>":          templates.APIKeysPage{List: templates.APIKeyList{Keys: []templates.APIKeyRow{key}}},
+		"API key generated</h1>": templates.APIKeyReveal{},
+		"Agents</h1>":            templates.AgentsPage{List: templates.AgentList{Agents: []templates.AgentItem{agent}}},
+		"Activity</h1>":          templates.ActivityPage{Activities: []templates.ActivityItem{{}}},
+		"Gone</h1>":              templates.ErrorPage{Title: "Gone"},
+	} {
+		html, err := set.Page(templates.Frame{Account: "Example Ltd", Notice: "Done so."}, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{heading, "</html>", "Done so.", `id="failure"`} {
+			if !strings.Contains(string(html), part) {
+				t.Errorf("the page of %T lacks %q", page, part)
+			}
+		}
+	}
+}
+
+func TestEveryFragmentRendersAlone(t *testing.T) {
+	set := parsed(t)
+	for id, fragment := range map[string]templates.Fragment{
+		`id="sign-in"`:                         templates.SignInForm{},
+		`id="api-key-form"`:                    templates.APIKeyForm{},
+		`id="api-key-list"`:                    templates.APIKeyList{},
+		`id="api-key-` + key.ID.String() + `"`: key,
+		`<dialog`:                              templates.APIKeyGenerated{},
+		`hx-target="#api-key-list"`:            templates.APIKeyRevoked{},
+		`hx-target="#api-key-list-header"`:     templates.APIKeyRevoked{List: templates.APIKeyList{Keys: []templates.APIKeyRow{key}}},
+		`id="agent-form"`:                      templates.AgentForm{},
+		`id="agent-list"`:                      templates.AgentList{},
+		`id="agent-` + agent.ID.String() + `"`: agent,
+		`hx-target="#agent-list"`:              templates.AgentCreated{},
+		`hx-target="#agent-list-header"`:       templates.AgentRemoved{List: templates.AgentList{Agents: []templates.AgentItem{agent}}},
+		`id="activity"`:                        templates.ActivityPage{},
+		`hx-target="#failure"`:                 templates.Failure{},
+	} {
+		html, err := set.Fragment(fragment, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(html), id) {
+			t.Errorf("the fragment of %T lacks %s", fragment, id)
+		}
+		if strings.Contains(string(html), "<html") {
+			t.Errorf("the fragment of %T is a page", fragment)
+		}
+		if told, err := set.Fragment(fragment, "Done so."); err != nil || !strings.Contains(string(told), "Done so.") {
+			t.Errorf("the fragment of %T does not bring its notice: %v", fragment, err)
+		}
+	}
+}
+
+func TestAPageWithoutItsAssetsIsAnError(t *testing.T) {
+	missing := errors.New("missing")
+	set, err := templates.New(func(string) (string, error) { return "", missing })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if html, err := set.Page(templates.Frame{}, templates.SignInPage{}); !errors.Is(err, missing) || html != nil {
+		t.Errorf("got %d bytes and %v", len(html), err)
+	}
+}
