@@ -21,6 +21,7 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	tuneCollector()
 	err = serve(ctx, s, slog.New(slog.NewJSONHandler(t.err, nil)), func(store *models.Store) error {
 		if !c.Demo {
 			return nil
