@@ -8,7 +8,7 @@ npm_done := node_modules/.package-lock.json
 assets   := static/vendor/htmx.min.js
 tools    := bin/tools/.built
 
-.PHONY: help run build assets test check fmt
+.PHONY: help run build assets test check bench fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -33,6 +33,9 @@ check: $(assets) $(tools) ## Check format, vet, lint, modules and known vulnerab
 	go mod tidy -diff
 	go mod verify
 	tools/check-vulnerabilities
+
+bench: $(assets) ## Measure the speed of authentication; needs a PostgreSQL server's programs
+	go run ./cmd/bench
 
 fmt: $(tools) ## Format the Go sources
 	bin/tools/gofumpt -w $(sources)

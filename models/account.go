@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"net/mail"
@@ -30,7 +31,7 @@ type User struct {
 	ID           uuid.UUID `bun:",pk"`
 	AccountID    uuid.UUID
 	Email        string // as it was given, trimmed
-	EmailKey     string // as it is compared, and unique
+	EmailHash    []byte // of the e-mail as it is compared; unique
 	PasswordHash string // argon2id, PHC string
 	CreatedAt    time.Time
 	DisabledAt   *time.Time
@@ -64,14 +65,14 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	}
 	account := Account{ID: newID(), Name: name, CreatedAt: s.clock()}
 	user := User{
-		ID: newID(), AccountID: account.ID, Email: email, EmailKey: emailKey(email),
+		ID: newID(), AccountID: account.ID, Email: email, EmailHash: hashEmail(email),
 		PasswordHash: hash, CreatedAt: account.CreatedAt,
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.NewInsert().Model(&account).Exec(ctx); err != nil {
 			return err
 		}
-		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_key) DO NOTHING").Exec(ctx)
+		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
 		return unlessAffected(result, err, ErrEmailTaken)
 	})
 	if errors.Is(err, ErrEmailTaken) {
@@ -88,7 +89,7 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := s.db.NewSelect().Model(&account).
-		Where("id = (SELECT account_id FROM users WHERE email_key = ?)", emailKey(email)).Scan(ctx)
+		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", hashEmail(email)).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Account{}, ErrAccountNotFound
 	}
@@ -117,10 +118,11 @@ func cleanEmail(email string) (string, error) {
 	return email, nil
 }
 
-// emailKey is the form in which e-mails are compared, as text that every
-// database takes: no e-mail of a user has a NUL.
-func emailKey(email string) string {
-	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(email, "\x00", "\ufffd")))
+// hashEmail returns the SHA-256 of an e-mail as e-mails are compared. What was
+// typed, which need not be an e-mail, goes no further.
+func hashEmail(email string) []byte {
+	hash := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(email))))
+	return hash[:]
 }
 
 // unlessAffected turns a statement that changed no row into otherwise.

@@ -3,6 +3,8 @@ package models
 import (
 	"context"
 	"crypto/ed25519"
+
+	"github.com/uptrace/bun"
 )
 
 // Purge is what the store does each hour.
@@ -10,3 +12,14 @@ func (s *Store) Purge(ctx context.Context) error { return s.purge(ctx) }
 
 // SigningKeys are those of widget tokens, the one that signs first.
 func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
+
+// Watched is the store, whose every statement the hook sees.
+func (s *Store) Watched(hook bun.QueryHook) *Store {
+	return &Store{
+		db: s.db.WithQueryHook(hook), now: s.now, logger: s.logger, auth: s.auth, passwords: s.passwords, usage: s.usage,
+		seen: s.seen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
+	}
+}
+
+// HashEmail is how e-mails are looked up.
+func HashEmail(email string) []byte { return hashEmail(email) }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -118,7 +117,7 @@ func (f *fixture) customer(t *testing.T) customer {
 	account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
 	email := "Ada." + account.ID.String() + "@Example.com"
 	user := models.User{
-		ID: newID(), AccountID: account.ID, Email: email, EmailKey: strings.ToLower(email),
+		ID: newID(), AccountID: account.ID, Email: email, EmailHash: models.HashEmail(email),
 		PasswordHash: cheapHash(password), CreatedAt: f.clock.Now(),
 	}
 	for _, model := range []any{&account, &user} {

@@ -15,7 +15,9 @@ const MinSecretLength = 32
 // all of them. During a rotation it also holds the keys of the secret before,
 // which verify and never sign.
 type Keyring struct {
-	secrets []string // the current one first
+	// secrets returns the current one first. A function, because fmt prints
+	// whatever it finds in a field.
+	secrets func() []string
 }
 
 // NewKeyring returns the keyring of a secret of at least [MinSecretLength]
@@ -26,23 +28,21 @@ func NewKeyring(secret, previous string) (Keyring, error) {
 		return Keyring{}, &InvalidError{"secret", fmt.Sprintf("The secret must be at least %d bytes long.", MinSecretLength)}
 	}
 	if previous == "" {
-		return Keyring{[]string{secret}}, nil
+		return newKeyring(secret), nil
 	}
 	if len(previous) < MinSecretLength {
 		return Keyring{}, &InvalidError{"previous secret", fmt.Sprintf("The previous secret must be at least %d bytes long.", MinSecretLength)}
 	}
-	return Keyring{[]string{secret, previous}}, nil
+	return newKeyring(secret, previous), nil
+}
+
+func newKeyring(secrets ...string) Keyring {
+	return Keyring{func() []string { return secrets }}
 }
 
 // CookieKeys returns the 32-byte keys that authenticate session cookies, the
 // one that signs first.
 func (k Keyring) CookieKeys() [][]byte { return k.derive("portal session cookie v1", 32) }
-
-// String and GoString keep the secrets out of whatever prints a keyring.
-func (k Keyring) String() string { return "[keyring]" }
-
-// GoString is String for the verb %#v.
-func (k Keyring) GoString() string { return k.String() }
 
 // signingKeys returns the keys of widget tokens, the one that signs first.
 func (k Keyring) signingKeys() []ed25519.PrivateKey {
@@ -55,8 +55,9 @@ func (k Keyring) signingKeys() []ed25519.PrivateKey {
 }
 
 func (k Keyring) derive(purpose string, length int) [][]byte {
-	keys := make([][]byte, len(k.secrets))
-	for i, secret := range k.secrets {
+	secrets := k.secrets()
+	keys := make([][]byte, len(secrets))
+	for i, secret := range secrets {
 		key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, length)
 		if err != nil {
 			// Only for lengths beyond 255 hashes, and ours are constants.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 )
 
 // maxUserAgent is how much of a browser's name is kept, in bytes.
@@ -44,8 +45,12 @@ type Session struct {
 }
 
 // CreateSession begins a session for a user who has just proved who they are,
-// and records the activity. It returns the session's reference: 256 random
-// bits, of which only the hash is stored. The error may be [ErrUnavailable].
+// as [Store.VerifyPassword] returned them, and records the activity. It returns
+// the session's reference: 256 random bits, of which only the hash is stored.
+//
+// It returns [ErrWrongCredentials] if the password has been changed since it
+// was verified: that ended all sessions, and a guesser's would begin after it.
+// The error may also be [ErrUnavailable].
 func (s *Store) CreateSession(ctx context.Context, user User, client Client) (string, error) {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // never fails (crypto/rand)
@@ -57,6 +62,9 @@ func (s *Store) CreateSession(ctx context.Context, user User, client Client) (st
 		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
 	}
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.holdPassword(ctx, tx, user); err != nil {
+			return err
+		}
 		if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
 			return err
 		}
@@ -66,6 +74,22 @@ func (s *Store) CreateSession(ctx context.Context, user User, client Client) (st
 		return "", failed("create session", err)
 	}
 	return reference, nil
+}
+
+// holdPassword returns [ErrWrongCredentials] unless the user's password is the
+// one that was verified, which then stays as it is until the transaction ends.
+// In SQLite every transaction of ours is alone.
+func (s *Store) holdPassword(ctx context.Context, tx bun.Tx, user User) error {
+	query := tx.NewSelect().Model((*User)(nil)).Column("id").
+		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash)
+	if s.db.Dialect().Name() == dialect.PG {
+		query = query.For("SHARE")
+	}
+	err := query.Scan(ctx, new(uuid.UUID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrWrongCredentials
+	}
+	return err
 }
 
 // Session returns the session with this reference and notes that it was seen.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,9 @@ const (
 	signInAnswer = 1800 * time.Millisecond
 )
 
+// errHashReplaced is that of an upgrade that came second.
+var errHashReplaced = errors.New("the password's hash has been replaced")
+
 // signInFailure is one wrong password. Refused attempts are not among them, so
 // that the limit ends when the guessing does.
 type signInFailure struct {
@@ -43,7 +47,7 @@ type signInFailure struct {
 // came before, for this e-mail or from this address, on any instance; or
 // [ErrUnavailable]. It bounds its own time.
 func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
-	subjects := [][]byte{signInSubject("email", emailKey(email)), signInSubject("address", address)}
+	subjects := [][]byte{signInSubject("email", string(hashEmail(email))), signInSubject("address", network(address))}
 	// Once before the queue, so that a flood is turned away at its door.
 	if err := s.checkSignInLimit(ctx, subjects); err != nil {
 		return User{}, err
@@ -93,7 +97,7 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
 	defer cancel()
 	var user User
-	err := s.db.NewSelect().Model(&user).Where("email_key = ?", emailKey(email)).
+	err := s.db.NewSelect().Model(&user).Where("email_hash = ?", hashEmail(email)).
 		Where("disabled_at IS NULL").
 		Where("account_id IN (SELECT id FROM accounts WHERE disabled_at IS NULL)").Scan(ctx)
 	known := err == nil
@@ -111,22 +115,27 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 		return user, ErrWrongCredentials
 	}
 	if outdated {
-		return user, s.upgradePassword(ctx, &user, password)
+		return s.upgradePassword(ctx, user, password)
 	}
 	return user, nil
 }
 
-// upgradePassword hashes a password that is right with today's parameters,
-// unless somebody has changed it meanwhile.
-func (s *Store) upgradePassword(ctx context.Context, user *User, password string) error {
+// upgradePassword hashes a password that is right with today's parameters. If
+// another instance was faster, or the password has been changed meanwhile, it
+// is looked at anew.
+func (s *Store) upgradePassword(ctx context.Context, user User, password string) (User, error) {
 	hash := hashNow(password)
-	_, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
+	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctx)
+	err = unlessAffected(result, err, errHashReplaced)
+	if errors.Is(err, errHashReplaced) {
+		return s.userWithPassword(ctx, user.Email, password)
+	}
 	if err != nil {
-		return failed("upgrade a password's hash", err)
+		return User{}, failed("upgrade a password's hash", err)
 	}
 	user.PasswordHash = hash
-	return nil
+	return user, nil
 }
 
 func (s *Store) checkSignInLimit(ctx context.Context, subjects [][]byte) error {
@@ -160,6 +169,20 @@ func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) erro
 		return failed("count a wrong password", err)
 	}
 	return nil
+}
+
+// network is where one visitor alone sends from: an IPv4 address, or the 64 bits
+// of IPv6 that a network has, in which anybody there may choose any address.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	bits := 64
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		bits = 32
+	}
+	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
 // signInSubject hides what was typed: people type passwords into the wrong

@@ -21,6 +21,10 @@ const (
 // What it holds is bounded by the number of keys that exist and the hours since
 // the database last took it.
 type usageRecorder struct {
+	// moving is held while counts move from memory to the database, and for
+	// reading by who adds the two up: they would be in both, or in neither.
+	moving sync.RWMutex
+
 	mu sync.Mutex
 	// pending is what no flush has taken yet; writing is what a flush is
 	// writing now, which lists show all the same. written is what the flush
@@ -86,7 +90,8 @@ func (r *usageRecorder) latest(keyID uuid.UUID, stored *time.Time) *time.Time {
 	return stored
 }
 
-// each calls report with what is in memory of a key, hour by hour.
+// each calls report with what is in memory of a key, hour by hour. The caller
+// holds moving.
 func (r *usageRecorder) each(keyID uuid.UUID, report func(hour time.Time, n requestCounts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,6 +107,8 @@ func (r *usageRecorder) each(keyID uuid.UUID, report func(hour time.Time, n requ
 // flush hands what has gathered to write, and keeps it if that fails. One flush
 // runs at a time.
 func (r *usageRecorder) flush(write func(map[uuid.UUID]*keyUsage) error) error {
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	r.mu.Lock()
 	if len(r.pending) == 0 {
 		r.mu.Unlock()

@@ -16,6 +16,8 @@ const Day = 24 * time.Hour
 // last, with those that this instance has not written yet. It is one read
 // however many keys there are; the error may be [ErrUnavailable].
 func (s *Store) DailyRequests(ctx context.Context, accountID uuid.UUID, days int) (map[uuid.UUID][]int64, error) {
+	s.usage.moving.RLock()
+	defer s.usage.moving.RUnlock()
 	first := s.clock().Truncate(Day).Add(-time.Duration(days-1) * Day)
 	var rows []struct {
 		ID       uuid.UUID
@@ -68,6 +70,8 @@ func (s *Store) RecentUsage(ctx context.Context, accountID uuid.UUID, keyIDs ...
 	if len(keyIDs) == 0 {
 		return report, nil
 	}
+	s.usage.moving.RLock()
+	defer s.usage.moving.RUnlock()
 	now := s.clock()
 	day, lastHour := now.Add(-Day).Truncate(time.Hour), now.Add(-time.Hour).Truncate(time.Hour)
 	var rows []struct {

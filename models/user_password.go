@@ -23,7 +23,9 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	if err != nil {
 		return err
 	}
-	return s.setPassword(ctx, user, newPassword, actor, ActionPasswordChanged, session.ID)
+	// Only over the password that was verified: of two changes at once, the
+	// second finds its old password gone.
+	return s.setPassword(ctx, user, newPassword, actor, ActionPasswordChanged, session.ID, user.PasswordHash)
 }
 
 // ResetPassword gives the user with this e-mail another password, ends all of
@@ -35,18 +37,21 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 		return err
 	}
 	var user User
-	err := s.db.NewSelect().Model(&user).Where("email_key = ?", emailKey(email)).Scan(ctx)
+	err := s.db.NewSelect().Model(&user).Where("email_hash = ?", hashEmail(email)).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrAccountNotFound
 	}
 	if err != nil {
 		return failed("find user", err)
 	}
-	return s.setPassword(ctx, user, password, Operator(), ActionPasswordReset, uuid.Nil)
+	// Over whatever is there now: who has taken over the user's session must
+	// not be able to get in the way by changing the password.
+	return s.setPassword(ctx, user, password, Operator(), ActionPasswordReset, uuid.Nil, "")
 }
 
-// setPassword ends all of the user's sessions but keep.
-func (s *Store) setPassword(ctx context.Context, user User, password string, actor Actor, action Action, keep uuid.UUID) error {
+// setPassword ends all of the user's sessions but keep. It returns
+// [ErrWrongCredentials] unless the password has the hash over, or over is empty.
+func (s *Store) setPassword(ctx context.Context, user User, password string, actor Actor, action Action, keep uuid.UUID, over string) error {
 	queued, cancel := context.WithTimeout(ctx, signInQueue)
 	defer cancel()
 	hash, err := s.passwords.hash(queued, password)
@@ -56,10 +61,8 @@ func (s *Store) setPassword(ctx context.Context, user User, password string, act
 	ctx, cancel = context.WithTimeout(ctx, signInAnswer)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		// Only over the password that was verified: of two changes at once,
-		// the second finds its old password gone.
 		result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
-			Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctx)
+			Where("id = ? AND ? IN ('', password_hash)", user.ID, over).Exec(ctx)
 		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
 			return err
 		}

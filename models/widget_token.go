@@ -21,6 +21,10 @@ const (
 	widgetTokenAudience = "widget"
 	widgetTokenScope    = "widget:connect"
 
+	// clockSkew is how far the clocks of two instances may be apart: a token
+	// is good on each as soon as one has issued it.
+	clockSkew = 5 * time.Second
+
 	// maxTokenLength is far above the length of any token of ours, in bytes.
 	maxTokenLength = 4096
 )
@@ -43,14 +47,14 @@ type WidgetClaims struct {
 // WidgetTokens issues and verifies widget tokens: JWTs in the profile of RFC
 // 9068, signed with Ed25519 (RFC 8037). It is safe for concurrent use.
 type WidgetTokens struct {
-	issuer  string
-	ttl     time.Duration
-	now     func() time.Time
-	signing ed25519.PrivateKey
-	header  string                       // the encoded header, the same for every token
-	public  map[string]ed25519.PublicKey // by kid
-	jwks    jose.JSONWebKeySet
-	parser  *jwt.Parser
+	issuer string
+	ttl    time.Duration
+	now    func() time.Time
+	sign   func(string) ([]byte, error) // with the current key, which no field holds
+	header string                       // the encoded header, the same for every token
+	public map[string]ed25519.PublicKey // by kid
+	jwks   jose.JSONWebKeySet
+	parser *jwt.Parser
 }
 
 // NewWidgetTokens returns the issuer and verifier of tokens that name issuer
@@ -65,7 +69,8 @@ func NewWidgetTokens(keyring Keyring, issuer string, ttl time.Duration, now func
 		jwk := jose.JSONWebKey{Key: public, Algorithm: jwt.SigningMethodEdDSA.Alg(), Use: "sig"}
 		jwk.KeyID = thumbprint(jwk)
 		if i == 0 {
-			t.signing, t.header = private, encodedHeader(jwk.KeyID)
+			t.header = encodedHeader(jwk.KeyID)
+			t.sign = func(text string) ([]byte, error) { return jwt.SigningMethodEdDSA.Sign(text, private) }
 		}
 		t.public[jwk.KeyID] = public
 		t.jwks.Keys = append(t.jwks.Keys, jwk)
@@ -102,7 +107,7 @@ func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, error) {
 	token = append(token, t.header...)
 	token = append(token, '.')
 	token = base64.RawURLEncoding.AppendEncode(token, claims)
-	signature, err := jwt.SigningMethodEdDSA.Sign(string(token), t.signing)
+	signature, err := t.sign(string(token))
 	if err != nil {
 		return "", fmt.Errorf("sign widget token: %w", err)
 	}
@@ -150,6 +155,9 @@ func (t *WidgetTokens) Verify(token string) (WidgetClaims, error) {
 	if err != nil {
 		return WidgetClaims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
 	}
+	if claims.NotBefore > t.now().Add(clockSkew).Unix() {
+		return WidgetClaims{}, fmt.Errorf("%w: it is not valid yet", ErrTokenInvalid)
+	}
 	return claims, nil
 }
 
@@ -190,8 +198,9 @@ func (c WidgetClaims) GetExpirationTime() (*jwt.NumericDate, error) {
 // GetIssuedAt returns the claim iat.
 func (c WidgetClaims) GetIssuedAt() (*jwt.NumericDate, error) { return numericDate(c.IssuedAt), nil }
 
-// GetNotBefore returns the claim nbf.
-func (c WidgetClaims) GetNotBefore() (*jwt.NumericDate, error) { return numericDate(c.NotBefore), nil }
+// GetNotBefore returns nothing: the library knows one leeway for nbf and exp,
+// and only nbf is to have one. [WidgetTokens.Verify] looks at it.
+func (c WidgetClaims) GetNotBefore() (*jwt.NumericDate, error) { return nil, nil } //nolint:nilnil // the interface's word for "no such claim"
 
 // GetIssuer returns the claim iss.
 func (c WidgetClaims) GetIssuer() (string, error) { return c.Issuer, nil }

@@ -256,7 +256,7 @@ func TestForgedWidgetTokens(t *testing.T) {
 		"expires at zero":              claim("exp", 0),
 		"expires before 1970":          claim("exp", -1),
 		"expires in words":             claim("exp", "tomorrow"),
-		"not yet valid":                claim("nbf", now+1),
+		"not yet valid":                claim("nbf", now+6),
 		"another audience":             claim("aud", "portal"),
 		"no audience":                  forge(func(f *forger) { delete(f.claims, "aud") }),
 		"empty audience":               claim("aud", ""),
@@ -371,4 +371,22 @@ func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
 		active("agent removed", c, claimsOf(c, key, removed), false)
 		active("still their own", c, claimsOf(c, key, agent), true)
 	})
+}
+
+func TestTokensOfAnInstanceWhoseClockIsAheadAreGoodAtOnce(t *testing.T) {
+	keyring, err := models.NewKeyring("a secret of the test, 32 bytes at least", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance := func(ahead time.Duration) *models.WidgetTokens {
+		return models.NewWidgetTokens(keyring, "https://portal.example.com", time.Minute,
+			func() time.Time { return time.Unix(1_800_000_000, 0).Add(ahead) })
+	}
+	token, err := instance(5*time.Second).Issue(models.Principal{}, uuid.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := instance(0).Verify(token); err != nil {
+		t.Error(err)
+	}
 }

@@ -33,6 +33,29 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
+type accountResetPasswordCommand struct {
+	Email string `required:"" placeholder:"EMAIL" help:"What the user signs in with."`
+}
+
+// Run prints nothing on standard output: there is no result, and the password is the operator's own.
+func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
+	password, err := readLine(t.in, "the password")
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, func(store *models.Store) error {
+		err := store.ResetPassword(ctx, c.Email, password)
+		if errors.Is(err, models.ErrAccountNotFound) {
+			return fmt.Errorf("--email %s: %w", c.Email, err)
+		}
+		if err != nil {
+			return forOperator(err)
+		}
+		_, err = fmt.Fprintf(t.err, "portal: the password of %s is reset, and every session of theirs has ended\n", c.Email)
+		return err
+	})
+}
+
 // readLine returns what standard input holds, without the line end that echo and editors add.
 func readLine(r io.Reader, what string) (string, error) {
 	content, err := io.ReadAll(io.LimitReader(r, longestInput+1))

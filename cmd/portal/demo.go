@@ -5,18 +5,23 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"portal/models"
 )
 
 const demoEmail = "demo@example.com"
 
-// seedDemo makes an account and an agent in an empty database and writes what is needed to sign in to w, this once. It
-// does nothing in a database that has an account.
-func seedDemo(ctx context.Context, store *models.Store, w io.Writer) error {
+// seedDemo makes an account and an agent in an empty database and writes what is needed to sign in to w, this once. In
+// a database that has an account it does nothing but say so in the log.
+func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Empty(ctx)
-	if err != nil || !empty {
+	if err != nil {
 		return err
+	}
+	if !empty {
+		logger.InfoContext(ctx, "the database has an account already, so none was made for --demo")
+		return nil
 	}
 	password := rand.Text()
 	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Demo", Email: demoEmail, Password: password})

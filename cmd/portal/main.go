@@ -30,6 +30,8 @@ type commandLine struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date, and do nothing else."`
 	Account struct {
 		Create accountCreateCommand `cmd:"" help:"Make an account and its user, with the password on standard input; print the account's id."`
+
+		ResetPassword accountResetPasswordCommand `cmd:"" help:"Give a user another password, read from standard input, and end all of their sessions."`
 	} `cmd:"" help:"For operators: accounts."`
 	Agent struct {
 		Create agentCreateCommand `cmd:"" help:"Make an agent for an account; print its id."`

@@ -22,11 +22,12 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	tuneCollector()
-	err = serve(ctx, s, slog.New(slog.NewJSONHandler(t.err, nil)), func(store *models.Store) error {
+	logger := slog.New(slog.NewJSONHandler(t.err, nil))
+	err = serve(ctx, s, logger, func(store *models.Store) error {
 		if !c.Demo {
 			return nil
 		}
-		return seedDemo(ctx, store, t.out)
+		return seedDemo(ctx, store, t.out, logger)
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // asked to stop before it had begun

@@ -8,12 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -79,44 +77,6 @@ func TestServeWithoutAnyConfigurationMakesItsOwn(t *testing.T) {
 		t.Errorf("the secret is in the log, or has no file: %v", err)
 	}
 	i.stop(t)
-}
-
-func TestDemoIsMadeOnceAndTellsStandardOutputAlone(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
-		first := start(t, env, "serve", "--demo")
-		told := regexp.MustCompile(`^E-mail: {3}(\S+)\nPassword: (\S+)\nAgent id: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
-		if told == nil {
-			t.Fatalf("got %q", first.stdout.String())
-		}
-		if strings.Contains(first.stderr.String(), told[2]) {
-			t.Error("the password is in the log")
-		}
-		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), told[1], told[2], "192.0.2.1")
-		if err != nil {
-			t.Fatalf("the printed password does not sign in: %v", err)
-		}
-		if _, err := store.Agent(t.Context(), user.AccountID, uuid.MustParse(told[3])); err != nil {
-			t.Errorf("the printed agent: %v", err)
-		}
-		first.stop(t)
-		second := start(t, env, "serve", "--demo")
-		second.stop(t)
-		if out := second.stdout.String(); out != "" {
-			t.Errorf("the second start wrote %q", out)
-		}
-	})
-}
-
-func TestPlainServeNeverSeeds(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	start(t, []string{"DATABASE_URL=" + url, anyPort}, "serve").stop(t)
-	if empty, err := modelstest.Open(t, url, models.Options{}).Empty(t.Context()); err != nil || !empty {
-		t.Errorf("want an empty database, got empty=%v, error %v", empty, err)
-	}
 }
 
 func TestABadConfigurationStopsTheStartBeforeAnythingIsTouched(t *testing.T) {
@@ -191,53 +151,6 @@ func TestTheBaseURLFollowsFromTheAddress(t *testing.T) {
 	}
 	if _, got := serveToken("PORTAL_BASE_URL=https://portal.example.com/"); got != "https://portal.example.com" {
 		t.Errorf("got %s", got)
-	}
-}
-
-func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	i := start(t, []string{anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0"})
-	if got := status(i.URL + "/metrics"); got == http.StatusOK {
-		t.Errorf("/metrics on the public address: %d", got)
-	}
-	response, err := http.Get(i.metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total", `route="/readyz"`} {
-		if !strings.Contains(string(body), name) {
-			t.Errorf("%s is missing", name)
-		}
-	}
-	if got := status(i.metrics + "/healthz"); got != http.StatusNotFound {
-		t.Errorf("the metrics listener answers more than /metrics: %d", got)
-	}
-	i.stop(t)
-}
-
-func TestHealthcheckTellsWhetherThePortalIsReady(t *testing.T) {
-	t.Parallel()
-	i := start(t, []string{anyPort})
-	env := []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}
-	mustPortal(t, env, "", "healthcheck")
-	i.stop(t)
-	portal(t, env, "", "healthcheck").failsWith(t, "refused")
-}
-
-func TestHealthcheckReachesAPortalThatListensEverywhere(t *testing.T) {
-	t.Parallel()
-	for addr, want := range map[string]string{
-		"0.0.0.0:8080": "localhost:8080", ":8080": "localhost:8080", "[::]:80": "localhost:80",
-		"127.0.0.1:8080": "127.0.0.1:8080", "portal:80": "portal:80",
-	} {
-		if got := dialAddress(addr); got != want {
-			t.Errorf("%s: got %s, want %s", addr, got, want)
-		}
 	}
 }
 

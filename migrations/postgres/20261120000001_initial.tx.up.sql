@@ -11,8 +11,10 @@ CREATE TABLE users (
     id            uuid PRIMARY KEY,
     account_id    uuid NOT NULL REFERENCES accounts (id),
     email         text NOT NULL,
-    -- The e-mail as it is compared: trimmed, lower case.
-    email_key     text NOT NULL UNIQUE,
+    -- SHA-256 of the e-mail as it is compared, trimmed and in lower case: what
+    -- people type to sign in, passwords in the wrong field among it, must not
+    -- stand in the database's log.
+    email_hash    bytea NOT NULL UNIQUE,
     -- argon2id as a PHC string.
     password_hash text NOT NULL,
     created_at    timestamptz NOT NULL,

@@ -13,8 +13,10 @@ CREATE TABLE users (
     id            TEXT PRIMARY KEY,
     account_id    TEXT NOT NULL REFERENCES accounts (id),
     email         TEXT NOT NULL,
-    -- The e-mail as it is compared: trimmed, lower case.
-    email_key     TEXT NOT NULL UNIQUE,
+    -- SHA-256 of the e-mail as it is compared, trimmed and in lower case: what
+    -- people type to sign in, passwords in the wrong field among it, must not
+    -- stand in the database's log.
+    email_hash    BLOB NOT NULL UNIQUE,
     -- argon2id as a PHC string.
     password_hash TEXT NOT NULL,
     created_at    TIMESTAMP NOT NULL,

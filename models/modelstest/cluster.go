@@ -120,7 +120,8 @@ func (c *Cluster) LogFile() string { return filepath.Join(c.dir, "log") }
 func (c *Cluster) Binary(name string) string { return filepath.Join(c.bin, name) }
 
 // Halt stops the server at once, as a crash would; [Cluster.Resume] starts it
-// again with what it has kept.
+// again with what it has kept. Without "synchronous_commit=on" that lacks the
+// last half second.
 func (c *Cluster) Halt() error {
 	return c.run("pg_ctl", "stop", "--wait", "--pgdata", c.data(), "--mode", "immediate")
 }
@@ -204,7 +205,9 @@ func runAs() *syscall.Credential {
 
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		// It may be a link to a folder where all of the programs are.
+		path, err = filepath.EvalSymlinks(path)
+		return filepath.Dir(path), err
 	}
 	// Debian keeps the server's programs off the PATH.
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")

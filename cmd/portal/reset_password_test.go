@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const otherPassword = "four words of another kind"
+
+func TestResetPasswordEndsEverySession(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		store := modelstest.Open(t, url, models.Options{})
+		makeAccount(t, store)
+		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reference, err := store.CreateSession(t.Context(), user, models.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		r := portal(t, databaseEnv(url), otherPassword+"\n", "account", "reset-password", "--email", strings.ToUpper(testEmail))
+		if r.status != 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || strings.Contains(r.stderr, otherPassword) {
+			t.Errorf("want one line on standard error without the password, got %+v", r)
+		}
+
+		if _, err := store.Session(t.Context(), reference, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("a session goes on: %v", err)
+		}
+		if _, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1"); !errors.Is(err, models.ErrWrongCredentials) {
+			t.Errorf("the old password: %v", err)
+		}
+		if _, err := store.VerifyPassword(t.Context(), testEmail, otherPassword, "192.0.2.1"); err != nil {
+			t.Errorf("the new password: %v", err)
+		}
+	})
+}
+
+func TestResetPasswordFails(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	store := modelstest.Open(t, url, models.Options{})
+	makeAccount(t, store)
+	reset := func(password, email string) result {
+		return portal(t, databaseEnv(url), password, "account", "reset-password", "--email", email)
+	}
+	for typed, words := range map[string][]string{
+		"":                       {"password", "standard input"},
+		"\n":                     {"password", "standard input"},
+		"short\n":                {"at least 12"},
+		"password1234\n":         {"guesser"},
+		strings.Repeat("x ", 99): {"at most 128"},
+		"twelve \xff characters": {"UTF-8"},
+	} {
+		r := reset(typed, testEmail)
+		r.failsWith(t, words...)
+		if secret := strings.TrimSpace(typed); secret != "" && strings.Contains(r.stderr, secret) {
+			t.Errorf("the password is told: %s", r.stderr)
+		}
+	}
+	reset(otherPassword, "bob@example.com").failsWith(t, "bob@example.com", "not found")
+	portal(t, databaseEnv(url), otherPassword, "account", "reset-password").failsWith(t, "--email")
+	portal(t, databaseEnv(url), "", "account", "reset-password", "--email", testEmail, "--password", "x").failsWith(t, "unknown flag --password")
+	if _, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1"); err != nil {
+		t.Errorf("the password was changed: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package models_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"portal/models"
+)
+
+// Who knew the old password, and was verified a moment before it was changed,
+// gets no session after all the others have ended.
+func TestNoSessionBeginsWithAPasswordOfBefore(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		guesser, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.ResetPassword(t.Context(), c.user.Email, newPassword); err != nil {
+			t.Fatal(err)
+		}
+		reference, err := f.CreateSession(t.Context(), guesser, browser)
+		if !errors.Is(err, models.ErrWrongCredentials) || reference != "" {
+			t.Errorf("%q, %v", reference, err)
+		}
+		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
+			t.Errorf("%d sessions", n)
+		}
+		owner, err := f.VerifyPassword(t.Context(), c.user.Email, newPassword, address(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.CreateSession(t.Context(), owner, browser); err != nil {
+			t.Errorf("with the new password: %v", err)
+		}
+	})
+}
+
+// However sign-in and reset interleave, no session of before is left.
+func TestResetLeavesNoSessionOfBefore(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		user, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		_, errs := atOnce(9, func(i int) error {
+			if i == 4 {
+				return f.ResetPassword(t.Context(), c.user.Email, newPassword)
+			}
+			_, err := stores[i%2].CreateSession(t.Context(), user, browser)
+			return err
+		})
+		for _, err := range errs {
+			if !errors.Is(err, models.ErrWrongCredentials) {
+				t.Error(err)
+			}
+		}
+		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
+// Two sign-ins that upgrade the same old hash on two instances are both right.
+func TestUpgradesAtOnceAreBothSignedIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		_, errs := atOnce(2, func(i int) error {
+			user, err := stores[i].VerifyPassword(t.Context(), c.user.Email, password, address(i))
+			if err != nil {
+				return err
+			}
+			_, err = stores[i].CreateSession(t.Context(), user, browser)
+			return err
+		})
+		for _, err := range errs {
+			t.Error(err)
+		}
+	})
+}
+
+// An IPv6 network of 64 bits is one visitor's, who may choose any address in it.
+func TestWrongPasswordsFromOneNetwork(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		var emails []string
+		for range 11 {
+			emails = append(emails, f.customer(t).user.Email)
+		}
+		for i, from := range []string{
+			"2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2:0:5efe::", "2001:DB8:1:2::3",
+			"2001:db8:1:2::4%eth0", "2001:db8:1:2::5", "2001:db8:1:2::6", "2001:db8:1:2::7", "2001:db8:1:2::8",
+		} {
+			signIn(t, f.Store, emails[i], wrongPassword, from, models.ErrWrongCredentials)
+		}
+		limited(t, f.Store, emails[10], password, "2001:db8:1:2::9", time.Minute)
+		for _, from := range []string{"2001:db8:1:3::1", "203.0.113.1", "::ffff:203.0.113.2", "no address"} {
+			signIn(t, f.Store, emails[10], password, from, nil)
+		}
+	})
+}
+
+// Of IPv4 each address counts alone, however it is written.
+func TestWrongPasswordsFromNeighbours(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		var emails []string
+		for range 11 {
+			emails = append(emails, f.customer(t).user.Email)
+		}
+		for i, email := range emails[:10] {
+			signIn(t, f.Store, email, wrongPassword, []string{"203.0.113.1", "::ffff:203.0.113.1"}[i%2], models.ErrWrongCredentials)
+		}
+		limited(t, f.Store, emails[10], password, "203.0.113.1", time.Minute)
+		signIn(t, f.Store, emails[10], password, "203.0.113.2", nil)
+	})
+}

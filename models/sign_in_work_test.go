@@ -1,0 +1,101 @@
+package models_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// oneHash is the memory that hashing one password takes, in bytes.
+const oneHash = 46 << 20
+
+// Who has an account cannot be told from how long the answer takes, because the
+// same is done for everybody: one hash of today's parameters, and the same
+// statements in the same order. Time itself would say what else the machine does.
+func TestUnknownEmailIsAsMuchWork(t *testing.T) {
+	// Not beside other tests: memory is counted for the whole process.
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		f := newFixture(t, url, models.Options{})
+		for _, email := range []string{"ada@example.com", "disabled@example.com"} {
+			if _, err := f.CreateAccount(t.Context(), acme(email)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.exec(t, "UPDATE users SET disabled_at = ? WHERE email = 'disabled@example.com'", f.clock.Now())
+		known := f.workOf(t, "ada@example.com")
+		if known.memory < oneHash || known.memory >= 2*oneHash {
+			t.Errorf("a wrong password for a known e-mail takes %d MiB, and one hash %d", known.memory>>20, oneHash>>20)
+		}
+		if len(known.statements) == 0 {
+			t.Fatal("no statement was seen")
+		}
+		for _, email := range []string{"nobody@example.com", "disabled@example.com", "", "no e-mail"} {
+			got := f.workOf(t, email)
+			if !slices.Equal(got.statements, known.statements) {
+				t.Errorf("%q: the statements %q, for a known e-mail %q", email, got.statements, known.statements)
+			}
+			if got.memory < oneHash || got.memory >= 2*oneHash {
+				t.Errorf("%q: %d MiB, one hash takes %d", email, got.memory>>20, oneHash>>20)
+			}
+		}
+		// Behind the answer, and for known e-mails alone.
+		eventually(t, "the refusal is recorded", func() bool {
+			return f.count(t, "SELECT count(*) FROM activities WHERE action = 'session.refused'") == 1
+		})
+	})
+}
+
+// work is what a sign-in attempt costs before it is answered.
+type work struct {
+	memory     uint64 // allocated, in bytes
+	statements []string
+}
+
+func (f *fixture) workOf(t *testing.T, email string) work {
+	t.Helper()
+	seen := &statements{}
+	store := f.Watched(seen)
+	ctx := context.WithValue(t.Context(), askedBy{}, seen)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := store.VerifyPassword(ctx, email, wrongPassword, address(1))
+	runtime.ReadMemStats(&after)
+	if err == nil {
+		t.Fatal("signed in")
+	}
+	return work{after.TotalAlloc - before.TotalAlloc, seen.list()}
+}
+
+// statements are the operations and tables of what a request asked the database,
+// without what others asked meanwhile.
+type statements struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+// askedBy marks the context of the request.
+type askedBy struct{}
+
+func (s *statements) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	if ctx.Value(askedBy{}) == s {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen = append(s.seen, event.Operation()+" "+event.IQuery.GetTableName())
+	}
+	return ctx
+}
+
+func (s *statements) AfterQuery(context.Context, *bun.QueryEvent) {}
+
+func (s *statements) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
