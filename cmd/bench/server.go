@@ -93,6 +93,7 @@ func (b *bench) start(ctx context.Context, name, address string, t tenant, progr
 	ctx, cancel := context.WithCancel(ctx)
 	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // one of our own programs
 	command.Dir = b.dir
+	// What the portal would set itself, for all alike.
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GOGC=400", "GOMEMLIMIT=256MiB"}, env...)
 	command.Stderr = log
 	// An interrupt from the keyboard is for this process, which ends the others.
