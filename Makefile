@@ -7,8 +7,9 @@ version  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unv
 npm_done := node_modules/.package-lock.json
 assets   := static/vendor/htmx.min.js
 tools    := bin/tools/.built
+FUZZTIME ?= 1m
 
-.PHONY: help run build assets test check bench fmt
+.PHONY: help run build assets test check bench fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -26,16 +27,20 @@ test: $(assets) ## Run every test: SQLite, PostgreSQL, real browser
 	tools/install-test-packages
 	tools/test
 
-check: $(assets) $(tools) ## Check format, vet, lint, modules and known vulnerabilities
+check: $(assets) $(tools) ## Check format, vet, lint, modules, known vulnerabilities and licences
 	tools/check-format $(sources)
 	go vet $(packages)
 	bin/tools/golangci-lint run
 	go mod tidy -diff
 	go mod verify
 	tools/check-vulnerabilities
+	tools/check-licences
 
 bench: $(assets) ## Measure the speed of authentication; needs a PostgreSQL server's programs
 	go run ./cmd/bench
+
+fuzz: $(assets) ## Run every fuzz target, each for a minute or FUZZTIME
+	tools/fuzz $(FUZZTIME)
 
 fmt: $(tools) ## Format the Go sources
 	bin/tools/gofumpt -w $(sources)

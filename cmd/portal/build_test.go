@@ -13,12 +13,7 @@ import (
 
 func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(t.TempDir(), "portal")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X main.version=v1.2.3", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	binary := buildPortal(t)
 	said, err := exec.Command(binary, "--version").Output()
 	if err != nil || strings.TrimSpace(string(said)) != "v1.2.3" {
 		t.Errorf("got version %q, error %v", said, err)
@@ -34,4 +29,16 @@ func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		t.Error("the binary needs a loader of the machine it runs on")
 	}
+}
+
+// buildPortal returns the program as it is delivered.
+func buildPortal(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "portal")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X main.version=v1.2.3", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return binary
 }

@@ -101,7 +101,13 @@ func start(t *testing.T, env []string, args ...string) *instance {
 // launch starts a portal without waiting for it.
 func launch(t *testing.T, env []string, args ...string) *instance {
 	t.Helper()
-	i := &instance{Cmd: portalCommand(t, env, args...), exited: make(chan struct{})}
+	return begin(t, portalCommand(t, env, args...))
+}
+
+// begin starts a command that serves without waiting for it.
+func begin(t *testing.T, command *exec.Cmd) *instance {
+	t.Helper()
+	i := &instance{Cmd: command, exited: make(chan struct{})}
 	i.Stdout, i.Stderr = &i.stdout, &i.stderr
 	if err := i.Start(); err != nil {
 		t.Fatal(err)

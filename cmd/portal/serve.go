@@ -68,6 +68,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		Logger:         logger,
 		Registry:       registry,
 		SessionMax:     s.sessionMax,
+		Stopping:       ctx.Done(),
 	})
 	if err != nil {
 		return err

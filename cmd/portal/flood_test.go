@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// A password takes 46 MiB and a core to hash. A crowd of sign-ins takes neither the memory of a crowd, nor the API
+// with it.
+func TestAFloodOfSignInsIsBoundedAndLeavesTheAPIAlone(t *testing.T) {
+	t.Parallel()
+	databaseURL := modelstest.PostgresURL(t)
+	account := makeAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	// The program as it is delivered: what the race detector adds is no one's memory but its own.
+	command := portalCommand(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
+	command.Path = buildPortal(t)
+	i := begin(t, command)
+	i.await(t)
+
+	const crowd = 40
+	form := url.Values{"email": {testEmail}, "password": {testPassword}}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	statuses := make(chan int, crowd)
+	var waiting sync.WaitGroup
+	for range crowd {
+		waiting.Go(func() {
+			response, err := client.PostForm(i.URL+"/login", form)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer response.Body.Close()
+			statuses <- response.StatusCode
+		})
+	}
+	over := make(chan struct{})
+	go func() {
+		waiting.Wait()
+		close(statuses)
+		close(over)
+	}()
+	for answered, flooded := 0, true; flooded || answered == 0; answered++ {
+		if got := i.askAPI(t, account.secret); got != http.StatusOK {
+			t.Fatalf("request %d to the API is answered %d", answered+1, got)
+		}
+		select {
+		case <-over:
+			flooded = false
+		default:
+		}
+	}
+
+	signedIn := 0
+	for status := range statuses {
+		switch status {
+		case http.StatusSeeOther:
+			signedIn++
+		case http.StatusServiceUnavailable: // its turn would have come too late
+		default:
+			t.Errorf("a sign-in is answered %d", status)
+		}
+	}
+	if signedIn == 0 {
+		t.Error("nobody has signed in")
+	}
+	if runtime.GOOS == "linux" {
+		if peak, limit := peakMemory(t, i.Process.Pid), 400<<20; peak > limit {
+			t.Errorf("it took %d MiB at its peak, want at most %d", peak>>20, limit>>20)
+		}
+	}
+}
+
+// askAPI is the status of a request with the key.
+func (i *instance) askAPI(t *testing.T, key string) int {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+var peakLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
+
+// peakMemory is the most that a process has had resident, in bytes.
+func peakMemory(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := peakLine.FindStringSubmatch(string(status))
+	if found == nil {
+		t.Fatalf("no peak in %s", strings.TrimSpace(string(status)))
+	}
+	kilobytes, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes << 10
+}

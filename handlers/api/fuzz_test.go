@@ -1,0 +1,185 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// target is an instance that answers without a network, for as many requests as
+// a fuzzer sends, with one customer.
+type target struct {
+	handler http.Handler
+	log     *journal
+	agentID uuid.UUID
+	secret  string
+}
+
+func newTarget(f *testing.F) *target {
+	f.Helper()
+	ctx := f.Context()
+	t := &target{log: &journal{}}
+	logger := slog.New(slog.NewJSONHandler(t.log, nil))
+	store := modelstest.Open(f, modelstest.SQLiteURL(f), models.Options{Logger: logger})
+	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{ID: fuzzedAgent, Name: "Front desk"}, models.Operator())
+	if err != nil {
+		f.Fatal(err)
+	}
+	t.agentID = agent.ID
+	if _, t.secret, err = store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
+		f.Fatal(err)
+	}
+	t.handler, err = handlers.New(handlers.Deps{
+		Store: store, Tokens: models.NewWidgetTokens(keyring, issuer, tokenTTL, nil), CookieKeys: keyring.CookieKeys(),
+		SessionMax: time.Hour, BaseURL: &url.URL{Scheme: "https", Host: "portal.example.com"},
+		Logger: logger, Registry: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return t
+}
+
+// fuzzedAgent is in the seeds, and is the customer's one agent.
+var fuzzedAgent = uuid.MustParse("0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
+
+// send returns the answer and what was logged of it.
+func (t *target) send(r *http.Request) (*httptest.ResponseRecorder, string) {
+	t.log.reset()
+	answer := httptest.NewRecorder()
+	t.handler.ServeHTTP(answer, r)
+	return answer, t.log.String()
+}
+
+func (j *journal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.Reset()
+}
+
+// refusal is an answer that must be an error with exactly two fields.
+func refusal(t *testing.T, answer *httptest.ResponseRecorder) (code string) {
+	t.Helper()
+	var body map[string]string
+	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil || len(body) != 2 || body["error"] == "" {
+		t.Fatalf("status %d, body %s, %v", answer.Code, answer.Body, err)
+	}
+	return body["code"]
+}
+
+// Whatever stands in the header, the answer is 401 and repeats nothing of it;
+// only the key itself, after the word Bearer, opens the door.
+func FuzzAuthorizationHeader(f *testing.F) {
+	target := newTarget(f)
+	for _, seed := range []string{
+		"", " ", "Bearer", "Bearer ", "bearer nas_", "BEARER  nas_abc", "Basic bmFzXzpuYXNf", "Bearer\tnas_x", "Bearer nas_x, Bearer nas_y",
+		"Bearer " + wellFormedKey(strings.Repeat("z", 30)), "Bearer " + wellFormedKey(strings.Repeat("0", 30)) + " ",
+		"Bearer " + strings.ToUpper(wellFormedKey(strings.Repeat("z", 30))), "Bearer nas_" + strings.Repeat("\x00", 36),
+		"Bearer nas_" + strings.Repeat("é", 18), "Bearer eyJhbGciOiJFZERTQSJ9.e30.", "Bearer " + strings.Repeat("A", 8<<10), "Bearer nas_\r\nX: y",
+		"Bearer $KEY", "bEARER   $KEY  ", "Basic $KEY", "$KEY", "Bearer $KEY$KEY", "Bearer\u00a0$KEY", "Bearer $KEY\x00",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		// A fuzzer cannot know the key, and may say where it stands.
+		sent := strings.ReplaceAll(header, "$KEY", target.secret)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/agents", http.NoBody)
+		r.Header["Authorization"] = []string{sent}
+		answer, logged := target.send(r)
+		scheme, rest, _ := strings.Cut(sent, " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.Trim(rest, " ") == target.secret {
+			if answer.Code != http.StatusOK {
+				t.Fatalf("%q is refused: %d", header, answer.Code)
+			}
+			return
+		}
+		if answer.Code != http.StatusUnauthorized || refusal(t, answer) != "UNAUTHORIZED" || answer.Header().Get("WWW-Authenticate") == "" {
+			t.Fatalf("%q: status %d, %s", header, answer.Code, answer.Body)
+		}
+		// Eight characters of it are nobody's accident.
+		if credential := strings.TrimSpace(rest); len(credential) > 8 && strings.Contains(answer.Body.String()+logged, credential) {
+			t.Fatalf("the credential %q is repeated: %s%s", credential, answer.Body, logged)
+		}
+	})
+}
+
+// Whatever the body is, a token is given out only to one JSON object that names
+// the customer's agent, and nothing is ever a fault of the service.
+func FuzzTokenRequestBody(f *testing.F) {
+	target := newTarget(f)
+	for _, seed := range []string{
+		``, `{}`, `null`, `[]`, `"x"`, `{"agentId":null}`, `{"agentId":1}`, `{"agentId":{}}`, `{"AGENTID":"` + fuzzedAgent.String() + `"}`,
+		`{"agentId":"` + fuzzedAgent.String() + `"}`, ` {"agentId" : "` + strings.ToUpper(fuzzedAgent.String()) + `" } `,
+		`{"agentId":"` + fuzzedAgent.String() + `"}{}`, `{"agentId":"` + fuzzedAgent.String() + `"},`, "\ufeff" + `{"agentId":"` + fuzzedAgent.String() + `"}`,
+		`{"agentId":"x","agentId":"` + fuzzedAgent.String() + `"}`, `{"agentId":"` + fuzzedAgent.String() + `","agentId":"x"}`,
+		`{"agent\u0049d":"` + fuzzedAgent.String() + `"}`, `{"agentId":"{` + fuzzedAgent.String() + `}"}`, `{"agentId":"urn:uuid:` + fuzzedAgent.String() + `"}`,
+		`{"agentId":"0198c2f47a317c6e9d523f8be6a1c004"}`, `{"agentId":"00000000-0000-0000-0000-000000000000"}`, `{"agentId":"' OR 1=1; --"}`,
+		`{"agentId":"\ud800"}`, "{\"agentId\":\"\xff\"}", strings.Repeat(`{"a":`, 9999), strings.Repeat("[", 16<<10), `{"agentId":"` + strings.Repeat("0", 17<<10),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/widget/token", bytes.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+target.secret)
+		r.Header.Set("Content-Type", "application/json")
+		answer, _ := target.send(r)
+		named, isUUID := namedAgent(body)
+		switch {
+		case answer.Code == http.StatusOK:
+			if named != fuzzedAgent {
+				t.Fatalf("a token for %q", body)
+			}
+		case answer.Code == http.StatusRequestEntityTooLarge:
+			if len(body) <= 16<<10 {
+				t.Fatalf("%d bytes are too many", len(body))
+			}
+		case isUUID:
+			if named == fuzzedAgent || answer.Code != http.StatusNotFound || refusal(t, answer) != "AGENT_NOT_FOUND" {
+				t.Fatalf("%q: status %d, %s", body, answer.Code, answer.Body)
+			}
+		default:
+			if answer.Code != http.StatusBadRequest || refusal(t, answer) != "INVALID_REQUEST" {
+				t.Fatalf("%q: status %d, %s", body, answer.Code, answer.Body)
+			}
+		}
+	})
+}
+
+// namedAgent reads a body in another way than the handler: token by token.
+func namedAgent(body []byte) (id uuid.UUID, isUUID bool) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var object any
+	if !utf8.Valid(body) || !json.Valid(body) || decoder.Decode(&object) != nil {
+		return uuid.Nil, false
+	}
+	fields, _ := object.(map[string]any)
+	text, _ := fields["agentId"].(string)
+	if len(text) != 36 {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil
+}

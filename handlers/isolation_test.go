@@ -1,0 +1,172 @@
+package handlers_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models/modelstest"
+)
+
+// Every route whose address names something is tried with what belongs to
+// another account, by somebody who has signed in to their own: nothing is there,
+// and nothing changes. A route that names what this test does not know fails it.
+func TestNothingOfAnotherAccountIsThereOrChanges(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		w := newWorld(t, databaseURL)
+		victim, intruder := w.tenant(t, "victim"), w.tenant(t, "intruder")
+		before := w.dump(t)
+		tried := 0
+		for _, r := range w.routes(t) {
+			kind := named(r.Path)
+			if kind == "" {
+				continue
+			}
+			ids := victim.ids(t, kind, r)
+			for _, id := range ids {
+				for _, as := range []voice{page, fragment, apiCall} {
+					answer := intruder.ask(w, r.Method, strings.Replace(r.Path, ":id", id, 1), as)
+					if answer.Code != as.missing(r.Path) {
+						t.Errorf("%s %s as %s with another account's id: %d", r.Method, r.Path, as, answer.Code)
+					}
+					if told := answer.Body.String(); strings.Contains(told, "victim") {
+						t.Errorf("%s %s as %s tells of it:\n%s", r.Method, r.Path, as, told)
+					}
+					tried++
+				}
+			}
+		}
+		if tried == 0 {
+			t.Fatal("no route names anything")
+		}
+		if after := w.dump(t); !slices.Equal(after, before) {
+			t.Errorf("something has changed:\n%s", difference(before, after))
+		}
+	})
+}
+
+// The same by the owner: GET shows and changes nothing, whatever is asked for.
+func TestNothingChangesByLooking(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		w := newWorld(t, databaseURL)
+		owner := w.tenant(t, "owner")
+		before := w.dump(t)
+		for _, r := range w.routes(t) {
+			if r.Method != http.MethodGet || strings.Contains(r.Path, "*") {
+				continue
+			}
+			ids := []string{""}
+			if kind := named(r.Path); kind != "" {
+				ids = owner.ids(t, kind, r)
+			}
+			for _, id := range ids {
+				for _, method := range []string{http.MethodGet, http.MethodHead} {
+					for _, as := range []voice{page, fragment, apiCall} {
+						answer := owner.ask(w, method, strings.Replace(r.Path, ":id", id, 1), as)
+						if answer.Code >= http.StatusBadRequest && answer.Code != http.StatusUnauthorized {
+							t.Errorf("%s %s as %s: %d", method, r.Path, as, answer.Code)
+						}
+					}
+				}
+			}
+		}
+		if after := w.dump(t); !slices.Equal(after, before) {
+			t.Errorf("something has changed:\n%s", difference(before, after))
+		}
+	})
+}
+
+// A form names ids too, beside the address.
+func TestIDsInFormsAreThoseOfTheAccount(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		w := newWorld(t, databaseURL)
+		victim, intruder := w.tenant(t, "victim"), w.tenant(t, "intruder")
+		for path, kind := range map[string]string{
+			"/api-keys?revoked=": "api-keys", "/api-keys?already-revoked=": "api-keys",
+			"/agents?created=": "agents", "/agents?removed=": "agents", "/activity?before=": "activity",
+		} {
+			for _, id := range victim.belongings[kind] {
+				for _, as := range []voice{page, fragment} {
+					if answer := intruder.ask(w, http.MethodGet, path+id, as); strings.Contains(answer.Body.String(), "victim") {
+						t.Errorf("%s tells of another account's", path)
+					}
+				}
+			}
+		}
+	})
+}
+
+// named is the kind of thing that a route's address names, empty if it names
+// nothing: what stands before the id.
+func named(path string) string {
+	segments := strings.Split(path, "/")
+	at := slices.IndexFunc(segments, func(s string) bool { return strings.HasPrefix(s, ":") })
+	if at < 1 {
+		return ""
+	}
+	return segments[at-1]
+}
+
+// ids are those of the tenant's belongings of a kind; there must be some, and
+// the route must name one of them by :id.
+func (c tenant) ids(t *testing.T, kind string, r gin.RouteInfo) []string {
+	t.Helper()
+	ids := c.belongings[kind]
+	if len(ids) == 0 || strings.Count(r.Path, ":") != 1 || !strings.Contains(r.Path, "/:id") {
+		t.Errorf("%s %s is not covered: this test knows no ids of %q", r.Method, r.Path, kind)
+	}
+	return ids
+}
+
+// voice is how somebody asks.
+type voice string
+
+const (
+	page     voice = "page"
+	fragment voice = "fragment"
+	apiCall  voice = "API call"
+)
+
+// missing is the status of what is not there. Under /api a session is no
+// credential, and elsewhere an API key is none.
+func (v voice) missing(path string) int {
+	underAPI := strings.HasPrefix(path, "/api/")
+	switch {
+	case underAPI && v != apiCall:
+		return http.StatusUnauthorized
+	case !underAPI && v == apiCall:
+		return http.StatusSeeOther
+	}
+	return http.StatusNotFound
+}
+
+// everyField is a form that every action finds its fields in, so that none is
+// refused for what it lacks before it has looked for what the address names.
+var everyField = url.Values{
+	"label": {"another"}, "name": {"another"}, "form_id": {uuid.NewString()}, "confirm": {"yes"},
+	"password": {tenantPassword}, "old_password": {tenantPassword}, "new_password": {"four words of another kind"},
+}
+
+func (c tenant) ask(w *world, method, path string, as voice) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, http.NoBody)
+	if method == http.MethodPost {
+		r = httptest.NewRequest(method, path, strings.NewReader(everyField.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	switch as {
+	case apiCall:
+		r.Header.Set("Authorization", "Bearer "+c.secret)
+	case fragment:
+		r.Header.Set("Hx-Request", "true")
+		fallthrough
+	default:
+		r.AddCookie(c.cookie)
+	}
+	return serve(w.handler, r)
+}

@@ -1,0 +1,251 @@
+package handlers_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const tenantPassword = "correct horse battery staple"
+
+// world is a whole portal over a real database, and the database itself.
+type world struct {
+	store   *models.Store
+	handler http.Handler
+	deps    handlers.Deps
+	db      *sql.DB
+}
+
+func newWorld(t *testing.T, databaseURL string) *world {
+	t.Helper()
+	return newWorldLoggingTo(t, databaseURL, io.Discard)
+}
+
+func newWorldLoggingTo(t *testing.T, databaseURL string, log io.Writer) *world {
+	t.Helper()
+	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := &url.URL{Scheme: "http", Host: "portal.test"}
+	w := &world{}
+	w.deps = handlers.Deps{
+		Tokens: models.NewWidgetTokens(keyring, base.String(), time.Minute, nil), CookieKeys: keyring.CookieKeys(),
+		SessionMax: time.Hour, BaseURL: base, Logger: slog.New(slog.NewJSONHandler(log, nil)), Registry: prometheus.NewRegistry(),
+	}
+	w.store = modelstest.Open(t, databaseURL, models.Options{Logger: w.deps.Logger})
+	w.deps.Store = w.store
+	if w.handler, err = handlers.New(w.deps); err != nil {
+		t.Fatal(err)
+	}
+	driver, source := "pgx", databaseURL
+	if path, ok := models.SQLitePath(databaseURL); ok {
+		driver, source = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	if w.db, err = sql.Open(driver, source); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.db.Close() })
+	return w
+}
+
+// routes are all that the handler answers to.
+func (w *world) routes(t *testing.T) gin.RoutesInfo {
+	t.Helper()
+	deps := w.deps
+	deps.Registry = prometheus.NewRegistry()
+	routes, err := handlers.Routes(deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return routes
+}
+
+// tenant is an account with one of each thing that an account can have, all of
+// them named after it, and a browser in which its user has signed in.
+type tenant struct {
+	secret     string // an API key
+	cookie     *http.Cookie
+	belongings map[string][]string // ids, by the collection in which addresses name them
+}
+
+func (w *world) tenant(t *testing.T, name string) tenant {
+	t.Helper()
+	ctx, email := t.Context(), name+"@example.com"
+	account, err := w.store.CreateAccount(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := tenant{belongings: map[string][]string{}}
+	own := func(collection string, id uuid.UUID) {
+		c.belongings[collection] = append(c.belongings[collection], id.String())
+	}
+	for _, label := range []string{"revoked", "active"} {
+		var key models.APIKey
+		key, c.secret, err = w.store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		own("api-keys", key.ID)
+	}
+	if _, err := w.store.RevokeAPIKey(ctx, account.ID, uuid.MustParse(c.belongings["api-keys"][0]), models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	agent, err := w.store.CreateAgent(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own("agents", agent.ID)
+	for range 2 { // a session to end, and that of the browser
+		c.cookie = w.signIn(t, email)
+	}
+	user, err := w.store.VerifyPassword(ctx, email, tenantPassword, "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := w.store.Sessions(ctx, account.ID, user.ID)
+	if err != nil || len(sessions) != 2 {
+		t.Fatalf("sessions %v, %v", sessions, err)
+	}
+	for _, session := range sessions {
+		own("sessions", session.ID)
+	}
+	activities, err := w.store.Activities(ctx, account.ID, models.ActivityPage{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, activity := range activities {
+		own("activity", activity.ID)
+	}
+	return c
+}
+
+func (w *world) signIn(t *testing.T, email string) *http.Cookie {
+	t.Helper()
+	form := url.Values{"email": {email}, "password": {tenantPassword}}
+	r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	cookies := serve(w.handler, r).Result().Cookies()
+	if len(cookies) != 1 {
+		t.Fatalf("signing in set the cookies %v", cookies)
+	}
+	return cookies[0]
+}
+
+// dump is every row of every table but what being asked leaves by itself: when a
+// session was last seen, how often a key was used, and the random value by which
+// instances know that they have to look again.
+func (w *world) dump(t *testing.T) []string {
+	t.Helper()
+	tables := w.column(t, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`,
+		`SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'`)
+	if len(tables) < 10 {
+		t.Fatalf("only the tables %s", tables)
+	}
+	var dump []string
+	for _, table := range tables {
+		switch table {
+		case "auth_epoch", "api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage":
+			continue
+		}
+		for _, row := range w.rows(t, table) {
+			delete(row, "last_seen_at")
+			text, err := json.Marshal(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dump = append(dump, table+" "+string(text))
+		}
+	}
+	slices.Sort(dump)
+	return dump
+}
+
+// column is the first column of whichever of the two queries the database takes.
+func (w *world) column(t *testing.T, queries ...string) (values []string) {
+	t.Helper()
+	for _, query := range queries {
+		rows, err := w.db.QueryContext(t.Context(), query)
+		if err != nil {
+			continue
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var value string
+			if err := rows.Scan(&value); err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, value)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return values
+	}
+	t.Fatal("the database takes neither query")
+	return nil
+}
+
+func (w *world) rows(t *testing.T, table string) (found []map[string]any) {
+	t.Helper()
+	rows, err := w.db.QueryContext(t.Context(), "SELECT * FROM "+table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, into := make([]any, len(names)), make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		row := map[string]any{}
+		for i, name := range names {
+			row[name] = fmt.Sprint(values[i])
+		}
+		found = append(found, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// difference is what stands in one dump alone.
+func difference(before, after []string) string {
+	var lines []string
+	for _, line := range before {
+		if !slices.Contains(after, line) {
+			lines = append(lines, "- "+line)
+		}
+	}
+	for _, line := range after {
+		if !slices.Contains(before, line) {
+			lines = append(lines, "+ "+line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
