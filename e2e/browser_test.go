@@ -26,23 +26,29 @@ func startBrowser(t tools, scratch string) (*browser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the Playwright driver: %w", err)
 	}
-	flags := []string{
-		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
-	}
-	if os.Geteuid() == 0 {
-		flags = append(flags, "--no-sandbox") // Chromium's sandbox refuses to work for root
-	}
 	chromium, err := driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 		ExecutablePath: playwright.String(t.chromium),
-		Args:           flags,
-		// Playwright turns the back/forward cache off; customers have it on, and a key must not come back out of it.
-		IgnoreDefaultArgs: []string{"--disable-back-forward-cache"},
+		Args:           chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
 	})
 	if err != nil {
 		_ = driver.Stop()
 		return nil, fmt.Errorf("start Chromium (%s): %w", t.chromium, err)
 	}
 	return &browser{driver: driver, chromium: chromium}, nil
+}
+
+// withBackForwardCache takes back what Playwright does: it turns the back/forward cache off. Customers have it on, and a
+// key must not come back out of it.
+var withBackForwardCache = []string{"--disable-back-forward-cache"}
+
+func chromiumFlags() []string {
+	flags := []string{
+		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
+	}
+	if os.Geteuid() == 0 {
+		flags = append(flags, "--no-sandbox") // Chromium's sandbox refuses to work for root
+	}
+	return flags
 }
 
 func (b *browser) stop() {

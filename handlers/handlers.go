@@ -30,6 +30,10 @@ type Deps struct {
 	BaseURL        *url.URL // the public URL, as browsers see it
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is believed
 
+	// Stopping is closed when the server is about to stop: an answer that is held
+	// until there is something to tell is then held no longer. Nil: never.
+	Stopping <-chan struct{}
+
 	Logger   *slog.Logger
 	Registry *prometheus.Registry // where request counts are registered
 }
@@ -38,6 +42,15 @@ type Deps struct {
 // a network, when the registry has the metrics of another handler, or when the
 // portal cannot be built.
 func New(d Deps) (http.Handler, error) {
+	engine, err := newRouter(d)
+	if err != nil {
+		return nil, err
+	}
+	return middleware.Head(engine), nil
+}
+
+// newRouter is the one route table.
+func newRouter(d Deps) (*gin.Engine, error) {
 	engine, err := newEngine(d.TrustedProxies)
 	if err != nil {
 		return nil, err
@@ -47,6 +60,7 @@ func New(d Deps) (http.Handler, error) {
 		CookieKeys: d.CookieKeys,
 		SessionMax: d.SessionMax,
 		BaseURL:    d.BaseURL,
+		Stopping:   d.Stopping,
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +97,7 @@ func New(d Deps) (http.Handler, error) {
 		byAddress(c, func() { programs.MethodNotAllowed(c) }, func() { people.MethodNotAllowed(c) })
 	})
 
-	return middleware.Head(engine), nil
+	return engine, nil
 }
 
 // newEngine returns a gin engine without what gin does of its own accord: it

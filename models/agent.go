@@ -22,19 +22,28 @@ type Agent struct {
 
 // NewAgent is an agent to be made.
 type NewAgent struct {
-	ID   uuid.UUID // the zero UUID: one is made
-	Name string    // 1 to 100 characters
+	ID     uuid.UUID // the zero UUID: one is made
+	Name   string    // 1 to 100 characters
+	FormID uuid.UUID // of the form that asks, random; the zero UUID: none. For an agent without an ID
 }
 
-// CreateAgent makes an agent and records the activity. It returns an
-// [*InvalidError] for the field "name", [ErrAgentIDTaken], or [ErrUnavailable].
+// CreateAgent makes an agent and records the activity. A form that is sent again
+// with the same name makes nothing: it returns the agent that it has made.
+//
+// It returns an [*InvalidError] for the field "name", [ErrAgentIDTaken], or
+// [ErrUnavailable].
 func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
 		return Agent{}, err
 	}
 	agent := Agent{ID: n.ID, AccountID: accountID, Name: name, CreatedAt: s.clock()}
-	if agent.ID == uuid.Nil {
+	repeatable := agent.ID == uuid.Nil && n.FormID != uuid.Nil
+	switch {
+	case repeatable:
+		// The account is in it, so that no id of another's can be hit on.
+		agent.ID = uuid.NewSHA1(accountID, append(n.FormID[:], name...))
+	case agent.ID == uuid.Nil:
 		agent.ID = newID()
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
@@ -45,6 +54,9 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 		return s.record(ctx, tx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
 	})
 	if errors.Is(err, ErrAgentIDTaken) {
+		if repeatable {
+			return s.Agent(ctx, accountID, agent.ID)
+		}
 		return Agent{}, ErrAgentIDTaken
 	}
 	if err != nil {

@@ -34,10 +34,12 @@ var htmx []byte
 var bundles = map[string][]string{
 	"app.css": {
 		"css/tokens.css", "css/base.css", "css/controls.css", "css/layout.css",
-		"css/table.css", "css/lists.css", "css/dialog.css", "css/preferences.css",
+		"css/table.css", "css/usage.css", "css/lists.css", "css/account.css", "css/integration.css", "css/dialog.css", "css/rotation.css", "css/preferences.css",
+		"css/motion.css", "css/print.css",
 	},
 	"app.js": {
-		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/confirmations.js",
+		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/live.js", "js/confirmations.js",
+		"js/times.js", "js/list.js", "js/outcome.js",
 	},
 	"favicon.svg": {"favicon.svg"},
 }
@@ -102,7 +104,7 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	header.Set("Content-Type", a.contentType)
 	header.Set("Vary", "Accept-Encoding")
-	if acceptsGzip(r) {
+	if AcceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
 		body = a.gzipped
 	}
@@ -149,9 +151,9 @@ func concatenate(files []string) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3) as far as
-// browsers and caches use it: "gzip;q=0" is a refusal.
-func acceptsGzip(r *http.Request) bool {
+// AcceptsGzip reports whether whoever asks takes gzip. It reads Accept-Encoding
+// (RFC 9110, section 12.5.3) as far as browsers and caches use it: "gzip;q=0" is a refusal.
+func AcceptsGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, parameter, _ := strings.Cut(strings.TrimSpace(coding), ";")
 		if name != "gzip" {

@@ -14,9 +14,10 @@ func (AgentsPage) screen() screen {
 
 // AgentForm is the form that creates an agent.
 type AgentForm struct {
-	Name        string // as it was typed
-	NameProblem string // what is wrong with the name
-	Focused     bool   // the field takes the focus
+	FormID      uuid.UUID // of this rendered form: a repeat makes nothing
+	Name        string    // as it was typed
+	NameProblem string    // what is wrong with the name
+	Focused     bool      // the field takes the focus
 }
 
 func (AgentForm) fragment() string { return "agent-form" }

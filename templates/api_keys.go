@@ -33,51 +33,41 @@ type RepeatedKey struct {
 	Revoked       bool // since then
 }
 
-// APIKeyList is the list of active keys, or what stands in its place.
-type APIKeyList struct {
-	Keys    []APIKeyRow
-	Focused bool // the list's heading takes the focus
-}
-
-func (APIKeyList) fragment() string { return "api-key-list" }
-
-// APIKeyRow is one active key in the list.
-type APIKeyRow struct {
-	ID            uuid.UUID
-	Label, Masked string
-	Created       Moment
-	LastUsed      *Moment // nil: never
-	Confirming    bool    // the row asks whether to revoke the key
-	Focused       bool    // the row's Revoke takes the focus
-}
-
-func (APIKeyRow) fragment() string { return "api-key" }
-
 // APIKeyReveal is the one showing of a new key: a page, or a dialog on the page
 // of keys.
 type APIKeyReveal struct {
-	Label    string
-	Key      string // the whole key; stands in this one place of this one response
-	TokenURL string // of the endpoint that the example calls
-	AgentID  string // one of the account's agents; empty when it has none
+	ID        uuid.UUID
+	Label     string
+	Key       string // the whole key; stands in this one place of this one response
+	AgentID   string // one of the account's agents; empty when it has none
+	TokenURL  string // of the endpoint that the example calls with an agent
+	AgentsURL string // of the endpoint that it calls without one
+	Back      string // address of the page to go on with
 }
 
 func (APIKeyReveal) screen() screen {
 	return screen{file: "api_keys/generated.html", layout: layoutPortal, section: SectionAPIKeys}
 }
 
+// FirstUse is what is known of the first request of the key.
+func (r APIKeyReveal) FirstUse() FirstUse { return FirstUse{ID: r.ID} }
+
+// FirstUse tells whether a key has received its first request.
+type FirstUse struct {
+	ID            uuid.UUID
+	Used, Revoked bool
+}
+
+func (FirstUse) fragment() string { return "first-use" }
+
 // APIKeyGenerated is what changes on the page of keys when one is generated: the
 // form is renewed, the list has one more, and the dialog shows the key.
 type APIKeyGenerated struct {
 	Form   APIKeyForm
-	List   *APIKeyList // nil: not known, and left as it is
+	Header *APIKeyListHeader // nil: not known, and left as it is
+	Row    APIKeyRow         // of the new key, when there are others
+	List   *APIKeyList       // instead of the row, when it is the first
 	Reveal APIKeyReveal
 }
 
 func (APIKeyGenerated) fragment() string { return "api-key-generated" }
-
-// APIKeyRevoked is what changes on the page of keys when one is revoked: its row
-// goes, and the list counts one less or gives way to "No API keys yet".
-type APIKeyRevoked struct{ List APIKeyList }
-
-func (APIKeyRevoked) fragment() string { return "api-key-revoked" }

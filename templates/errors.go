@@ -6,6 +6,7 @@ type ErrorPage struct {
 	Title     string
 	Message   string
 	Again     string // address to try again; empty: that would not help
+	Check     string // address that tells what became of a deed; empty: that is known
 	RequestID string // for support; empty: support could do nothing about it
 }
 

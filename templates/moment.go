@@ -2,6 +2,7 @@ package templates
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -23,6 +24,12 @@ func NewMoment(at, now time.Time) Moment {
 		Date:    at.Format("2 Jan 2006"),
 		Words:   ago(now.Sub(at)),
 	}
+}
+
+// Clock is the exact time without the day: "09:26:53 UTC".
+func (m Moment) Clock() string {
+	_, clock, _ := strings.Cut(m.Exact, ", ")
+	return clock
 }
 
 const day = 24 * time.Hour

@@ -21,7 +21,7 @@ import (
 // folder alone would leave out files that begin with "_" or "." silently.
 //
 //go:embed layouts/*.html partials/*.html
-//go:embed activities/*.html agents/*.html api_keys/*.html errors/*.html sessions/*.html
+//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html errors/*.html integration/*.html rotations/*.html sessions/*.html
 var files embed.FS
 
 // shared are the templates that every screen can use.
@@ -52,9 +52,11 @@ type Section string
 
 // The sections.
 const (
-	SectionAPIKeys  Section = "api-keys"
-	SectionAgents   Section = "agents"
-	SectionActivity Section = "activity"
+	SectionAPIKeys   Section = "api-keys"
+	SectionAgents    Section = "agents"
+	SectionIntegrate Section = "integrate"
+	SectionActivity  Section = "activity"
+	SectionAccount   Section = "account" // not in the navigation: beside it, with the name of the account
 )
 
 // Frame is what a page shows around its own content.
@@ -62,6 +64,7 @@ type Frame struct {
 	Account string // name of the account; empty for a visitor
 	Email   string // of the user who has signed in
 	Notice  string // what has just been done, for the live region
+	Now     string // when the page was made, RFC 3339
 }
 
 // Templates are the parsed screens. They are safe for concurrent use.
@@ -82,7 +85,7 @@ func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	for _, defined := range base.Templates() {
 		t.fragments[defined.Name()] = base
 	}
-	for _, folder := range []string{"activities", "agents", "api_keys", "errors", "sessions"} {
+	for _, folder := range []string{"account", "activities", "agents", "api_keys", "errors", "integration", "rotations", "sessions"} {
 		names, err := fs.Glob(files, folder+"/*.html")
 		if err != nil {
 			return nil, err

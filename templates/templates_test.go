@@ -32,6 +32,8 @@ func TestEveryPageRendersInItsLayout(t *testing.T) {
 		"API key generated</h1>": templates.APIKeyReveal{},
 		"Agents</h1>":            templates.AgentsPage{List: templates.AgentList{Agents: []templates.AgentItem{agent}}},
 		"Activity</h1>":          templates.ActivityPage{Activities: []templates.ActivityItem{{}}},
+		"Account</h1>":           templates.AccountPage{Sessions: templates.SessionList{Sessions: []templates.SessionItem{{}}}},
+		"Integrate</h1>":         templates.IntegrationPage{Examples: templates.NewExamples("https://example.com", "")},
 		"Gone</h1>":              templates.ErrorPage{Title: "Gone"},
 	} {
 		html, err := set.Page(templates.Frame{Account: "Example Ltd", Notice: "Done so."}, page)
@@ -50,12 +52,17 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 	set := parsed(t)
 	for id, fragment := range map[string]templates.Fragment{
 		`id="sign-in"`:                         templates.SignInForm{},
+		`id="session-list"`:                    templates.SessionList{},
+		`id="password-form"`:                   templates.PasswordForm{},
+		`id="current-password"`:                templates.PasswordChanged{},
+		`id="snippet-go"`:                      templates.IntegrationPage{Examples: templates.NewExamples("https://example.com", "")},
 		`id="api-key-form"`:                    templates.APIKeyForm{},
 		`id="api-key-list"`:                    templates.APIKeyList{},
 		`id="api-key-` + key.ID.String() + `"`: key,
 		`<dialog`:                              templates.APIKeyGenerated{},
 		`hx-target="#api-key-list"`:            templates.APIKeyRevoked{},
 		`hx-target="#api-key-list-header"`:     templates.APIKeyRevoked{List: templates.APIKeyList{Keys: []templates.APIKeyRow{key}}},
+		`class="details"`:                      templates.APIKeyDetails{},
 		`id="agent-form"`:                      templates.AgentForm{},
 		`id="agent-list"`:                      templates.AgentList{},
 		`id="agent-` + agent.ID.String() + `"`: agent,

@@ -3,6 +3,8 @@ package pages
 import (
 	"regexp"
 	"strings"
+
+	"github.com/playwright-community/playwright-go"
 )
 
 // Activity is the page at /activity.
@@ -44,4 +46,24 @@ func (a Activity) ExpectInOrder(newestFirst ...string) {
 	if next < len(newestFirst) {
 		a.t.Errorf("no entry that matches %q, after those before it, in:\n%s", newestFirst[next], strings.Join(entries, "\n"))
 	}
+}
+
+// Filter narrows the page down to a kind, which may have nothing.
+func (a Activity) Filter(kind string) {
+	a.t.Helper()
+	_, err := a.role("combobox", "Show").SelectOption(playwright.SelectOptionValues{Labels: &[]string{kind}})
+	a.must(err, "choose the kind %s", kind)
+	a.click(a.role("button", "Filter"), "Filter")
+	a.settled()
+	a.ExpectHeading("Activity")
+}
+
+// Export downloads what the page tells of, and returns the path of the file.
+func (a Activity) Export() string {
+	a.t.Helper()
+	download, err := a.Page.ExpectDownload(func() error { return a.role("link", "Export CSV").Click() })
+	a.must(err, "download the activity")
+	path, err := download.Path()
+	a.must(err, "find the download")
+	return path
 }

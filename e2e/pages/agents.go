@@ -27,6 +27,19 @@ func (a Agents) Create(name string) {
 	a.click(a.role("button", "Create agent"), "Create agent")
 }
 
+// CreateByDoubleClick asks for an agent as impatient people do.
+func (a Agents) CreateByDoubleClick(name string) {
+	a.t.Helper()
+	a.fill(a.role("textbox", "Name"), name, "the name")
+	a.must(a.role("button", "Create agent").Dblclick(), "double-click Create agent")
+}
+
+// ExpectCount makes sure that so many agents are listed.
+func (a Agents) ExpectCount(count int) {
+	a.t.Helper()
+	a.must(a.expect.Locator(a.Page.GetByRole("main").GetByRole("listitem")).ToHaveCount(count), "expect %d agents", count)
+}
+
 // Name is what stands in the field of the form.
 func (a Agents) Name() string {
 	a.t.Helper()

@@ -28,7 +28,8 @@ const permissionsPolicy = "camera=(), display-capture=(), geolocation=(), microp
 // SecurityHeaders sets the headers that bound what a browser does with an
 // answer. Referrer-Policy is same-origin and not no-referrer, under which
 // browsers send "Origin: null" with our own forms, and [CrossOrigin] reads that.
-// Strict-Transport-Security is sent where the public URL is https.
+// Strict-Transport-Security is sent where the public URL is https, for the names
+// below it too (OWASP ASVS 5.0, 3.4.1).
 func SecurityHeaders(baseURL *url.URL) gin.HandlerFunc {
 	secure := baseURL.Scheme == "https"
 	return func(c *gin.Context) {
@@ -40,7 +41,7 @@ func SecurityHeaders(baseURL *url.URL) gin.HandlerFunc {
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("X-Content-Type-Options", "nosniff")
 		if secure {
-			h.Set("Strict-Transport-Security", "max-age=31536000")
+			h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestSecurityHeadersAreStrict(t *testing.T) {
 func TestTransportSecurityIsSentWhereThePublicURLIsHTTPS(t *testing.T) {
 	for baseURL, want := range map[string]string{
 		"http://127.0.0.1:8080":      "",
-		"https://portal.example.com": "max-age=31536000",
+		"https://portal.example.com": "max-age=31536000; includeSubDomains",
 	} {
 		if got := securityHeaders(t, baseURL).Get("Strict-Transport-Security"); got != want {
 			t.Errorf("%s: %q, want %q", baseURL, got, want)

@@ -1,23 +1,33 @@
 package portal
 
 import (
+	"context"
 	"net/url"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
 
+const activityPath = "/activity"
+
 // activitiesPerPage is how many lines of the record a page shows.
 const activitiesPerPage = 50
+
+// The parameters of the record's address: its kind, and where a page goes on.
+const (
+	paramKind   = "kind"
+	paramBefore = "before"
+)
 
 // listActivities shows the account's record, newest first.
 func (p *Portal) listActivities(c *gin.Context) error {
 	// One more than is shown tells whether there are older ones.
 	wanted := models.ActivityPage{Limit: activitiesPerPage + 1}
-	before, paged := c.GetQuery("before")
+	before, paged := c.GetQuery(paramBefore)
 	if paged {
 		id, ok := parseID(before)
 		if !ok {
@@ -25,22 +35,78 @@ func (p *Portal) listActivities(c *gin.Context) error {
 		}
 		wanted.Before = id
 	}
+	kind, err := activityKind(c)
+	if err != nil {
+		return err
+	}
+	wanted.Action = kind
 	activities, err := p.store.Activities(c.Request.Context(), customer(c).AccountID, wanted)
 	if err != nil {
 		return err
 	}
-	page := templates.ActivityPage{Paged: paged}
+	page := templates.ActivityPage{
+		Filter: activityFilter(kind), Paged: paged,
+		Newest: activityAddress(activityPath, kind, ""), Export: activityAddress(exportPath, kind, ""),
+	}
 	if len(activities) > activitiesPerPage {
 		activities = activities[:activitiesPerPage]
-		last := activities[activitiesPerPage-1].ID
-		page.Older = "/activity?" + url.Values{"before": {last.String()}}.Encode()
+		page.Older = activityAddress(activityPath, kind, activities[activitiesPerPage-1].ID.String())
 	}
-	now := p.now()
-	for _, activity := range activities {
-		page.Activities = append(page.Activities, templates.ActivityItem{
-			Actor: activity.ActorName, Action: string(activity.Action), Label: activity.Label,
-			Address: activity.Address, At: templates.NewMoment(activity.At, now),
-		})
+	page.Activities, err = p.activityItems(c.Request.Context(), customer(c).AccountID, activities)
+	if err != nil {
+		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// activityKind is the kind that is asked for, empty for all.
+func activityKind(c *gin.Context) (models.Action, error) {
+	kind := models.Action(c.Query(paramKind))
+	if _, known := activityKindNames[kind]; kind != "" && !known {
+		return "", problem.NotFound()
+	}
+	return kind, nil
+}
+
+func activityAddress(path string, kind models.Action, before string) string {
+	query := url.Values{}
+	if kind != "" {
+		query.Set(paramKind, string(kind))
+	}
+	if before != "" {
+		query.Set(paramBefore, before)
+	}
+	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+}
+
+// activityItems are lines of the record as they are shown: the revocation of a
+// key with whether it is still being tried.
+func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
+	var revoked []uuid.UUID
+	for _, activity := range activities {
+		if activity.Action == models.ActionKeyRevoked {
+			revoked = append(revoked, *activity.SubjectID)
+		}
+	}
+	usage, err := p.store.RecentUsage(ctx, accountID, revoked...)
+	if err != nil {
+		return nil, err
+	}
+	now := p.now()
+	var items []templates.ActivityItem
+	for _, activity := range activities {
+		item := templates.ActivityItem{
+			Actor: activity.ActorName, Action: string(activity.Action), Label: activity.Label,
+			Address: activity.Address, At: templates.NewMoment(activity.At, now),
+		}
+		switch activity.Action {
+		case models.ActionKeyRevoked:
+			item.Refusals = templates.Count(usage[*activity.SubjectID].Refusals)
+		case models.ActionSessionRevoked:
+			item.Label = device(activity.Label)
+		default:
+		}
+		items = append(items, item)
+	}
+	return items, nil
 }

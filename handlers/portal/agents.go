@@ -38,9 +38,12 @@ func (p *Portal) showAgent(c *gin.Context) error {
 // createAgent creates an agent.
 func (p *Portal) createAgent(c *gin.Context) error {
 	name := c.PostForm("name")
-	agent, err := p.store.CreateAgent(c.Request.Context(), customer(c).AccountID, models.NewAgent{Name: name}, actorOf(c))
+	// A form without an id can be sent again; ours have one.
+	formID, _ := parseID(c.PostForm("form_id"))
+	agent, err := p.store.CreateAgent(c.Request.Context(), customer(c).AccountID,
+		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		form := templates.AgentForm{Name: name, NameProblem: invalid.Message, Focused: true}
+		form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: invalid.Message, Focused: true}
 		return p.reply(c, reply{
 			status: http.StatusUnprocessableEntity, fragment: form,
 			page: func() (templates.Page, error) { return p.agentsPage(c, form, uuid.Nil) },
@@ -102,6 +105,7 @@ func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
+	form.FormID = uuid.New()
 	page := templates.AgentsPage{Form: form}
 	for _, agent := range agents {
 		item := agentItem(agent)

@@ -14,18 +14,27 @@ import (
 )
 
 // listAPIKeys shows the active keys and the form of generation. Coming from a
-// revocation, the address names the key, and the page says what became of it.
+// form of one of the keys, the address names the key, and the page says what
+// became of it.
 func (p *Portal) listAPIKeys(c *gin.Context) error {
-	notice, err := p.revocationNotice(c)
+	notice, err := p.listNotice(c)
 	if err != nil {
 		return err
 	}
-	page, err := p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()}, uuid.Nil)
+	page, err := p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()})
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{notice: notice, fragment: page.List, page: present(page)})
 }
+
+// The parameter by which the row of a key is told which of its buttons it was
+// opened by, and so takes the focus again.
+const (
+	paramFocus  = "focus"
+	focusRevoke = "revoke"
+	focusRename = "rename"
+)
 
 // showAPIKey shows the row of a key: where Cancel leads.
 func (p *Portal) showAPIKey(c *gin.Context) error {
@@ -36,10 +45,17 @@ func (p *Portal) showAPIKey(c *gin.Context) error {
 	if key.RevokedAt != nil {
 		return p.revoked(c, key, true)
 	}
-	row := p.apiKeyRow(key)
-	row.Focused = true
+	row, err := p.apiKeyRowWithUsage(c, key)
+	if err != nil {
+		return err
+	}
+	focus := focusRevoke
+	if c.Query(paramFocus) == focusRename {
+		focus = focusRename
+	}
+	row.Focused, row.RenameFocused = focus == focusRevoke, focus == focusRename
 	// A browser gives the focus to what the address points at.
-	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#revoke-%s", homePath, key.ID)})
+	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
 }
 
 // generateAPIKey makes a key and shows it, this once.
@@ -63,15 +79,19 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	}
 	generated := templates.APIKeyGenerated{
 		Form:   templates.APIKeyForm{FormID: uuid.New()},
-		Reveal: templates.APIKeyReveal{Label: key.Label, Key: secret, TokenURL: p.tokenURL, AgentID: agentID},
+		Row:    p.apiKeyRow(key, nil),
+		Reveal: p.apiKeyReveal(key, secret, agentID),
 	}
 	if keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID); err != nil {
 		_ = c.Error(err) // the list can be read later, the key cannot
 	} else {
-		list := p.apiKeyList(keys, uuid.Nil)
-		generated.List = &list
+		generated.Header = &templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys}
+		if len(keys) == 1 {
+			list := p.apiKeyList(keys, nil, defaultKeyView())
+			generated.List = &list
+		}
 	}
-	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal)})
+	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true})
 }
 
 // explainRefusal shows the form again with why it made no key.
@@ -98,7 +118,7 @@ func (p *Portal) explainRefusal(c *gin.Context, label string, err error) error {
 func (p *Portal) refuseGeneration(c *gin.Context, status int, form templates.APIKeyForm) error {
 	form.FormID = uuid.New()
 	return p.reply(c, reply{status: status, fragment: form, page: func() (templates.Page, error) {
-		return p.apiKeysPage(c, form, uuid.Nil)
+		return p.apiKeysPage(c, form)
 	}})
 }
 
@@ -119,35 +139,4 @@ func (p *Portal) exampleAgent(c *gin.Context) (string, error) {
 		return "", err
 	}
 	return agents[0].ID.String(), nil
-}
-
-// apiKeysPage is the page of keys, on which the row of the key confirming asks
-// whether to revoke it.
-func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, confirming uuid.UUID) (templates.APIKeysPage, error) {
-	keys, err := p.store.APIKeys(c.Request.Context(), customer(c).AccountID)
-	if err != nil {
-		return templates.APIKeysPage{}, err
-	}
-	return templates.APIKeysPage{Form: form, List: p.apiKeyList(keys, confirming)}, nil
-}
-
-func (p *Portal) apiKeyList(keys []models.APIKey, confirming uuid.UUID) templates.APIKeyList {
-	list := templates.APIKeyList{Keys: make([]templates.APIKeyRow, len(keys))}
-	for i, key := range keys {
-		list.Keys[i] = p.apiKeyRow(key)
-		list.Keys[i].Confirming = key.ID == confirming
-	}
-	return list
-}
-
-func (p *Portal) apiKeyRow(key models.APIKey) templates.APIKeyRow {
-	now := p.now()
-	row := templates.APIKeyRow{
-		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
-	}
-	if key.LastUsedAt != nil {
-		used := templates.NewMoment(*key.LastUsedAt, now)
-		row.LastUsed = &used
-	}
-	return row
 }

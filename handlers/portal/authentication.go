@@ -1,13 +1,16 @@
 package portal
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/problem"
 	"portal/models"
 )
 
@@ -33,6 +36,19 @@ func (p *Portal) requireSession(c *gin.Context) {
 		c.Abort()
 	default:
 		c.Set(sessionKey, *session)
+	}
+}
+
+// inTime gives h the time that the database has, before handlers that bound
+// their own.
+func (p *Portal) inTime(h gin.HandlerFunc) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		whole := c.Request.Context()
+		ctx, cancel := context.WithTimeout(whole, problem.DatabaseTimeout)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		h(c)
+		c.Request = c.Request.WithContext(whole)
 	}
 }
 
@@ -64,9 +80,9 @@ func actorOf(c *gin.Context) models.Actor {
 }
 
 // wayBack is where a visitor goes on after signing in: the page that was asked
-// for, or the page whose form was sent.
+// for, or the page whose form was sent or whose file was asked for.
 func (p *Portal) wayBack(c *gin.Context) string {
-	if c.Request.Method == http.MethodGet {
+	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
 		return p.destination(c.Request.URL.RequestURI())
 	}
 	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
@@ -79,7 +95,7 @@ func (p *Portal) wayBack(c *gin.Context) string {
 func (p *Portal) destination(next string) string {
 	address, err := url.Parse(next)
 	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
-		strings.ContainsAny(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
+		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
 		return homePath
 	}
 	for _, pattern := range p.pages {

@@ -16,10 +16,11 @@ type element struct {
 }
 
 // parse reads a page, or a fragment, whose templates for HTMX count as parts of
-// the page that they go into.
+// the page that they go into; rows among them are dropped anywhere but in a
+// template.
 func parse(t *testing.T, body string) element {
 	t.Helper()
-	body = strings.NewReplacer("<hx-partial", "<div", "</hx-partial>", "</div>").Replace(body)
+	body = strings.NewReplacer("<hx-partial", "<template", "</hx-partial>", "</template>").Replace(body)
 	// Outside a table a parser drops rows and cells.
 	if strings.HasPrefix(strings.TrimSpace(body), "<tr") {
 		body = "<table>" + body + "</table>"
@@ -155,6 +156,9 @@ func (e element) role() string {
 	case "button", "dialog", "main", "time":
 		return tag
 	case "input":
+		if e.attr("type") == "search" {
+			return "searchbox"
+		}
 		if kind := e.attr("type"); slices.Contains([]string{"", "text", "email", "password"}, kind) {
 			return "textbox"
 		}

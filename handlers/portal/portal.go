@@ -28,6 +28,7 @@ type Deps struct {
 	SessionMax time.Duration    // how long a browser keeps the session cookie
 	BaseURL    *url.URL         // the public URL; under https cookies are Secure
 	Now        func() time.Time // nil: time.Now
+	Stopping   <-chan struct{}  // closed when answers are not to be held any longer; nil: never
 }
 
 // Portal answers people in a browser.
@@ -37,8 +38,11 @@ type Portal struct {
 	templates *templates.Templates
 	assets    *static.Assets
 	tokenURL  string // of the endpoint that examples call
+	agentsURL string // of the endpoint that they call where there is no agent
 	now       func() time.Time
-	pages     []string // patterns of the addresses that a visitor can be sent to
+	waiting   chan struct{}   // holds one for each answer that is held
+	stopping  <-chan struct{} // closed once no answer is to be held any longer
+	pages     []string        // patterns of the addresses that a visitor can be sent to
 }
 
 // New returns the portal. It errs when a template or an asset is broken.
@@ -60,7 +64,10 @@ func New(d Deps) (*Portal, error) {
 		templates: parsed,
 		assets:    assets,
 		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),
+		agentsURL: d.BaseURL.JoinPath("/api/agents").String(),
 		now:       d.Now,
+		waiting:   make(chan struct{}, maxWaiting),
+		stopping:  d.Stopping,
 	}, nil
 }
 
@@ -71,6 +78,19 @@ func (p *Portal) Register(r gin.IRouter) {
 	// Signing in waits its turn for longer than the database may take, and
 	// bounds its own time.
 	r.POST("/login", p.handle(p.createSession))
+
+	// So do a change of the password, and a download, which is as long as the
+	// record is.
+	r.POST("/account/password", p.inTime(p.requireSession), p.handle(p.changePassword))
+	r.GET(exportPath, p.inTime(p.requireSession), p.handle(p.exportActivities))
+
+	// These answers are held until there is something to tell.
+	held := func(path string, h handler) {
+		p.pages = append(p.pages, path)
+		r.GET(path, p.inTime(p.requireSession), p.handle(h))
+	}
+	held("/api-keys/:id/first-use", p.showFirstUse)
+	held("/api-keys/:id/rotation/progress", p.showRotationProgress)
 
 	anyone := r.Group("", middleware.Deadline(problem.DatabaseTimeout))
 	anyone.GET("/login", p.handle(p.newSession))
@@ -89,12 +109,24 @@ func (p *Portal) Register(r gin.IRouter) {
 	page("/api-keys/:id", p.showAPIKey)
 	page("/api-keys/:id/revocation", p.newRevocation)
 	action("/api-keys/:id/revocation", p.createRevocation)
+	page(changesPath, p.showChanges)
+	page("/api-keys/:id/usage", p.showUsage)
+	page("/api-keys/:id/name", p.editName)
+	action("/api-keys/:id/name", p.updateName)
+	page("/api-keys/:id/rotation", p.showRotation)
+	action("/api-keys/:id/rotation", p.createReplacement)
+	page("/api-keys/:id/rotation/revocation", p.newRotationRevocation)
+	action("/api-keys/:id/rotation/revocation", p.createRotationRevocation)
 	page("/agents", p.listAgents)
 	action("/agents", p.createAgent)
 	page("/agents/:id", p.showAgent)
 	page("/agents/:id/removal", p.newRemoval)
 	action("/agents/:id/removal", p.createRemoval)
-	page("/activity", p.listActivities)
+	page("/integrate", p.showIntegration)
+	page(activityPath, p.listActivities)
+	page(accountPath, p.showAccount)
+	action("/account/sessions/:id/revocation", p.revokeSession)
+	action("/account/other-sessions/revocation", p.revokeOtherSessions)
 }
 
 func (p *Portal) home(c *gin.Context) error { return p.redirect(c, homePath) }

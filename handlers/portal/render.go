@@ -2,6 +2,7 @@ package portal
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -13,11 +14,12 @@ import (
 // reply is what an action answers with, in both forms. Which of them is sent is
 // decided here: no handler looks at how it was asked.
 type reply struct {
-	status   int                            // zero: 200
+	status   int                            // zero: 200; 204: the fragment has not changed
 	notice   string                         // what has just been done, for the live region
 	fragment templates.Fragment             // what HTMX puts into the page
 	page     func() (templates.Page, error) // the whole page for a browser
 	location string                         // or where a browser goes instead (303)
+	reveals  bool                           // a key is shown
 }
 
 // reply sends the answer in the form in which it was asked for.
@@ -25,7 +27,12 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	c.Set(revealsKey, r.reveals)
 	if askedByHTMX(c) {
+		if r.status == http.StatusNoContent {
+			sendNothing(c)
+			return nil
+		}
 		html, err := p.templates.Fragment(r.fragment, r.notice)
 		if err != nil {
 			return err
@@ -39,6 +46,9 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 	page, err := r.page()
 	if err != nil {
 		return err
+	}
+	if r.reveals {
+		p.hasRevealed(c)
 	}
 	return p.sendPage(c, r.status, page, r.notice)
 }
@@ -90,13 +100,16 @@ func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 }
 
 func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page, notice string) error {
-	frame := templates.Frame{Notice: notice}
+	frame := templates.Frame{Notice: notice, Now: p.now().UTC().Format(time.RFC3339)}
 	if session, ok := sessionOf(c); ok {
 		frame.Account, frame.Email = session.AccountName, session.Email
 	}
 	html, err := p.templates.Page(frame, page)
 	if err != nil {
 		return err
+	}
+	if !Reveals(c) {
+		p.forgetRevealed(c)
 	}
 	send(c, status, html)
 	return nil
@@ -106,7 +119,14 @@ func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page, notic
 func send(c *gin.Context, status int, html []byte) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("Vary", "HX-Request")
-	c.Data(status, "text/html; charset=utf-8", html)
+	c.Data(status, "text/html; charset=utf-8", compressed(c, html))
+}
+
+// sendNothing answers that nothing has changed.
+func sendNothing(c *gin.Context) {
+	c.Header("Cache-Control", "no-store")
+	c.Status(http.StatusNoContent)
+	c.Writer.WriteHeaderNow()
 }
 
 func askedByHTMX(c *gin.Context) bool { return c.GetHeader("HX-Request") == "true" }

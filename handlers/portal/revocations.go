@@ -3,6 +3,7 @@ package portal
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -12,20 +13,39 @@ import (
 	"portal/templates"
 )
 
-// newRevocation asks whether to revoke a key, in its row.
+// paramOutcome says that the page comes from a revocation whose outcome is not
+// known, and wants to know it.
+const (
+	paramOutcome   = "outcome"
+	outcomeUnknown = "unknown"
+)
+
+// newRevocation asks whether to revoke a key, in its row. After a revocation of
+// unknown outcome it tells what has become of it: that, and nothing else, is how
+// one gets to know.
 func (p *Portal) newRevocation(c *gin.Context) error {
 	key, err := p.apiKey(c)
 	if err != nil {
 		return err
 	}
+	unknown := c.Query(paramOutcome) == outcomeUnknown
 	if key.RevokedAt != nil {
-		return p.revoked(c, key, true)
+		return p.revoked(c, key, !unknown)
 	}
-	row := p.apiKeyRow(key)
-	row.Confirming = true
-	return p.reply(c, reply{fragment: row, page: func() (templates.Page, error) {
-		return p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()}, key.ID)
-	}})
+	row, err := p.apiKeyRowWithUsage(c, key)
+	if err != nil {
+		return err
+	}
+	confirmation, err := p.confirmation(c, key)
+	if err != nil {
+		return err
+	}
+	if unknown {
+		checked := templates.NewMoment(p.now(), p.now())
+		confirmation.Checked = &checked
+	}
+	row.Confirmation = &confirmation
+	return p.reply(c, reply{fragment: row, page: p.apiKeysPageWith(c, row)})
 }
 
 // createRevocation revokes a key. To revoke it once more changes nothing and
@@ -38,9 +58,31 @@ func (p *Portal) createRevocation(c *gin.Context) error {
 	key, err := p.store.RevokeAPIKey(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
 	already := errors.Is(err, models.ErrKeyAlreadyRevoked)
 	if err != nil && !already {
-		return err
+		return p.revocationFailed(c, id, err)
 	}
 	return p.revoked(c, key, already)
+}
+
+// revocationFailed says that the outcome is not known, if it is not: the database
+// may have done what it could not confirm.
+func (p *Portal) revocationFailed(c *gin.Context, id uuid.UUID, err error) error {
+	told := problem.From(err)
+	if told.Status != http.StatusServiceUnavailable {
+		return err
+	}
+	_ = c.Error(err) // returns what it was given
+	c.Header("Retry-After", told.RetryAfterSeconds())
+	message := "The database did not answer, so it is not known whether the key was revoked. " +
+		"As soon as it answers, the page tells you; you can also try again."
+	return p.reply(c, reply{
+		status:   told.Status,
+		fragment: templates.Failure{Message: message},
+		page: present(templates.ErrorPage{
+			Status: told.Status, Title: "It is not known whether the key was revoked",
+			Message: "The database did not answer. Check the key in a moment: then you are told, and can try again if it is still active.",
+			Check:   fmt.Sprintf("%s/%s/revocation?%s=%s", homePath, id, paramOutcome, outcomeUnknown),
+		}),
+	})
 }
 
 // The parameters by which the page of keys is told what has become of a key.
@@ -56,38 +98,42 @@ func (p *Portal) revoked(c *gin.Context, key models.APIKey, already bool) error 
 	if err != nil {
 		return err
 	}
-	list := p.apiKeyList(keys, uuid.Nil)
-	list.Focused = true
+	list := p.apiKeyList(keys, nil, defaultKeyView())
+	list.Header.Focused = true
 	param := paramRevoked
 	if already {
 		param = paramAlreadyRevoked
 	}
 	return p.reply(c, reply{
 		notice:   toldRevoked(key, already),
-		fragment: templates.APIKeyRevoked{List: list},
+		fragment: templates.APIKeyRevoked{ID: key.ID, List: list},
 		location: fmt.Sprintf("%s?%s=%s", homePath, param, key.ID),
 	})
 }
 
-// revocationNotice is what the page of keys says of the key that was revoked on
-// the way to it, if one was.
-func (p *Portal) revocationNotice(c *gin.Context) (string, error) {
-	text, already := c.Query(paramRevoked), false
-	if text == "" {
-		text, already = c.Query(paramAlreadyRevoked), true
+// listNotice is what the page of keys says of the key that was revoked or renamed
+// on the way to it, if one was.
+func (p *Portal) listNotice(c *gin.Context) (string, error) {
+	for _, param := range []string{paramRevoked, paramAlreadyRevoked, paramRenamed} {
+		text, asked := c.GetQuery(param)
+		if !asked {
+			continue
+		}
+		id, ok := parseID(text)
+		if !ok {
+			return "", problem.NotFound()
+		}
+		key, err := p.store.APIKey(c.Request.Context(), customer(c).AccountID, id)
+		switch {
+		case err != nil:
+			return "", err
+		case param == paramRenamed && key.RevokedAt == nil:
+			return toldRenamed(key), nil
+		case param != paramRenamed && key.RevokedAt != nil:
+			return toldRevoked(key, param == paramAlreadyRevoked), nil
+		}
 	}
-	if text == "" {
-		return "", nil
-	}
-	id, ok := parseID(text)
-	if !ok {
-		return "", problem.NotFound()
-	}
-	key, err := p.store.APIKey(c.Request.Context(), customer(c).AccountID, id)
-	if err != nil || key.RevokedAt == nil {
-		return "", err
-	}
-	return toldRevoked(key, already), nil
+	return "", nil
 }
 
 func toldRevoked(key models.APIKey, already bool) string {

@@ -38,6 +38,9 @@ func (p *Portal) createSession(c *gin.Context) error {
 		Next:  p.destination(c.PostForm("next")),
 	}
 	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), c.ClientIP())
+	if err == nil {
+		err = p.beginSession(c, user)
+	}
 	if _, limited := errors.AsType[*models.SignInLimitError](err); limited || errors.Is(err, models.ErrWrongCredentials) {
 		told := problem.From(err)
 		if seconds := told.RetryAfterSeconds(); seconds != "" {
@@ -49,9 +52,6 @@ func (p *Portal) createSession(c *gin.Context) error {
 		})
 	}
 	if err != nil {
-		return err
-	}
-	if err := p.beginSession(c, user); err != nil {
 		return err
 	}
 	return p.redirect(c, form.Next)

@@ -56,6 +56,7 @@
   }
 
   function select(source) {
+    source.closest('details')?.setAttribute('open', '');
     if (source.select) {
       source.focus();
       source.select();
@@ -66,7 +67,7 @@
 
   // Behind a modal dialog nothing is announced, so a dialog has a region of its own.
   function tell(near, text) {
-    const region = near.closest('.reveal')?.querySelector('[role=status]') ?? document.getElementById('status');
+    const region = near.closest('.reveal')?.querySelector('[data-copy-status]') ?? document.getElementById('status');
     region.textContent = text;
   }
 })();

@@ -21,7 +21,7 @@
     const close = () => {
       forget(field);
       dialog.remove();
-      document.getElementById('label').focus();
+      document.querySelector('#label, #rotation-replacement').focus();
     };
     const leave = async () => {
       // A copy that is under way decides, if it does so soon.
@@ -103,7 +103,7 @@
   });
   addEventListener('pageshow', ({ persisted }) => {
     if (persisted && document.querySelector('[data-secret]')) {
-      location.replace('/api-keys');
+      location.replace(document.querySelector('[data-done]').action);
     }
   });
 })();

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+
+	"portal/e2e/pages"
+)
+
+func TestSessionsAreSeenAndEnded(t *testing.T) {
+	t.Parallel()
+	onEachDatabase(t, func(t *testing.T, p *process) {
+		inBothModes(t, func(t *testing.T, mode profile) {
+			c, v, keys := arrive(t, p, mode)
+			phone := visit(t, p.URL, asPhone)
+			c.signIn(phone.Tab)
+			third := visit(t, p.URL)
+			c.signIn(third.Tab)
+
+			account := keys.FollowToAccount()
+			account.ExpectSessions(3)
+			account.EndSession("Safari on iPhone")
+			account.ExpectStatusSaying(`The session has ended`)
+			account.ExpectSessions(2)
+			phone.Open("/api-keys")
+			pages.ExpectLogin(phone.Tab)
+
+			account.EndAllOthers()
+			account.ExpectStatusSaying(`signed in here alone`)
+			account.ExpectSessions(1)
+			third.Open("/agents")
+			pages.ExpectLogin(third.Tab)
+			pages.OpenActivity(v.Tab).ExpectInOrder(`ended another session, of Safari on iPhone`)
+		})
+	})
+}
+
+func TestThePasswordIsChanged(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		c, v, keys := arrive(t, sharedPortal(t), mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		account := keys.FollowToAccount()
+		account.ChangePassword("not the password", "a much longer battery staple")
+		account.ExpectAlertSaying(`current password is wrong`)
+		account.ChangePassword(c.password, "short")
+		account.ExpectAlertSaying(`12`)
+		account.ChangePassword(c.password, "a much longer battery staple")
+		account.ExpectStatusSaying(`password was changed`)
+		account.ExpectNoAlert()
+		c.password = "a much longer battery staple"
+		account.SignOut()
+		c.signIn(v.Tab)
+	})
+}
+
+func TestActivityIsFilteredAndExported(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c.newAgent(t, "=Front desk")
+		keys.Follow("Activity")
+		activity := pages.OpenActivity(v.Tab)
+		activity.Filter("New agents")
+		if entries := activity.Entries(); len(entries) != 1 {
+			t.Errorf("%d deeds are told, want 1: %q", len(entries), entries)
+		}
+		file, err := os.Open(activity.Export())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		lines, err := csv.NewReader(file).ReadAll()
+		if err != nil || len(lines) != 2 || lines[1][3] != "'=Front desk" {
+			t.Errorf("the file holds %q: %v", lines, err)
+		}
+		activity.Filter("Everything")
+		activity.ExpectInOrder(`created the agent =Front desk`, `signed in`)
+	})
+}
+
+// Without JavaScript nothing keeps the second click of a double click back.
+func TestADoubleClickMakesOneAgent(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		_, v, _ := arrive(t, sharedPortal(t), mode)
+		pages.OpenAgents(v.Tab).CreateByDoubleClick("Front desk")
+		v.ExpectStatusSaying(`“Front desk” was created`)
+		pages.OpenAgents(v.Tab).ExpectCount(1)
+	})
+}
+
+func TestThePagesBesideTheKeysAreAccessibleAndFit(t *testing.T) {
+	t.Parallel()
+	c, v, _ := arrive(t, sharedPortal(t), withoutMotion)
+	v.allowStatus(http.StatusUnprocessableEntity)
+	i := inspect(t, v.Tab)
+
+	pages.OpenAccount(v.Tab)
+	i.look(t, "one session")
+	other := visit(t, c.at.URL, asPhone)
+	c.signIn(other.Tab)
+	account := pages.OpenAccount(v.Tab)
+	account.ExpectSessions(2)
+	i.look(t, "two sessions")
+	account.ChangePassword("wrong", "a much longer battery staple")
+	account.ExpectAlert()
+	i.look(t, "a current password refused")
+	account.ChangePassword(c.password, "short")
+	account.ExpectAlert()
+	i.look(t, "a new password refused")
+	account.EndSession("iPhone")
+	account.ExpectStatusSaying(`ended`)
+	i.look(t, "a session ended")
+
+	pages.OpenIntegrate(v.Tab)
+	i.look(t, "examples without an agent")
+	c.newAgent(t, "Front desk")
+	c.newAgent(t, "Night shift")
+	pages.OpenIntegrate(v.Tab).Choose("Go")
+	i.look(t, "examples")
+
+	activity := pages.OpenActivity(v.Tab)
+	activity.Filter("Renamings")
+	activity.ExpectTextSaying("Nothing of this kind yet")
+	i.look(t, "no activity of a kind")
+}
+
+func asPhone(o *playwright.BrowserNewContextOptions) {
+	o.UserAgent = playwright.String("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 " +
+		"(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1")
+}

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/e2e/pages"
+)
+
+// generate makes a key in another window, as far as the visitor can tell.
+func (c customer) generate(t *testing.T, cookies []*http.Cookie, label string) {
+	t.Helper()
+	form := url.Values{"label": {label}, "form_id": {uuid.NewString()}}
+	if status, _ := postForm(t, c.at.URL+"/api-keys", form, cookies); status != http.StatusOK {
+		t.Fatalf("generating a key by HTTP answered %d", status)
+	}
+}
+
+func TestDetailsOpenUnderTheirKey(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		c, _, keys := arrive(t, sharedPortal(t), mode)
+		agentID := c.newAgent(t, "Front desk")
+		secret := keys.Add("busy")
+		keys.Add("idle")
+		for range 3 {
+			backend{site: c.at.URL, key: secret}.expectServed(t, agentID)
+		}
+		keys = pages.OpenKeys(keys.Tab)
+		today := time.Now().UTC().Format("2 Jan 2006")
+		details := keys.Row("busy").Usage()
+		details.ExpectSaying(`3 requests in the last 30 days, 3 of them on ` + today)
+		details.ExpectDrawn(`3 in total`)
+		keys.Row("idle").ExpectUsageClosed()
+		details.Close()
+		keys.ExpectColumns()
+	})
+}
+
+func TestAKeyIsRenamedInPlace(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		_, v, keys := arrive(t, sharedPortal(t), mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		keys.Add("before")
+		rename := keys.Row("before").Rename()
+		rename.Save(" ")
+		keys.ExpectAlertSaying(`label`)
+		rename.ExpectOpen(" ")
+		rename.Save("after")
+		keys.ExpectStatusSaying(`“after”`)
+		keys.ExpectListed("after")
+		keys.ExpectNotListed("before")
+		keys.Row("after").ExpectFocusOnRename()
+
+		keys.Row("after").Rename().Keep()
+		keys.ExpectListed("after")
+		if v.JavaScript {
+			keys.Row("after").Rename().Escape()
+			keys.Row("after").ExpectFocusOnRename()
+		}
+	})
+}
+
+func TestTheListIsSortedAndFiltered(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		c, v, keys := arrive(t, sharedPortal(t), mode)
+		cookies := v.cookies(t)
+		for i := range 10 {
+			c.generate(t, cookies, fmt.Sprintf("key %d", i+1))
+		}
+		keys = pages.OpenKeys(v.Tab)
+		keys.ExpectNoFilter()
+		c.generate(t, cookies, "Alpha")
+		keys = pages.OpenKeys(v.Tab)
+		keys.Filter("ey 1")
+		keys.ExpectLabels("key 10", "key 1")
+		keys.ExpectStatusSaying(`^2 of 11 shown$`)
+		keys.SortBy("Label", "ascending")
+		keys.ExpectLabels("key 1", "key 10")
+		if v.JavaScript {
+			keys.ExpectFocus("link", "Label")
+		}
+		v.Reload()
+		keys.ExpectLabels("key 1", "key 10")
+		keys.Filter("none of them")
+		keys.ExpectTextSaying(`No label contains this text`)
+		keys.Filter("alpha")
+		keys.ExpectLabels("Alpha")
+		keys.SortBy("Last Used", "descending")
+		keys.ExpectLabels("Alpha")
+	})
+}
+
+// Somebody else works on the same account. What the visitor is at stays as it is.
+func TestTheListRefreshesItselfAndDisturbsNothing(t *testing.T) {
+	t.Parallel()
+	c := sharedPortal(t).newCustomer(t)
+	v := visit(t, c.at.URL)
+	cookies := c.session(t)
+	v.keep(t, cookies)
+	if err := v.Page.Clock().Install(); err != nil {
+		t.Fatal(err)
+	}
+	keys := pages.OpenKeys(v.Tab)
+	agentID := c.newAgent(t, "Front desk")
+	secret := keys.Add("used elsewhere")
+	keys.Add("asked about")
+	keys.Add("revoked elsewhere")
+	later := func() {
+		t.Helper()
+		if err := v.Page.Clock().FastForward("00:16"); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	keys.Row("asked about").Usage()
+	confirmation := keys.Row("asked about").Revoke()
+	confirmation.ExpectFocusOnCancel()
+	elsewhere := pages.OpenKeys(v.secondTab(t))
+	elsewhere.Row("revoked elsewhere").Revoke().Confirm()
+	elsewhere.ExpectNotListed("revoked elsewhere")
+	elsewhere.Row("asked about").Rename().Save("renamed elsewhere")
+	elsewhere.ExpectListed("renamed elsewhere")
+	c.generate(t, cookies, "made elsewhere")
+	backend{site: c.at.URL, key: secret}.expectServed(t, agentID)
+
+	later()
+	keys.ExpectListed("made elsewhere")
+	keys.ExpectNotListed("revoked elsewhere")
+	keys.ExpectListed("renamed elsewhere")
+	keys.Row("used elsewhere").ExpectUsed()
+	confirmation = confirmation.Of("renamed elsewhere")
+	confirmation.ExpectOpen()
+	confirmation.ExpectFocusOnCancel()
+	keys.ExpectTextSaying(`Last 24 hours`)
+	confirmation.Escape()
+
+	later()
+	if n := v.count(http.MethodGet, "/api-keys/changes", http.StatusOK); n != 1 {
+		t.Errorf("the list was sent %d times, want once:\n%s", n, v.transcript())
+	}
+	for range 5 {
+		later()
+	}
+	keys.Row("used elsewhere").ExpectText("Last Used", "1 minute ago")
+}

@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/e2e/pages"
+)
+
+const (
+	stepReplace = "Make the replacement"
+	stepFirst   = "See its first request"
+	stepSilence = "See the old key fall silent"
+	stepRevoke  = "Revoke the old key"
+)
+
+// The whole rotation, as one customer lives it.
+func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		p := sharedPortal(t)
+		c, v, keys := arrive(t, p, mode)
+		agentID := c.newAgent(t, "Front desk")
+		before := backend{site: p.URL, key: keys.Add("production")}
+		before.expectServed(t, agentID)
+
+		keys = pages.OpenKeys(v.Tab)
+		rotation := keys.Row("production").Rotate()
+		rotation.ExpectCurrentStep(stepReplace)
+		reveal := rotation.Replace()
+		after := backend{site: p.URL, key: reveal.Key()}
+		reveal.Leave()
+		rotation = pages.ExpectRotation(v.Tab)
+		if v.JavaScript {
+			v.ExpectFocusInPage()
+		}
+		v.ExpectNowhere(after.key)
+		rotation.ExpectCurrentStep(stepFirst)
+
+		// It goes on wherever it was left.
+		rotation = pages.OpenKeys(v.Tab).RowOfKey(before.key).Rotate()
+		rotation.ExpectStep(stepReplace, `nas_\.\.\.`+after.key[len(after.key)-4:])
+		v.Reload()
+		rotation.ExpectStep(stepSilence, `Still in use`)
+
+		after.expectServed(t, agentID)
+		rotation.ExpectStep(stepFirst, `First request received`)
+		rotation.ExpectCurrentStep(stepSilence)
+		rotation.ExpectStep(stepSilence, `1 with the old key, 1 with the new one`)
+
+		rotation.Revoke()
+		rotation.ExpectFocusOnCancel()
+		v.ExpectTextSaying(`(?i)still in use`)
+		v.ExpectTextSaying(`(?i)cannot be undone`)
+		rotation.Cancel()
+		rotation.ExpectFocusOnRevoke()
+		before.expectServed(t, agentID) // nothing ends by itself
+		rotation.Revoke()
+		keys = rotation.Confirm()
+		keys.ExpectStatusSaying(`(?i)revoked`)
+		before.expectRefused(t, agentID)
+		after.expectServed(t, agentID)
+		if n := keys.Count(); n != 1 {
+			t.Errorf("%d keys are left, want the replacement", n)
+		}
+	})
+}
+
+func TestARotationNeedsRoomForOneMoreKey(t *testing.T) {
+	t.Parallel()
+	_, v, _ := arrive(t, sharedPortal(t))
+	cookies := v.cookies(t)
+	for n := range 100 {
+		form := url.Values{"label": {"key " + pad(int64(n))}, "form_id": {uuid.NewString()}}
+		if status, _ := postForm(t, v.Site+"/api-keys", form, cookies); status != http.StatusOK {
+			t.Fatalf("making a key by HTTP answered %d", status)
+		}
+	}
+	keys := pages.OpenKeys(v.Tab)
+	keys.Row("key 042").Rotate().ExpectNoReplacing(`100 active keys`)
+	keys = pages.OpenKeys(v.Tab)
+	keys.Row("key 007").Revoke().Confirm()
+	keys.ExpectNotListed("key 007")
+	keys.Row("key 042").Rotate().Replace().Leave()
+	pages.ExpectRotation(v.Tab).ExpectCurrentStep(stepFirst)
+}
+
+// The database goes away in the middle of revoking the old key: the page stays as it was, and says what is not known.
+func TestARotationIsNotLostWhenTheLastStepFails(t *testing.T) {
+	t.Parallel()
+	c, v, keys := arrive(t, sharedPortal(t))
+	v.allow("net::ERR_FAILED|Failed to fetch")
+	agentID := c.newAgent(t, "Front desk")
+	before := backend{site: v.Site, key: keys.Add("production")}
+	rotation := keys.Row("production").Rotate()
+	rotation.Replace().Leave()
+	path := v.Path()
+	rotation.Revoke()
+	v.loseAnswers(t, path+"/revocation")
+	v.Press("Shift+Tab")
+	v.Press("Enter")
+	v.ExpectAlertSaying(`not certain`)
+	v.deliverAnswers(t)
+	// It was done, and the page finds that out by itself.
+	pages.ExpectKeys(v.Tab).ExpectStatusSaying(`was revoked`)
+	before.expectRefused(t, agentID)
+}
+
+func TestEveryStateOfARotationIsAccessibleAndFits(t *testing.T) {
+	t.Parallel()
+	c, v, keys := arrive(t, sharedPortal(t), withoutMotion)
+	agentID := c.newAgent(t, "Front desk")
+	i := inspect(t, v.Tab)
+	before := backend{site: v.Site, key: keys.Add("production")}
+	before.expectServed(t, agentID)
+	reveal := pages.OpenKeys(v.Tab).Generate("another")
+	backend{site: v.Site, key: reveal.Key()}.expectServed(t, agentID)
+	reveal.ExpectFirstRequestReceived()
+	i.look(t, "a key revealed and used")
+	reveal.Abandon()
+
+	rotation := pages.OpenKeys(v.Tab).Row("production").Rotate()
+	i.look(t, "a rotation to begin")
+	reveal = rotation.Replace()
+	after := backend{site: v.Site, key: reveal.Key()}
+	i.look(t, "a replacement revealed")
+	reveal.Leave()
+	i.look(t, "a replacement to be used")
+	after.expectServed(t, agentID)
+	rotation.ExpectStep(stepFirst, `First request received`)
+	i.look(t, "an old key to fall silent")
+	rotation.Revoke()
+	i.look(t, "an old key to revoke")
+}

@@ -1,0 +1,148 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+const accountPath = "/account"
+
+// showAccount shows where the user is signed in, and the form that changes the
+// password. Coming from one of its forms, it says what has been done.
+func (p *Portal) showAccount(c *gin.Context) error {
+	page, err := p.accountPage(c, templates.PasswordForm{})
+	if err != nil {
+		return err
+	}
+	notice, err := p.accountNotice(c, page.Sessions)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{notice: notice, fragment: page.Sessions, page: present(page)})
+}
+
+// revokeSession ends one of the user's other sessions.
+func (p *Portal) revokeSession(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	session := customer(c)
+	err = p.store.RevokeSession(c.Request.Context(), session.AccountID, session.UserID, id, actorOf(c))
+	if errors.Is(err, models.ErrSessionNotFound) {
+		// Whose it was cannot be told.
+		return problem.Problem{
+			Status: http.StatusNotFound, Code: problem.CodeNotFound,
+			Message: "You have no such session. It may have ended already: reload the page to see those that have not.",
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.sessionsEnded(c, toldSession, url.Values{paramEnded: {id.String()}})
+}
+
+// revokeOtherSessions ends all of the user's sessions but this one. That there
+// were none is no error: it is what was asked for.
+func (p *Portal) revokeOtherSessions(c *gin.Context) error {
+	session := customer(c)
+	_, err := p.store.RevokeOtherSessions(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
+	if err != nil {
+		return err
+	}
+	return p.sessionsEnded(c, toldSessions, url.Values{paramEnded: {endedOthers}})
+}
+
+func (p *Portal) sessionsEnded(c *gin.Context, notice string, done url.Values) error {
+	list, err := p.sessionList(c)
+	if err != nil {
+		return err
+	}
+	list.Focused = true
+	return p.reply(c, reply{notice: notice, fragment: list, location: accountPath + "?" + done.Encode()})
+}
+
+// changePassword changes the user's password. It waits its turn for longer than
+// the database may take, and bounds its own time.
+func (p *Portal) changePassword(c *gin.Context) error {
+	session := customer(c)
+	err := p.store.ChangePassword(c.Request.Context(), session,
+		c.PostForm("current_password"), c.PostForm("new_password"), actorOf(c))
+
+	form := templates.PasswordForm{Email: session.Email, Focused: true}
+	var told problem.Problem
+	if err != nil {
+		told = problem.From(err)
+	}
+	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	switch {
+	case isInvalid:
+		form.NewProblem = invalid.Message
+	case errors.Is(err, models.ErrWrongCredentials):
+		form.CurrentProblem = "The current password is wrong."
+	case limited:
+		form.Problem = told.Message
+		c.Header("Retry-After", told.RetryAfterSeconds())
+	case err != nil:
+		return err
+	}
+
+	ctx, cancel := context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	if err != nil {
+		return p.reply(c, reply{
+			status: told.Status, fragment: form,
+			page: func() (templates.Page, error) { return p.accountPage(c, form) },
+		})
+	}
+	list, err := p.sessionList(c)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{
+		notice:   toldPassword,
+		fragment: templates.PasswordChanged{Form: form, List: list},
+		location: accountPath + "?" + url.Values{paramChanged: {changedPassword}}.Encode(),
+	})
+}
+
+func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
+	list, err := p.sessionList(c)
+	form.Email = customer(c).Email
+	return templates.AccountPage{Sessions: list, Password: form}, err
+}
+
+// sessionList is where the user is signed in, this session first.
+func (p *Portal) sessionList(c *gin.Context) (templates.SessionList, error) {
+	current := customer(c)
+	sessions, err := p.store.Sessions(c.Request.Context(), current.AccountID, current.UserID)
+	if err != nil {
+		return templates.SessionList{}, err
+	}
+	now := p.now()
+	var list templates.SessionList
+	for _, session := range sessions {
+		item := templates.SessionItem{
+			ID: session.ID, Device: device(session.UserAgent), Current: session.ID == current.ID,
+			Began: templates.NewMoment(session.CreatedAt, now), FirstAddress: session.FirstAddress,
+			Seen: templates.NewMoment(session.LastSeenAt, now), LastAddress: session.LastAddress,
+		}
+		if item.Current {
+			list.Sessions = slices.Insert(list.Sessions, 0, item)
+		} else {
+			list.Sessions = append(list.Sessions, item)
+		}
+	}
+	return list, nil
+}

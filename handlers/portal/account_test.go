@@ -1,0 +1,201 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const (
+	firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	iPhone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
+)
+
+// elsewhere is the same customer on another device.
+func (c customer) elsewhere(userAgent string) *visitor {
+	c.t.Helper()
+	v := c.site.visitor(c.t)
+	v.header = http.Header{"User-Agent": {userAgent}}
+	v.signIn(c.email, password).redirects("/api-keys")
+	return v
+}
+
+func TestAccountListsTheSessionsOfItsUser(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.elsewhere(iPhone)
+		here := c.elsewhere(firefox)
+		s.customer(t).elsewhere("somebody else's")
+
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, here)
+			v.header.Set("User-Agent", firefox)
+			items := sessionItems(v.get("/account").is(http.StatusOK))
+			if len(items) != 3 {
+				t.Fatalf("%d sessions are listed, want 3", len(items))
+			}
+			items[0].says("Firefox on Linux", "This session", "Signed in just now from 192.0.2.7", "Last seen just now from 192.0.2.7")
+			items[0].none("button", "End session")
+			items[1].one("button", "End session")
+		})
+	})
+}
+
+func TestEndingOneSessionOrAllOthers(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			phone, third := c.elsewhere(iPhone), c.elsewhere(firefox)
+			v := as.of(t, c.visitor)
+			page := c.get("/account")
+			page.one("button", "End all other sessions")
+			var path string
+			for _, item := range sessionItems(page) {
+				if strings.Contains(item.text(), "iPhone") {
+					path = item.one("button", "End session").form().attr("action")
+				}
+			}
+
+			ended := follow(v, v.post(path, nil))
+			ended.says("The session has ended.")
+			phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+			third.get("/api-keys").is(http.StatusOK)
+			v.post(path, nil).is(http.StatusNotFound).says("may have ended already")
+
+			ended = follow(v, v.post("/account/other-sessions/revocation", nil))
+			ended.says("signed in here alone")
+			ended.none("button", "End all other sessions")
+			third.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+			if items := sessionItems(ended); len(items) != 1 {
+				t.Errorf("%d sessions are left, want 1", len(items))
+			}
+			c.get("/activity").says("ended another session, of Safari on iPhone")
+		})
+	})
+}
+
+func TestTheSessionOfAnotherUserCannotBeEnded(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c, stranger := s.customer(t), s.customer(t)
+			path := "/account/sessions/" + sessionOf(stranger.visitor) + "/revocation"
+			as.of(t, c.visitor).post(path, nil).is(http.StatusNotFound)
+			stranger.get("/api-keys").is(http.StatusOK)
+		})
+	})
+}
+
+func TestNoticesOfTheAccountAreBorneOut(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.elsewhere(iPhone)
+		for _, query := range []string{"?ended=others", "?changed=password", "?ended=" + sessionOf(c.visitor), "?ended=nonsense"} {
+			if told := c.get("/account"+query).one("status", "").text(); told != "" {
+				t.Errorf("%s has it say %q", query, told)
+			}
+		}
+	})
+}
+
+func TestChangingThePassword(t *testing.T) {
+	const another = "a much longer battery staple"
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			phone := c.elsewhere(iPhone)
+			v := as.of(t, c.visitor)
+			changed := follow(v, v.post("/account/password", passwords(password, another)))
+			changed.says("Your password was changed")
+			c.get("/account").is(http.StatusOK)
+			phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+			s.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
+			s.visitor(t).signIn(c.email, another).redirects("/api-keys")
+		})
+	})
+}
+
+func TestAPasswordIsRefusedBesideTheFieldThatIsWrong(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			for _, test := range []struct{ current, next, field, told string }{
+				{"not the password", "a much longer battery staple", "Current password", "is wrong"},
+				{password, "short", "New password", "12"},
+				{password, "password1234", "New password", ""},
+			} {
+				refused := v.post("/account/password", passwords(test.current, test.next)).is(http.StatusUnprocessableEntity)
+				field := refused.one("textbox", test.field)
+				if field.attr("aria-invalid") != "true" || field.attr("type") != "password" {
+					t.Errorf("%s is not marked as wrong", test.field)
+				}
+				var describes bool
+				for _, alert := range refused.all("alert", test.told) {
+					describes = describes || alert.attr("id") != "" && strings.Contains(field.attr("aria-describedby"), alert.attr("id"))
+				}
+				if !describes {
+					t.Errorf("no alert that says %q describes %s", test.told, test.field)
+				}
+				for _, typed := range []string{test.current, test.next} {
+					if strings.Contains(refused.body, typed) {
+						t.Errorf("what was typed, %q, is sent back", typed)
+					}
+				}
+			}
+			c.get("/account").is(http.StatusOK)
+		})
+	})
+}
+
+func TestGuessesOfTheCurrentPasswordAreLimited(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for range 10 {
+			c.post("/account/password", passwords("wrong", "a much longer battery staple")).is(http.StatusUnprocessableEntity)
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			limited := as.of(t, c.visitor).post("/account/password", passwords("wrong", "a much longer battery staple"))
+			limited.is(http.StatusTooManyRequests).one("alert", "Too many wrong passwords")
+			if limited.header.Get("Retry-After") == "" {
+				t.Error("it does not say when to try again")
+			}
+		})
+	})
+}
+
+func passwords(current, next string) url.Values {
+	return url.Values{"current_password": {current}, "new_password": {next}}
+}
+
+// sessionItems are the sessions that an answer lists.
+func sessionItems(a answer) []element {
+	var items []element
+	for _, item := range a.all("listitem", "") {
+		if strings.Contains(item.text(), "Last seen") {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// follow is what a browser shows after a form: the page that it is sent on to.
+func follow(v *visitor, a answer) answer {
+	v.t.Helper()
+	if location := a.header.Get("Location"); location != "" {
+		return v.get(location).is(http.StatusOK)
+	}
+	return a.is(http.StatusOK)
+}
+
+// sessionOf is the id of the session that the visitor is here by.
+func sessionOf(v *visitor) string {
+	v.t.Helper()
+	for _, item := range sessionItems(v.get("/account")) {
+		if strings.Contains(item.text(), "This session") {
+			return strings.TrimPrefix(item.attr("id"), "session-")
+		}
+	}
+	v.t.Fatal("no session is this one")
+	return ""
+}

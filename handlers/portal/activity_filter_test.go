@@ -1,0 +1,122 @@
+package portal_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestActivityIsNarrowedDownToAKind(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for i := range 60 {
+			c.agent(fmt.Sprintf("agent %02d", i))
+		}
+		c.key("production")
+
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			keys := v.get("/activity?kind=api_key.generated").is(http.StatusOK)
+			items := activityItems(keys)
+			if len(items) != 1 {
+				t.Fatalf("%d deeds are told, want 1", len(items))
+			}
+			items[0].says("generated the API key production")
+
+			newest := v.get("/activity?kind=agent.created").is(http.StatusOK)
+			older := v.get(newest.one("link", "Older").attr("href")).is(http.StatusOK)
+			if items := activityItems(older); len(items) != 10 {
+				t.Errorf("the second page of agents tells %d deeds, want 10", len(items))
+			}
+			if got := older.one("link", "Newest").attr("href"); got != "/activity?kind=agent.created" {
+				t.Errorf("Newest leads to %q", got)
+			}
+			v.get("/activity?kind=password.reset").is(http.StatusOK).says("Nothing of this kind yet")
+			v.get("/activity?kind=").is(http.StatusOK).says("agent 59")
+			v.get("/activity?kind=nothing").is(http.StatusNotFound)
+		})
+		chosen, ok := c.get("/activity?kind=agent.created").byID("activity-kind")
+		if !ok {
+			t.Fatal("there is no choice of kinds")
+		}
+		for node := range chosen.node.Descendants() {
+			option := element{t, node}
+			if option.has("selected") && option.attr("value") != "agent.created" {
+				t.Errorf("%q is chosen", option.attr("value"))
+			}
+		}
+	})
+}
+
+// Every action has words of its own, in the record and in the filter.
+func TestEveryKindOfActivityIsWorded(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		page := c.get("/activity")
+		filter, _ := page.byID("activity-kind")
+		for _, action := range []models.Action{
+			models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked,
+			models.ActionAgentCreated, models.ActionAgentRemoved,
+			models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
+			models.ActionPasswordChanged, models.ActionPasswordReset,
+		} {
+			found := false
+			for node := range filter.node.Descendants() {
+				if option := (element{t, node}); option.attr("value") == string(action) && option.text() != "" {
+					found = true
+				}
+			}
+			if !found {
+				t.Errorf("the filter does not offer %s", action)
+			}
+		}
+		key := c.key("production")
+		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		s.visitor(t).signIn(c.email, "wrong")
+		c.elsewhere(iPhone)
+		c.post("/account/other-sessions/revocation", nil)
+		c.post("/account/password", passwords(password, "a much longer battery staple"))
+		for _, item := range activityItems(c.get("/activity")) {
+			for _, raw := range []string{"api_key.", "agent.", "session.", "password."} {
+				if strings.Contains(item.text(), raw) {
+					t.Errorf("a deed is told as %q", item.text())
+				}
+			}
+		}
+	})
+}
+
+func TestActivityTellsWhetherARevokedKeyIsStillBeingTried(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		ctx := context.Background()
+		for _, refusals := range []int{0, 1, 12} {
+			key, secret, err := s.store.GenerateAPIKey(ctx, c.account.ID, models.NewAPIKey{Label: fmt.Sprint("tried ", refusals), FormID: uuid.New()}, models.Operator())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.store.RevokeAPIKey(ctx, c.account.ID, key.ID, models.Operator()); err != nil {
+				t.Fatal(err)
+			}
+			for range refusals {
+				_, _ = s.store.Authenticate(ctx, secret)
+			}
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			items := activityItems(as.of(t, c.visitor).get("/activity?kind=api_key.revoked").is(http.StatusOK))
+			items[0].says("revoked the API key tried 12", "12 refused requests in the last hour")
+			items[1].says("1 refused request in the last hour")
+			if strings.Contains(items[2].text(), "refused") {
+				t.Errorf("a key that nobody tries is told as %q", items[2].text())
+			}
+		})
+	})
+}

@@ -1,0 +1,50 @@
+package portal
+
+import (
+	"portal/models"
+	"portal/templates"
+)
+
+// activityKinds are what the record can be narrowed down to, in the order in
+// which they are offered.
+var activityKinds = []struct {
+	group   string
+	actions []models.Action
+}{
+	{"Keys", []models.Action{models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked}},
+	{"Agents", []models.Action{models.ActionAgentCreated, models.ActionAgentRemoved}},
+	{"Sessions", []models.Action{
+		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
+	}},
+	{"Passwords", []models.Action{models.ActionPasswordChanged, models.ActionPasswordReset}},
+}
+
+// activityKindNames say what each is.
+var activityKindNames = map[models.Action]string{
+	models.ActionKeyGenerated:    "New keys",
+	models.ActionKeyRenamed:      "Renamings",
+	models.ActionKeyRevoked:      "Revocations",
+	models.ActionAgentCreated:    "New agents",
+	models.ActionAgentRemoved:    "Removals",
+	models.ActionSignedIn:        "Sign-ins",
+	models.ActionSignInFailed:    "Wrong passwords",
+	models.ActionSignedOut:       "Sign-outs",
+	models.ActionSessionRevoked:  "Sessions ended from elsewhere",
+	models.ActionPasswordChanged: "Password changes",
+	models.ActionPasswordReset:   "Password resets",
+}
+
+// activityFilter is the choice of kinds, of which one may have been made.
+func activityFilter(chosen models.Action) templates.ActivityFilter {
+	filter := templates.ActivityFilter{Chosen: string(chosen)}
+	for _, kind := range activityKinds {
+		group := templates.ActivityKinds{Name: kind.group}
+		for _, action := range kind.actions {
+			group.Kinds = append(group.Kinds, templates.ActivityKind{
+				Action: string(action), Name: activityKindNames[action], Chosen: action == chosen,
+			})
+		}
+		filter.Groups = append(filter.Groups, group)
+	}
+	return filter
+}

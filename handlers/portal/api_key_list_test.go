@@ -1,0 +1,181 @@
+package portal_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// used makes a key that has been used so many times.
+func (c customer) used(label string, requests int) models.APIKey {
+	c.t.Helper()
+	key, secret, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
+		models.NewAPIKey{Label: label, FormID: uuid.New()}, models.Operator())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for range requests {
+		if _, err := c.store.Authenticate(context.Background(), secret); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return key
+}
+
+// labels are those of the rows that are shown, in order.
+func labels(a answer) []string {
+	a.t.Helper()
+	var labels []string
+	for _, row := range a.one("table", "Active API keys").all("row", "")[1:] {
+		if !row.has("hidden") {
+			labels = append(labels, row.all("cell", "")[0].text())
+		}
+	}
+	return labels
+}
+
+func TestTheListIsSortedByAnyColumn(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.key("key 10")
+		c.key("Beta")
+		c.used("Key 2", 1)
+		c.key("alpha")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for query, want := range map[string]string{
+				"":                           "alpha, Key 2, Beta, key 10",
+				"?sort=label":                "alpha, Beta, Key 2, key 10",
+				"?sort=label&dir=desc":       "key 10, Key 2, Beta, alpha",
+				"?sort=created&dir=asc":      "key 10, Beta, Key 2, alpha",
+				"?sort=last-used":            "Key 2, alpha, Beta, key 10",
+				"?sort=last-used&dir=asc":    "alpha, Beta, key 10, Key 2",
+				"?sort=actions":              "alpha, Key 2, Beta, key 10",
+				"?sort=label&dir=up":         "alpha, Beta, Key 2, key 10",
+				"?sort=%27+OR+1%3D1&dir=%27": "alpha, Key 2, Beta, key 10",
+			} {
+				if got := strings.Join(labels(v.get("/api-keys"+query).is(http.StatusOK)), ", "); got != want {
+					t.Errorf("%s: %s, want %s", query, got, want)
+				}
+			}
+		})
+	})
+}
+
+func TestHeadersLeadToTheListInAnotherOrder(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.key("one")
+		page := c.get("/api-keys?filter=one")
+		for name, want := range map[string]string{"Label": "", "Key": "", "Created": "descending", "Last Used": "", "Actions": ""} {
+			if got := page.one("columnheader", name).attr("aria-sort"); got != want {
+				t.Errorf("%s is sorted %q, want %q", name, got, want)
+			}
+		}
+		for _, order := range []string{"ascending", "descending", "ascending"} {
+			page = c.get(page.one("link", "Label").attr("href")).is(http.StatusOK)
+			if got := page.one("columnheader", "Label").attr("aria-sort"); got != order {
+				t.Errorf("labels are sorted %q, want %q", got, order)
+			}
+			page.one("searchbox", "Filter keys")
+		}
+	})
+}
+
+func TestTheFilterNarrowsTheListDown(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for i := range 10 {
+			c.key(fmt.Sprintf("staging %d", i))
+		}
+		c.get("/api-keys").none("searchbox", "")
+		c.key("Production")
+		field := c.get("/api-keys?sort=label").one("searchbox", "Filter keys")
+		if form := field.form(); form.attr("method") != "get" || form.attr("action") != "/api-keys" {
+			t.Error("the filter is not a form that leads to the list")
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			found := v.get("/api-keys?filter=+PROD+").is(http.StatusOK)
+			if got := labels(found); len(got) != 1 || got[0] != "Production" {
+				t.Errorf("shown are %q", got)
+			}
+			found.one("status", "1 of 11 shown")
+			if got := found.one("searchbox", "Filter keys").attr("value"); got != "PROD" {
+				t.Errorf("the field holds %q", got)
+			}
+			if got := labels(v.get("/api-keys?filter=nothing")); len(got) != 0 {
+				t.Errorf("shown are %q", got)
+			}
+		})
+	})
+}
+
+func TestTheListCountsItsKeysAgainstTheLimit(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for range 3 {
+			c.key("key")
+		}
+		c.get("/api-keys").says("3 of 100")
+	})
+}
+
+func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("first")
+		seen := func() string {
+			list, ok := c.get("/api-keys").byID("api-key-list")
+			if !ok {
+				t.Fatal("there is no list")
+			}
+			return list.attr("data-refresh") + "?seen=" + list.attr("data-version")
+		}
+		asking := c.fragments()
+		changes := seen()
+		if same := asking.get(changes).is(http.StatusNoContent); same.body != "" {
+			t.Errorf("nothing has changed, and the answer has %d bytes", len(same.body))
+		}
+		c.get(changes).redirects("/api-keys")
+		for what, change := range map[string]func(){
+			"a new key": func() { c.used("second", 0) },
+			"a new label": func() {
+				_, _ = s.store.RenameAPIKey(context.Background(), c.account.ID, key.ID, "renamed", models.Operator())
+			},
+			"a request":    func() { c.used("third", 1) },
+			"a revocation": func() { _, _ = s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()) },
+		} {
+			before := seen()
+			change()
+			if got := asking.get(before); got.status != http.StatusOK {
+				t.Errorf("after %s the answer is %d", what, got.status)
+			}
+		}
+	})
+}
+
+// What a page of as many keys as there can be weighs.
+func TestAHundredKeysAreAModestPage(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for i := range models.MaxActiveKeys {
+			c.used(fmt.Sprintf("key %d", i), i%2)
+		}
+		elements := 0
+		for node := range c.get("/api-keys").is(http.StatusOK).node.Descendants() {
+			if node.Data != "" && node.Type == 3 {
+				elements++
+			}
+		}
+		if elements > 2500 {
+			t.Errorf("the page has %d elements, want at most 2,500", elements)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package portal_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestPagesAreCompressedAndKeysAreNot(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+	c := s.customer(t)
+	plain := c.get("/api-keys")
+	c.header = http.Header{"Accept-Encoding": {"gzip"}} // asked for by hand, it is not undone on arrival
+	page := c.get("/api-keys").is(http.StatusOK)
+	if page.header.Get("Content-Encoding") != "gzip" || !slices.Contains(page.header.Values("Vary"), "Accept-Encoding") {
+		t.Fatalf("a page is sent as it is: %v", page.header)
+	}
+	if len(page.body) > len(plain.body)/2 {
+		t.Errorf("%d bytes became %d", len(plain.body), len(page.body))
+	}
+	reader, err := gzip.NewReader(strings.NewReader(page.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := io.ReadAll(reader)
+	if err != nil || !strings.Contains(string(whole), "</html>") {
+		t.Errorf("half a page came: %v", err)
+	}
+
+	for _, as := range []voice{{}, {htmx: true}} {
+		v := as.of(t, c.visitor)
+		v.header = v.header.Clone()
+		v.header.Set("Accept-Encoding", "gzip")
+		revealed := v.post("/api-keys", generation("production", plain.formID()))
+		if revealed.header.Get("Content-Encoding") != "" {
+			t.Error("what answers the form of generation is compressed")
+		}
+	}
+	refusing := voice{}.of(t, c.visitor)
+	refusing.header = http.Header{"Accept-Encoding": {"gzip;q=0"}}
+	if got := refusing.get("/api-keys"); got.header.Get("Content-Encoding") != "" {
+		t.Error("who takes no gzip gets it")
+	}
+}

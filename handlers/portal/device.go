@@ -1,0 +1,60 @@
+package portal
+
+import "strings"
+
+// What a User-Agent is known by. The first that it holds counts: most browsers
+// also name those that they want to be taken for.
+var (
+	browsers = []struct{ sign, name string }{
+		{"Edg/", "Edge"},
+		{"EdgA/", "Edge"},
+		{"EdgiOS/", "Edge"},
+		{"OPR/", "Opera"},
+		{"Vivaldi/", "Vivaldi"},
+		{"SamsungBrowser/", "Samsung Internet"},
+		{"Firefox/", "Firefox"},
+		{"FxiOS/", "Firefox"},
+		{"HeadlessChrome/", "Chrome"},
+		{"CriOS/", "Chrome"},
+		{"Chrome/", "Chrome"},
+		{"Safari/", "Safari"},
+		{"curl/", "curl"},
+	}
+	systems = []struct{ sign, name string }{
+		{"iPhone", "iPhone"},
+		{"iPad", "iPad"},
+		{"Android", "Android"},
+		{"CrOS", "ChromeOS"},
+		{"Windows", "Windows"},
+		{"Macintosh", "Mac"},
+		{"Linux", "Linux"},
+	}
+)
+
+// device says in words what a User-Agent stands for, as far as it can be
+// believed: it is what the browser calls itself.
+func device(userAgent string) string {
+	var browser, system string
+	for _, known := range browsers {
+		if strings.Contains(userAgent, known.sign) {
+			browser = known.name
+			break
+		}
+	}
+	for _, known := range systems {
+		if strings.Contains(userAgent, known.sign) {
+			system = known.name
+			break
+		}
+	}
+	switch {
+	case browser != "" && system != "":
+		return browser + " on " + system
+	case browser != "":
+		return browser
+	case system != "":
+		return "A browser on " + system
+	default:
+		return "An unknown device"
+	}
+}

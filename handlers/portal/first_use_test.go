@@ -1,0 +1,125 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestTheFirstRequestOfAKeyIsTold(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key, use := c.keyInUse("new", uuid.Nil)
+		path := "/api-keys/" + key.ID.String() + "/first-use"
+		if nothing := c.fragments().get(path).is(http.StatusNoContent); nothing.body != "" {
+			t.Errorf("before it, the answer is %q", nothing.body)
+		}
+		use()
+		c.fragments().get(path).is(http.StatusOK).one("status", "First request received")
+		c.get(path).redirects("/api-keys#revoke-" + key.ID.String())
+		unused := c.key("unused")
+		c.revoke(unused)
+		c.fragments().get("/api-keys/"+unused.ID.String()+"/first-use").is(http.StatusOK).one("status", "revoked")
+	})
+}
+
+func TestAnAnswerIsHeldUntilThereIsSomethingToTell(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key, use := c.keyInUse("new", uuid.Nil)
+		waiting := c.fragments()
+		waiting.header.Set("Prefer", "wait=10")
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			use()
+		}()
+		start := time.Now()
+		waiting.get("/api-keys/"+key.ID.String()+"/first-use").is(http.StatusOK).one("status", "First request received")
+		if took := time.Since(start); took < 100*time.Millisecond || took > 5*time.Second {
+			t.Errorf("it was told after %v", took)
+		}
+		waiting.header.Set("Prefer", "respond-async, wait=1")
+		start = time.Now()
+		waiting.get("/api-keys/" + c.key("unused").ID.String() + "/first-use").is(http.StatusNoContent)
+		if took := time.Since(start); took < time.Second || took > 5*time.Second {
+			t.Errorf("nothing was told after %v, want a second", took)
+		}
+	})
+}
+
+func TestTheProgressOfARotationIsToldWhenItChanges(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old := c.key("production")
+		_, use := c.keyInUse("production", old.ID)
+		address := regexp.MustCompile(`data-live="(/api-keys/[^"]+/rotation/progress\?seen=[^"]+)"`)
+		seen := address.FindStringSubmatch(c.get(rotationOf(old)).body)
+		if seen == nil {
+			t.Fatal("the page does not say what to ask for")
+		}
+		c.fragments().get(seen[1]).is(http.StatusNoContent)
+		use()
+		changed := c.fragments().get(seen[1]).is(http.StatusOK)
+		changed.says("First request received")
+		again := address.FindStringSubmatch(changed.body)
+		if again == nil || again[1] == seen[1] {
+			t.Fatalf("what to ask for next is %q", again)
+		}
+		c.fragments().get(again[1]).is(http.StatusNoContent)
+		c.get(again[1]).redirects(rotationOf(old))
+		c.revoke(old)
+		c.fragments().get(again[1]).redirects("/api-keys?revoked=" + old.ID.String())
+	})
+}
+
+// A browser may keep a page for going back: the one after it tells it to let go.
+func TestABrowserIsToldToForgetAPageWithAKey(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old := c.key("production")
+		for path, form := range map[string]url.Values{
+			"/api-keys":     generation("new", uuid.NewString()),
+			rotationOf(old): {"form_id": {uuid.NewString()}},
+		} {
+			page := c.post(path, form).is(http.StatusOK)
+			onceInTheField(t, page)
+			marks := page.header.Values("Set-Cookie")
+			if len(marks) != 1 || !regexp.MustCompile(`^revealed=\w{20,}; Path=/; HttpOnly; SameSite=Lax$`).MatchString(marks[0]) {
+				t.Errorf("the page with a key sets %q", marks)
+			}
+			next := c.get("/activity").is(http.StatusOK)
+			if got := next.header.Get("Clear-Site-Data"); got != `"cache"` {
+				t.Errorf("the next page clears %q", got)
+			}
+			last := c.get("/activity").is(http.StatusOK)
+			if last.header.Get("Clear-Site-Data") != "" || last.header.Get("Set-Cookie") != "" {
+				t.Error("the page after that clears it again")
+			}
+		}
+		// A key that goes into a dialog is cleared by the page itself.
+		if fragment := c.fragments().post("/api-keys", generation("new", uuid.NewString())); fragment.header.Get("Set-Cookie") != "" {
+			t.Error("the answer to a script sets a cookie")
+		}
+	})
+}
+
+func TestOverHTTPSTheMarkOfAPageWithAKeyIsForThisHostAlone(t *testing.T) {
+	s := newSite(t, modelstest.SQLiteURL(t), "https://portal.test", models.Options{})
+	c := s.customer(t)
+	page := c.post("/api-keys", generation("new", uuid.NewString())).is(http.StatusOK)
+	if got := page.header.Get("Set-Cookie"); !regexp.MustCompile(`^__Host-revealed=\w{20,}; Path=/; HttpOnly; Secure; SameSite=Lax$`).MatchString(got) {
+		t.Errorf("the page with a key sets %q", got)
+	}
+	next := c.get("/api-keys").is(http.StatusOK)
+	if got := next.header.Get("Set-Cookie"); next.header.Get("Clear-Site-Data") == "" || !strings.HasPrefix(got, "__Host-revealed=; Path=/; Max-Age=0") {
+		t.Errorf("the next page clears %q and sets %q", next.header.Get("Clear-Site-Data"), got)
+	}
+}

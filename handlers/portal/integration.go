@@ -1,0 +1,41 @@
+package portal
+
+import (
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/templates"
+)
+
+// showIntegration shows how to use a key, for one of the account's agents: the
+// first by name, or the one that is asked for.
+func (p *Portal) showIntegration(c *gin.Context) error {
+	agents, err := p.store.Agents(c.Request.Context(), customer(c).AccountID)
+	if err != nil {
+		return err
+	}
+	var chosen uuid.UUID
+	if len(agents) > 0 {
+		chosen = agents[0].ID
+	}
+	if wanted, asked := c.GetQuery("agent"); asked {
+		id, ok := parseID(wanted)
+		if !ok {
+			return problem.NotFound()
+		}
+		chosen = id
+	}
+	page := templates.IntegrationPage{Examples: templates.NewExamples(p.tokenURL, "")}
+	for _, agent := range agents {
+		choice := templates.AgentChoice{ID: agent.ID, Name: agent.Name, Chosen: agent.ID == chosen}
+		if choice.Chosen {
+			page.Agent, page.Examples = agent.Name, templates.NewExamples(p.tokenURL, agent.ID.String())
+		}
+		page.Agents = append(page.Agents, choice)
+	}
+	if page.Agent == "" && chosen != uuid.Nil {
+		return problem.NotFound()
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}

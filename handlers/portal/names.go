@@ -1,0 +1,71 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/models"
+	"portal/templates"
+)
+
+// paramRenamed tells the page of keys which key has just been given another label.
+const paramRenamed = "renamed"
+
+// editName asks for another label of a key, in its row.
+func (p *Portal) editName(c *gin.Context) error {
+	key, err := p.apiKey(c)
+	if err != nil {
+		return err
+	}
+	return p.askName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
+}
+
+// updateName gives a key another label.
+func (p *Portal) updateName(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	label := c.PostForm("name")
+	key, err := p.store.RenameAPIKey(c.Request.Context(), customer(c).AccountID, id, label, actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		if key, err = p.apiKey(c); err != nil {
+			return err
+		}
+		return p.askName(c, key, http.StatusUnprocessableEntity, templates.APIKeyRename{Label: label, Problem: invalid.Message})
+	}
+	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		return p.revoked(c, key, true)
+	}
+	if err != nil {
+		return err
+	}
+	row, err := p.apiKeyRowWithUsage(c, key)
+	if err != nil {
+		return err
+	}
+	row.RenameFocused = true
+	return p.reply(c, reply{
+		notice: toldRenamed(key), fragment: row,
+		location: fmt.Sprintf("%s?%s=%s#%s-%s", homePath, paramRenamed, key.ID, focusRename, key.ID),
+	})
+}
+
+func (p *Portal) askName(c *gin.Context, key models.APIKey, status int, rename templates.APIKeyRename) error {
+	if key.RevokedAt != nil {
+		return p.revoked(c, key, true)
+	}
+	row, err := p.apiKeyRowWithUsage(c, key)
+	if err != nil {
+		return err
+	}
+	row.Rename = &rename
+	return p.reply(c, reply{status: status, fragment: row, page: p.apiKeysPageWith(c, row)})
+}
+
+func toldRenamed(key models.APIKey) string {
+	return fmt.Sprintf("The API key %s is now called “%s”.", key.Masked(), key.Label)
+}

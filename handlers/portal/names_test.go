@@ -1,0 +1,80 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func naming(name string) url.Values { return url.Values{"name": {name}} }
+
+func TestAKeyIsRenamedInItsRow(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			c.visitor = as.of(t, c.visitor)
+			key := c.key("before")
+			path := "/api-keys/" + key.ID.String() + "/name"
+
+			asked := c.get(path).is(http.StatusOK)
+			field := asked.one("textbox", "New name")
+			if field.attr("value") != "before" || !field.has("autofocus") {
+				t.Errorf("the field holds %q, or does not take the focus", field.attr("value"))
+			}
+			asked.one("cell", "before")
+			asked.none("button", "Cancel")
+			kept := asked.one("button", "Keep as it is").form()
+			if kept.attr("action") != "/api-keys/"+key.ID.String() {
+				t.Error("there is no way to keep the label")
+			}
+
+			done := c.post(path, naming(" after "))
+			if !as.htmx {
+				done.redirects("/api-keys?renamed=" + key.ID.String() + "#rename-" + key.ID.String())
+				done = c.get("/api-keys?renamed=" + key.ID.String())
+			}
+			done.is(http.StatusOK).one("cell", "after")
+			done.says("The API key " + key.Masked() + " is now called “after”.")
+			if as.htmx && !done.one("button", "Rename").has("autofocus") {
+				t.Error("the row's Rename does not take the focus")
+			}
+		})
+	})
+}
+
+func TestARefusedNameIsKeptAndExplained(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("stays")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for _, name := range []string{"  ", strings.Repeat("long ", 20) + "!", "a\x01b"} {
+				refused := v.post("/api-keys/"+key.ID.String()+"/name", naming(name)).is(http.StatusUnprocessableEntity)
+				field := refused.one("textbox", "New name")
+				if field.attr("value") != name || field.attr("aria-invalid") != "true" {
+					t.Errorf("the field holds %q, want what was typed", field.attr("value"))
+				}
+				problem, ok := refused.byID(field.attr("aria-describedby"))
+				if !ok || problem.role() != "alert" {
+					t.Error("no alert describes the field")
+				}
+				refused.one("cell", "stays")
+			}
+		})
+		c.get("/api-keys").one("cell", "stays")
+	})
+}
+
+func TestKeepingTheNameLeadsBackToRename(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("kept")
+		path := "/api-keys/" + key.ID.String() + "?focus=rename"
+		c.get(path).redirects("/api-keys#rename-" + key.ID.String())
+		row := c.fragments().get(path).is(http.StatusOK)
+		if !row.one("button", "Rename").has("autofocus") || row.one("button", "Revoke").has("autofocus") {
+			t.Error("the row's Rename does not take the focus")
+		}
+	})
+}

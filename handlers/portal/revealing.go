@@ -1,0 +1,53 @@
+package portal
+
+import (
+	"crypto/rand"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Going back to a page that showed a key must not show it again. Browsers keep
+// whole pages for going back, over HTTPS even some that ask them not to: Chromium
+// lets go of such a page when an HttpOnly cookie changes, others when they are
+// told to clear their cache. So a page with a key sets a cookie, and the next page
+// takes it away and tells the browser to clear its cache. The cookie says nothing
+// but that.
+const (
+	revealedCookie       = "revealed"
+	secureRevealedCookie = "__Host-revealed"
+)
+
+// hasRevealed marks the browser as one that may keep a page with a key.
+func (p *Portal) hasRevealed(c *gin.Context) {
+	p.setRevealed(c, rand.Text(), 0)
+}
+
+// forgetRevealed makes a browser that may keep a page with a key let go of it.
+func (p *Portal) forgetRevealed(c *gin.Context) {
+	if _, err := c.Request.Cookie(p.revealedCookie()); err != nil {
+		return
+	}
+	p.setRevealed(c, "", -1)
+	c.Header("Clear-Site-Data", `"cache"`)
+}
+
+func (p *Portal) revealedCookie() string {
+	if p.sessions.options.Secure {
+		return secureRevealedCookie
+	}
+	return revealedCookie
+}
+
+func (p *Portal) setRevealed(c *gin.Context, value string, maxAge int) {
+	http.SetCookie(c.Writer, &http.Cookie{
+		Name: p.revealedCookie(), Value: value, Path: "/", MaxAge: maxAge,
+		HttpOnly: true, Secure: p.sessions.options.Secure, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+const revealsKey = "portal.reveals"
+
+// Reveals reports whether the answer shows a key: such an answer is not compressed,
+// because the length of what is compressed tells of its content (BREACH).
+func Reveals(c *gin.Context) bool { return c.GetBool(revealsKey) }

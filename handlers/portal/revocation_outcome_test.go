@@ -1,0 +1,75 @@
+package portal_test
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// The database takes the revocation and does not answer: it may be done or not.
+func TestARevocationWithoutAnAnswerIsSaidToBeUnknown(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			c.visitor = as.of(t, c.visitor)
+			key := c.key("perhaps gone")
+			path := "/api-keys/" + key.ID.String() + "/revocation"
+
+			release := holdKeys(t, databaseURL)
+			unknown := c.post(path, nil).is(http.StatusServiceUnavailable)
+			release()
+			unknown.says("not known whether the key was revoked", "try again")
+			if unknown.header.Get("Retry-After") == "" {
+				t.Error("the answer does not say when to try again")
+			}
+			check := path + "?outcome=unknown"
+			if !as.htmx {
+				check = unknown.one("link", "Check the key").attr("href")
+			}
+
+			active := c.get(check).is(http.StatusOK)
+			active.one("status", "the key is still active")
+			active.one("button", "Confirm revoke")
+			if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+				t.Fatal(err)
+			}
+			gone := c.get(check)
+			if !as.htmx {
+				gone.redirects("/api-keys?revoked=" + key.ID.String())
+				gone = c.get("/api-keys?revoked=" + key.ID.String())
+			}
+			gone.is(http.StatusOK).says("was revoked", "No API keys yet")
+		})
+	})
+}
+
+// holdKeys keeps everyone else from changing keys until it is released.
+func holdKeys(t *testing.T, databaseURL string) (release func()) {
+	t.Helper()
+	driver, source, hold := "pgx", databaseURL, "BEGIN; LOCK TABLE api_keys IN SHARE MODE"
+	if path, ok := strings.CutPrefix(databaseURL, "sqlite:"); ok {
+		driver, source, hold = "sqlite", path, "BEGIN IMMEDIATE"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(context.Background(), hold); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		_, _ = conn.ExecContext(context.Background(), "ROLLBACK")
+		_ = conn.Close()
+		_ = db.Close()
+	}
+}

@@ -1,0 +1,213 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// keyInUse makes a key past the portal and returns how to use it.
+func (c customer) keyInUse(label string, replaces uuid.UUID) (models.APIKey, func()) {
+	c.t.Helper()
+	key, secret, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
+		models.NewAPIKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return key, func() {
+		if _, err := c.store.Authenticate(context.Background(), secret); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c customer) revoke(key models.APIKey) {
+	c.t.Helper()
+	if _, err := c.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func rotationOf(key models.APIKey) string { return "/api-keys/" + key.ID.String() + "/rotation" }
+
+func TestARotationBeginsWithTheReplacement(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old := c.key("production")
+		page := c.get(rotationOf(old)).is(http.StatusOK)
+		page.one("heading", "Rotate a key")
+		for _, step := range []string{"Make the replacement", "See its first request", "See the old key fall silent", "Revoke the old key"} {
+			page.one("heading", step)
+		}
+		page.says("production", old.Masked())
+		form := page.one("button", "Make the replacement").form()
+		if form.attr("method") != "post" || form.attr("action") != rotationOf(old) {
+			t.Error("it is not a form that makes the replacement")
+		}
+		page.none("button", "Revoke the old key")
+	})
+}
+
+func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			old := c.key("production")
+			made := as.of(t, c.visitor).post(rotationOf(old), url.Values{"form_id": {c.get(rotationOf(old)).formID()}}).is(http.StatusOK)
+			key := onceInTheField(t, made)
+			done := made.one("button", "Done").form()
+			if done.attr("method") != "get" || done.attr("action") != rotationOf(old) {
+				t.Error("Done does not lead back to the rotation")
+			}
+			replacement, err := s.store.Replacement(context.Background(), c.account.ID, old.ID)
+			if err != nil || replacement.Label != "production" || !strings.HasSuffix(key, replacement.LastFour) {
+				t.Fatalf("the replacement is %+v, %v", replacement, err)
+			}
+			page := c.get(rotationOf(old)).is(http.StatusOK)
+			page.none("button", "Make the replacement")
+			page.says(replacement.Masked(), "Waiting for the first request", "The old key was never used")
+			page.one("button", "Revoke the old key")
+			if strings.Contains(page.body, key[4:]) {
+				t.Error("the page shows the key again")
+			}
+			neverAgain(t, c.visitor, key)
+		})
+	})
+}
+
+func TestARotationIsToldFromHowTheKeysAreUsed(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old, useOld := c.keyInUse("production", uuid.Nil)
+		replacement, useReplacement := c.keyInUse("production", old.ID)
+		useOld()
+		useOld()
+		c.get(rotationOf(old)).says("Waiting for the first request", "Still in use", "2 with the old key, 0 with the new one")
+		useReplacement()
+		page := c.get(rotationOf(old))
+		page.says("First request received", "Still in use", "2 with the old key, 1 with the new one", "Wait until it is silent")
+		page.one("status", "still in use")
+		if replacement.ReplacesID == nil {
+			t.Error("the replacement replaces nothing")
+		}
+	})
+}
+
+func TestTheOldKeyIsRevokedInTheLastStep(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			old, useOld := c.keyInUse("production", uuid.Nil)
+			c.keyInUse("production", old.ID)
+			useOld()
+			asked := v.get(rotationOf(old) + "/revocation").is(http.StatusOK)
+			asked.says("takes effect at once", "cannot be undone", "Still in use.", "1 request in the last 24 hours", "replacement has not been used yet")
+			if !asked.one("button", "Cancel").has("autofocus") {
+				t.Error("Cancel does not take the focus")
+			}
+			asked.none("button", "Revoke the old key")
+			form := asked.one("button", "Confirm revoke").form()
+			if form.attr("method") != "post" || form.attr("action") != rotationOf(old)+"/revocation" {
+				t.Error("Confirm revoke is not a form that revokes the key")
+			}
+			if !v.get(rotationOf(old)+"?asked=yes").one("button", "Revoke the old key").has("autofocus") {
+				t.Error("after Cancel the button does not take the focus")
+			}
+			v.post(rotationOf(old)+"/revocation", nil).redirects("/api-keys?revoked=" + old.ID.String())
+			c.get("/api-keys?revoked="+old.ID.String()).is(http.StatusOK).one("status", "was revoked")
+			told := "/api-keys?already-revoked=" + old.ID.String()
+			v.post(rotationOf(old)+"/revocation", nil).redirects(told)
+			v.get(rotationOf(old)).redirects(told)
+			v.get(rotationOf(old) + "/revocation").redirects(told)
+			v.post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}).redirects(told)
+		})
+	})
+}
+
+func TestARotationThatHasNotBegunHasNothingToRevoke(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old := c.key("production")
+		c.get(rotationOf(old) + "/revocation").redirects(rotationOf(old))
+		c.fragments().get(rotationOf(old) + "/progress").redirects(rotationOf(old))
+	})
+}
+
+func TestADiscardedReplacementIsMadeAnew(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old := c.key("production")
+		lost, _ := c.keyInUse("production", old.ID)
+		way := c.get(rotationOf(old)).one("link", "discard this replacement").attr("href")
+		c.get(way).is(http.StatusOK).one("button", "Confirm revoke")
+		c.revoke(lost)
+		c.get(rotationOf(old)).one("button", "Make the replacement")
+	})
+}
+
+func TestAFullAccountIsToldBeforeARotationStarts(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		var old models.APIKey
+		for range models.MaxActiveKeys {
+			old = c.key("one of many")
+		}
+		page := c.get(rotationOf(old)).is(http.StatusOK)
+		page.says("no room for a replacement", "100 active keys")
+		page.none("button", "Make the replacement")
+		bothVoices(t, func(t *testing.T, as voice) {
+			as.of(t, c.visitor).post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}).
+				is(http.StatusUnprocessableEntity).says("no room for a replacement")
+		})
+	})
+}
+
+func TestARepeatedFormMakesNoOtherReplacement(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			old := c.key("production")
+			form := url.Values{"form_id": {c.get(rotationOf(old)).formID()}}
+			v.post(rotationOf(old), form).is(http.StatusOK)
+			repeat := v.post(rotationOf(old), form).is(http.StatusConflict)
+			repeat.one("alert", "cannot be shown again")
+			if wholeKey.MatchString(repeat.body) {
+				t.Error("the answer holds a key")
+			}
+			v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "try again")
+			if keys, err := s.store.APIKeys(context.Background(), c.account.ID); err != nil || len(keys) != 2 {
+				t.Errorf("%d keys, %v", len(keys), err)
+			}
+		})
+	})
+}
+
+func TestAnotherAccountsKeyIsNotRotated(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		owner, stranger := s.customer(t), s.customer(t)
+		key := owner.key("mine alone")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, stranger.visitor)
+			for _, id := range []string{key.ID.String(), uuid.NewString(), "no-id"} {
+				path := "/api-keys/" + id + "/rotation"
+				for _, refused := range []answer{
+					v.get(path), v.get(path + "/revocation"), v.get(path + "/progress"), v.get("/api-keys/" + id + "/first-use"),
+					v.post(path, url.Values{"form_id": {uuid.NewString()}}), v.post(path+"/revocation", nil),
+				} {
+					refused.is(http.StatusNotFound)
+				}
+			}
+		})
+		if keys, err := s.store.APIKeys(context.Background(), owner.account.ID); err != nil || len(keys) != 1 {
+			t.Errorf("%d keys, %v", len(keys), err)
+		}
+	})
+}

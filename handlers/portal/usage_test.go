@@ -1,0 +1,114 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestDetailsTellTheRequestsOfAKey(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.used("busy", 3)
+		path := "/api-keys/" + key.ID.String() + "/usage"
+		button := c.get("/api-keys").one("button", "Usage")
+		if form := button.form(); form.attr("action") != path || button.attr("aria-expanded") != "false" {
+			t.Error("Usage is not a form that leads to the details")
+		}
+
+		page := c.get(path).is(http.StatusOK)
+		if page.one("button", "Usage").attr("aria-expanded") != "true" {
+			t.Error("Usage does not say that the details are open")
+		}
+		details, ok := page.byID("api-key-" + key.ID.String() + "-details")
+		if !ok {
+			t.Fatal("there are no details")
+		}
+		for _, part := range []element{details, c.fragments().get(path).is(http.StatusOK).element} {
+			today := time.Now().UTC().Format("2 Jan 2006")
+			part.says("3 requests in the last 30 days, 3 of them on "+today, today+": 3", "Last 24 hours 3 requests")
+			if drawn := part.all("img", ""); len(drawn) != 1 || !strings.Contains(drawn[0].attr("aria-label"), "3 in total, most on "+today+" with 3") {
+				t.Errorf("%d drawings, or none in words", len(drawn))
+			}
+			for _, finding := range []string{key.Label, key.LastFour} {
+				if strings.Contains(part.text(), finding) {
+					t.Errorf("the details say %q, by which the row of the key is found", finding)
+				}
+			}
+		}
+	})
+}
+
+func TestDetailsOfAKeyThatWasNeverUsed(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("idle")
+		c.fragments().get("/api-keys/"+key.ID.String()+"/usage").is(http.StatusOK).says("No requests in the last 30 days", "None yet")
+	})
+}
+
+func TestDetailsOfARevokedKeyAreGoneWithIt(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("gone")
+		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		for _, way := range []string{"/usage", "/name"} {
+			c.get("/api-keys/" + key.ID.String() + way).redirects("/api-keys?already-revoked=" + key.ID.String())
+			told := c.fragments().get("/api-keys/" + key.ID.String() + way).is(http.StatusOK)
+			told.says("was already revoked")
+			if !strings.Contains(told.body, `hx-target="#api-key-`+key.ID.String()+`-details" hx-swap="delete"`) {
+				t.Error("the details stay")
+			}
+		}
+	})
+}
+
+func TestTheConfirmationTellsWhatWillBreak(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		ask := func(key models.APIKey) answer {
+			return c.fragments().get("/api-keys/" + key.ID.String() + "/revocation").is(http.StatusOK)
+		}
+		ask(c.used("busy", 2)).says("Still in use. Used just now, 2 requests in the last 24 hours.")
+		ask(c.used("calm", 1)).says("Used just now, 1 request in the last 24 hours.")
+		never := ask(c.key("never"))
+		never.says("This key was never used.")
+		if containsText(never, "Still in use") {
+			t.Error("it warns of a key that was never used")
+		}
+	})
+}
+
+func TestUsageAndNamesOfAnotherAccountAreNotThere(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		owner, stranger := s.customer(t), s.customer(t)
+		key := owner.key("mine alone")
+		for _, id := range []string{key.ID.String(), uuid.NewString(), "no-id"} {
+			bothVoices(t, func(t *testing.T, as voice) {
+				v := as.of(t, stranger.visitor)
+				for _, refused := range []answer{
+					v.get("/api-keys/" + id + "/usage"),
+					v.get("/api-keys/" + id + "/name"),
+					v.post("/api-keys/"+id+"/name", naming("theirs")),
+					v.post("/api-keys/"+id+"/name", naming("")),
+					v.get("/api-keys/" + id + "/revocation?outcome=unknown"),
+					v.get("/api-keys?renamed=" + id),
+				} {
+					refused.is(http.StatusNotFound)
+					if containsText(refused, "mine alone") {
+						t.Error("the answer says what the key is called")
+					}
+				}
+			})
+		}
+		owner.get("/api-keys").one("cell", "mine alone")
+	})
+}

@@ -1,0 +1,82 @@
+package templates
+
+import (
+	_ "embed" // the examples
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Each example is a file as it would stand in a customer's code, but for two
+// words that are replaced: TOKEN_URL and AGENT_ID.
+var (
+	//go:embed integration/snippets/environment.sh
+	environmentSnippet string
+	//go:embed integration/snippets/widget_token.sh
+	curlSnippet string
+	//go:embed integration/snippets/server.go.txt
+	goSnippet string
+	//go:embed integration/snippets/server.mjs
+	nodeSnippet string
+	//go:embed integration/snippets/server.py
+	pythonSnippet string
+	//go:embed integration/snippets/browser.js
+	browserSnippet string
+)
+
+// IntegrationPage is /integrate.
+type IntegrationPage struct {
+	Agents []AgentChoice // by name; none: the examples name none
+	Agent  string        // the name of the one in the examples
+	Examples
+}
+
+func (IntegrationPage) screen() screen {
+	return screen{file: "integration/show.html", layout: layoutPortal, section: SectionIntegrate}
+}
+
+func (IntegrationPage) fragment() string { return "integration" }
+
+// AgentChoice is an agent that the examples can be for.
+type AgentChoice struct {
+	ID     uuid.UUID
+	Name   string
+	Chosen bool
+}
+
+// Examples are what customers copy into their own code.
+type Examples struct {
+	Environment Snippet
+	Servers     []Snippet // do the same, in several languages
+	Browser     Snippet
+}
+
+// Snippet is one example.
+type Snippet struct {
+	ID   string // within the page
+	Name string // of the language
+	Code string
+}
+
+// NewExamples returns the examples for a portal whose endpoint is tokenURL, and
+// the agent with the id, or one that is still to be named if it is empty.
+func NewExamples(tokenURL, agentID string) Examples {
+	words := []string{"TOKEN_URL", tokenURL}
+	if agentID != "" {
+		words = append(words, "AGENT_ID", agentID)
+	}
+	fill := strings.NewReplacer(words...)
+	snippet := func(id, name, code string) Snippet {
+		return Snippet{ID: id, Name: name, Code: strings.TrimSuffix(fill.Replace(code), "\n")}
+	}
+	return Examples{
+		Environment: snippet("environment", "Terminal", environmentSnippet),
+		Servers: []Snippet{
+			snippet("curl", "curl", curlSnippet),
+			snippet("go", "Go", goSnippet),
+			snippet("node", "Node", nodeSnippet),
+			snippet("python", "Python", pythonSnippet),
+		},
+		Browser: snippet("browser", "Browser", browserSnippet),
+	}
+}

@@ -1,0 +1,1 @@
+read -rs NAS_API_KEY && export NAS_API_KEY
