@@ -77,7 +77,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		middleware.RequestID(),
 		metrics,
 		middleware.AccessLog(d.Logger),
-		middleware.SecurityHeaders(d.BaseURL),
+		middleware.SecurityHeaders(d.BaseURL, func(path string) bool { return !api.Owns(path) }),
 		middleware.Recovery(d.Logger, func(c *gin.Context, err error) {
 			byAddress(c, func() { api.Render(c, err) }, func() { people.Render(c, err) })
 		}),

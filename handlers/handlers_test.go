@@ -51,12 +51,14 @@ func TestErrorsHaveTheVoiceOfTheirAddress(t *testing.T) {
 func TestEveryAnswerBearsARequestIDAndTheSecurityHeaders(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		h := newHandler(t, databaseURL, io.Discard)
-		for _, path := range []string{"/login", "/api-keys", "/nothing", "/api/agents", "/api/nothing", "/healthz", "/openapi.json"} {
+		everywhere := []string{"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Strict-Transport-Security"}
+		onPages := append(everywhere, "Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy")
+		for path, names := range map[string][]string{
+			"/login": onPages, "/api-keys": onPages, "/nothing": onPages, "/healthz": onPages, "/openapi.json": onPages,
+			"/api/agents": everywhere, "/api/nothing": everywhere,
+		} {
 			answer := serve(h, httptest.NewRequest(http.MethodGet, path, http.NoBody))
-			for _, name := range []string{
-				"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
-				"Cross-Origin-Opener-Policy", "Permissions-Policy", "Strict-Transport-Security",
-			} {
+			for _, name := range names {
 				if answer.Header().Get(name) == "" {
 					t.Errorf("%s: no %s", path, name)
 				}

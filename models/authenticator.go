@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// authTimeout bounds the question to the database; callers that wait for
-	// the answer have deadlines of their own.
+	// authTimeout bounds the question to the database, and the wait for the
+	// answer, which may begin while another question is under way.
 	authTimeout = 1800 * time.Millisecond
 	// maxBatch bounds one question, and what an answer can hold.
 	maxBatch = 1024
@@ -80,9 +80,15 @@ type authQuery struct {
 	epoch authEpoch // under which the facts hold
 	err   error
 	done  chan struct{} // receives once the rest is filled in
+
+	// patience ends the wait: a timer that is used again costs a tenth of the
+	// context that would do the same.
+	patience *time.Timer
 }
 
-var authQueries = sync.Pool{New: func() any { return &authQuery{done: make(chan struct{}, 1)} }}
+var authQueries = sync.Pool{New: func() any {
+	return &authQuery{done: make(chan struct{}, 1), patience: time.NewTimer(authTimeout)}
+}}
 
 // find returns what is known of the key with this hash and the epoch at which
 // it was true, or [ErrKeyUnknown], or why the database did not answer.
@@ -91,14 +97,19 @@ func (a *authenticator) find(ctx context.Context, hash keyHash) (keyFacts, authE
 		return keyFacts{}, authEpoch{}, err
 	}
 	query, _ := authQueries.Get().(*authQuery)
-	*query = authQuery{hash: hash, done: query.done}
+	*query = authQuery{hash: hash, done: query.done, patience: query.patience}
+	query.patience.Reset(authTimeout)
 	a.enqueue(query)
+	// Where nobody answers in time the batch may still fill the query in, so
+	// that it is not used again.
 	select {
 	case <-query.done:
+	case <-query.patience.C:
+		return keyFacts{}, authEpoch{}, context.DeadlineExceeded
 	case <-ctx.Done():
-		// The batch may still fill the query in, so it is not used again.
 		return keyFacts{}, authEpoch{}, ctx.Err()
 	}
+	query.patience.Stop()
 	defer authQueries.Put(query)
 	if query.err == nil && !query.found {
 		query.err = ErrKeyUnknown

@@ -52,10 +52,7 @@ type Session struct {
 // was verified: that ended all sessions, and a guesser's would begin after it.
 // The error may also be [ErrUnavailable].
 func (s *Store) CreateSession(ctx context.Context, user User, client Client) (string, error) {
-	random := make([]byte, 32)
-	_, _ = rand.Read(random) // never fails (crypto/rand)
-	reference := base64.RawURLEncoding.EncodeToString(random)
-	now := s.clock()
+	reference, now := newReference(), s.clock()
 	session := Session{
 		ID: newID(), UserID: user.ID, ReferenceHash: hashReference(reference),
 		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.sessionMax),
@@ -132,6 +129,12 @@ func (s *Store) EndSession(ctx context.Context, accountID, sessionID uuid.UUID, 
 		err = ErrSessionNotFound
 	}
 	return err
+}
+
+func newReference() string {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // never fails (crypto/rand)
+	return base64.RawURLEncoding.EncodeToString(random)
 }
 
 func hashReference(reference string) []byte {

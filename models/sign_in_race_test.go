@@ -64,6 +64,25 @@ func TestResetLeavesNoSessionOfBefore(t *testing.T) {
 	})
 }
 
+// A session that has been ended changes no password, although it was there when
+// the request came.
+func TestEndedSessionChangesNoPassword(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.EndSession(t.Context(), c.ID, session.ID, c.actor); err != nil {
+			t.Fatal(err)
+		}
+		if reference, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || reference != "" {
+			t.Errorf("%q, %v", reference, err)
+		}
+		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+	})
+}
+
 // Two sign-ins that upgrade the same old hash on two instances are both right.
 func TestUpgradesAtOnceAreBothSignedIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {

@@ -10,22 +10,31 @@ import (
 )
 
 // ChangePassword gives the user of a session another password, which takes the
-// old one, ends the user's other sessions, and records the activity.
+// old one, ends the user's other sessions, and records the activity. It returns
+// the session's reference from now on: who has copied the one before is out too.
 //
 // It returns [ErrWrongCredentials] or a [*SignInLimitError] for the old
 // password, as [Store.VerifyPassword] does, an [*InvalidError] for the field
-// "password" about the new one, or [ErrUnavailable]. It bounds its own time.
-func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) error {
+// "password" about the new one, [ErrSessionNotFound] if the session has ended
+// meanwhile, or [ErrUnavailable]. It bounds its own time.
+func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (reference string, err error) {
 	if err := checkPassword(newPassword, session.Email, session.AccountName); err != nil {
-		return err
+		return "", err
 	}
 	user, err := s.VerifyPassword(ctx, session.Email, oldPassword, actor.Address)
 	if err != nil {
-		return err
+		return "", err
 	}
-	// Only over the password that was verified: of two changes at once, the
-	// second finds its old password gone.
-	return s.setPassword(ctx, user, newPassword, actor, ActionPasswordChanged, session.ID, user.PasswordHash)
+	reference = newReference()
+	change := passwordChange{
+		// Of two changes at once, the second finds its old password gone.
+		over: user.PasswordHash, actor: actor, action: ActionPasswordChanged,
+		keep: session.ID, reference: hashReference(reference),
+	}
+	if err := s.setPassword(ctx, user, newPassword, change); err != nil {
+		return "", err
+	}
+	return reference, nil
 }
 
 // ResetPassword gives the user with this e-mail another password, ends all of
@@ -46,12 +55,21 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 	}
 	// Over whatever is there now: who has taken over the user's session must
 	// not be able to get in the way by changing the password.
-	return s.setPassword(ctx, user, password, Operator(), ActionPasswordReset, uuid.Nil, "")
+	return s.setPassword(ctx, user, password, passwordChange{actor: Operator(), action: ActionPasswordReset})
 }
 
-// setPassword ends all of the user's sessions but keep. It returns
-// [ErrWrongCredentials] unless the password has the hash over, or over is empty.
-func (s *Store) setPassword(ctx context.Context, user User, password string, actor Actor, action Action, keep uuid.UUID, over string) error {
+// passwordChange is what becomes of a user with their password.
+type passwordChange struct {
+	over      string // the hash of the password that it takes the place of; empty: whatever is there
+	actor     Actor
+	action    Action
+	keep      uuid.UUID // the one session that goes on; zero: none
+	reference []byte    // the hash of that session's new reference
+}
+
+// setPassword returns [ErrWrongCredentials] if the password is not the one that
+// the change is over, and [ErrSessionNotFound] if the one to keep has ended.
+func (s *Store) setPassword(ctx context.Context, user User, password string, change passwordChange) error {
 	queued, cancel := context.WithTimeout(ctx, signInQueue)
 	defer cancel()
 	hash, err := s.passwords.hash(queued, password)
@@ -62,15 +80,22 @@ func (s *Store) setPassword(ctx context.Context, user User, password string, act
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
-			Where("id = ? AND ? IN ('', password_hash)", user.ID, over).Exec(ctx)
+			Where("id = ? AND ? IN ('', password_hash)", user.ID, change.over).Exec(ctx)
 		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
+		if err := s.record(ctx, tx, user.AccountID, change.actor, change.action, user.ID, user.Email); err != nil {
 			return err
 		}
-		_, err = s.endSessionsIn(ctx, tx, user.AccountID, actor, ActionSessionRevoked, func(q *bun.DeleteQuery) *bun.DeleteQuery {
-			return q.Where("user_id = ? AND id <> ?", user.ID, keep)
+		if change.keep != uuid.Nil {
+			result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", change.reference).
+				Where("id = ? AND user_id = ?", change.keep, user.ID).Exec(ctx)
+			if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
+				return err
+			}
+		}
+		_, err = s.endSessionsIn(ctx, tx, user.AccountID, change.actor, ActionSessionRevoked, func(q *bun.DeleteQuery) *bun.DeleteQuery {
+			return q.Where("user_id = ? AND id <> ?", user.ID, change.keep)
 		})
 		return err
 	})

@@ -21,11 +21,11 @@ func TestPasswordIsChanged(t *testing.T) {
 		}
 		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the e-mail": session.Email} {
 			var invalid *models.InvalidError
-			if err := f.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
+			if _, err := f.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
+		if _, err := f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 			t.Errorf("with a wrong password: %v", err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
@@ -33,16 +33,22 @@ func TestPasswordIsChanged(t *testing.T) {
 			t.Errorf("sessions have ended already: %v", err)
 		}
 
-		if err := f.ChangePassword(ctx, session, password, newPassword, c.actor); err != nil {
+		renewed, err := f.ChangePassword(ctx, session, password, newPassword, c.actor)
+		if err != nil {
 			t.Fatal(err)
 		}
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
 		signIn(t, f.Store, other.user.Email, password, address(1), nil)
-		if _, err := f.Session(ctx, lost, browser); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("another session of the user: %v", err)
+		for name, reference := range map[string]string{"another session of the user": lost, "a copy of the session": reference} {
+			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-		for _, reference := range []string{reference, foreign} {
+		if kept, err := f.Session(ctx, renewed, browser); err != nil || kept.ID != session.ID {
+			t.Errorf("the session is %s, was %s, %v", kept.ID, session.ID, err)
+		}
+		for _, reference := range []string{renewed, foreign} {
 			if _, err := f.Session(ctx, reference, browser); err != nil {
 				t.Error(err)
 			}
@@ -63,12 +69,12 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 10 {
-			if err := f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
+			if _, err := f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 				t.Fatal(err)
 			}
 		}
 		var limit *models.SignInLimitError
-		if err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.As(err, &limit) || limit.RetryAfter != time.Minute {
+		if _, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.As(err, &limit) || limit.RetryAfter != time.Minute {
 			t.Errorf("%v", err)
 		}
 	})
@@ -84,7 +90,8 @@ func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
 		}
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		changed, errs := atOnce(3, func(i int) error {
-			return stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor)
+			_, err := stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor)
+			return err
 		})
 		for _, err := range errs {
 			if !errors.Is(err, models.ErrWrongCredentials) {

@@ -97,8 +97,7 @@ func preparedStatement(ctx context.Context, databaseURL string) (run func(contex
 	}
 	return func(ctx context.Context) error {
 		var value []byte
-		// For a context that can end pgx starts a goroutine, which is no part of
-		// the round trip.
+		// Watching a context is no part of the round trip.
 		if err := conn.QueryRow(context.WithoutCancel(ctx), "epoch").Scan(&value); err != nil {
 			return err
 		}

@@ -38,9 +38,7 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 	if err != nil {
 		return models.Principal{}, err
 	}
-	ctx, cancel := databaseContext(c)
-	defer cancel()
-	return a.store.Authenticate(ctx, key)
+	return a.store.Authenticate(c.Request.Context(), key)
 }
 
 // bearer returns the credential of the one Authorization header (RFC 9110,

@@ -1,6 +1,8 @@
 package middleware
 
 import (
+	"maps"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -30,18 +32,30 @@ const permissionsPolicy = "camera=(), display-capture=(), geolocation=(), microp
 // browsers send "Origin: null" with our own forms, and [CrossOrigin] reads that.
 // Strict-Transport-Security is sent where the public URL is https, for the names
 // below it too (OWASP ASVS 5.0, 3.4.1).
-func SecurityHeaders(baseURL *url.URL) gin.HandlerFunc {
-	secure := baseURL.Scheme == "https"
+//
+// Where page says that no page is served at a path, a browser is told only what
+// concerns any answer: the rest is for documents, and a quarter of the bytes of
+// an answer to a backend.
+func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerFunc {
+	all := http.Header{
+		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
+		"X-Content-Type-Options":  {"nosniff"},
+	}
+	if baseURL.Scheme == "https" {
+		all.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	}
+	pages := all.Clone()
+	pages.Set("Content-Security-Policy", contentSecurityPolicy)
+	pages.Set("Cross-Origin-Opener-Policy", "same-origin")
+	pages.Set("Cross-Origin-Resource-Policy", "same-origin")
+	pages.Set("Permissions-Policy", permissionsPolicy)
+	pages.Set("Referrer-Policy", "same-origin")
 	return func(c *gin.Context) {
-		h := c.Writer.Header()
-		h.Set("Content-Security-Policy", contentSecurityPolicy)
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Permissions-Policy", permissionsPolicy)
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("X-Content-Type-Options", "nosniff")
-		if secure {
-			h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+		headers := all
+		if page(c.Request.URL.Path) {
+			headers = pages
 		}
+		// The values are shared: whoever sets another puts a new slice there.
+		maps.Copy(c.Writer.Header(), headers)
 	}
 }

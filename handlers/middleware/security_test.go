@@ -71,6 +71,6 @@ func securityHeaders(t *testing.T, base string) http.Header {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := newEngine(middleware.SecurityHeaders(baseURL))
+	engine := newEngine(middleware.SecurityHeaders(baseURL, func(string) bool { return true }))
 	return serve(engine, httptest.NewRequest(http.MethodGet, "/", http.NoBody)).Header()
 }
