@@ -123,9 +123,12 @@ func (c *canary) key(what, key string) string {
 	return key
 }
 
-// cookies notes what the browser holds.
+// cookies notes what stands for the user in the browser.
 func (c *canary) cookies(what string, cookies []*http.Cookie) {
 	for _, cookie := range cookies {
+		if !strings.HasSuffix(cookie.Name, "session") {
+			continue
+		}
 		c.secret(what+"'s cookie", cookie.Value)
 		if reference := referenceIn(cookie.Value); reference != "" {
 			c.secret(what+"'s reference", reference)

@@ -70,15 +70,14 @@ func TestAKeyIsRenamedInPlace(t *testing.T) {
 func TestTheListIsSortedAndFiltered(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c, v, _ := arrive(t, sharedPortal(t), mode)
 		cookies := v.cookies(t)
 		for i := range 10 {
 			c.generate(t, cookies, fmt.Sprintf("key %d", i+1))
 		}
-		keys = pages.OpenKeys(v.Tab)
-		keys.ExpectNoFilter()
+		pages.OpenKeys(v.Tab).ExpectNoFilter()
 		c.generate(t, cookies, "Alpha")
-		keys = pages.OpenKeys(v.Tab)
+		keys := pages.OpenKeys(v.Tab)
 		keys.Filter("ey 1")
 		keys.ExpectLabels("key 10", "key 1")
 		keys.ExpectStatusSaying(`^2 of 11 shown$`)
@@ -130,6 +129,9 @@ func TestTheListRefreshesItselfAndDisturbsNothing(t *testing.T) {
 	elsewhere.ExpectListed("renamed elsewhere")
 	c.generate(t, cookies, "made elsewhere")
 	backend{site: c.at.URL, key: secret}.expectServed(t, agentID)
+	if err := elsewhere.Page.Close(); err != nil {
+		t.Fatal(err)
+	}
 
 	later()
 	keys.ExpectListed("made elsewhere")

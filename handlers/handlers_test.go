@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestEveryAnswerBearsARequestIDAndTheSecurityHeaders(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		h := newHandler(t, databaseURL, io.Discard)
 		everywhere := []string{"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Strict-Transport-Security"}
-		onPages := append(everywhere, "Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy")
+		onPages := slices.Concat(everywhere, []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy"})
 		for path, names := range map[string][]string{
 			"/login": onPages, "/api-keys": onPages, "/nothing": onPages, "/healthz": onPages, "/openapi.json": onPages,
 			"/api/agents": everywhere, "/api/nothing": everywhere,

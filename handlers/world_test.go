@@ -31,6 +31,7 @@ type world struct {
 	handler http.Handler
 	deps    handlers.Deps
 	db      *sql.DB
+	tables  string // the query that lists the tables
 }
 
 func newWorld(t *testing.T, databaseURL string) *world {
@@ -56,8 +57,10 @@ func newWorldLoggingTo(t *testing.T, databaseURL string, log io.Writer) *world {
 		t.Fatal(err)
 	}
 	driver, source := "pgx", databaseURL
+	w.tables = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
 	if path, ok := models.SQLitePath(databaseURL); ok {
 		driver, source = "sqlite", path+"?_pragma=busy_timeout(5000)"
+		w.tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	}
 	if w.db, err = sql.Open(driver, source); err != nil {
 		t.Fatal(err)
@@ -154,18 +157,18 @@ func (w *world) signIn(t *testing.T, email string) *http.Cookie {
 // instances know that they have to look again.
 func (w *world) dump(t *testing.T) []string {
 	t.Helper()
-	tables := w.column(t, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`,
-		`SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'`)
+	tables := w.rows(t, w.tables)
 	if len(tables) < 10 {
-		t.Fatalf("only the tables %s", tables)
+		t.Fatalf("only the tables %v", tables)
 	}
 	var dump []string
-	for _, table := range tables {
+	for _, listed := range tables {
+		table := listed["name"].(string)
 		switch table {
 		case "auth_epoch", "api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage":
 			continue
 		}
-		for _, row := range w.rows(t, table) {
+		for _, row := range w.rows(t, "SELECT * FROM "+table) {
 			delete(row, "last_seen_at")
 			text, err := json.Marshal(row)
 			if err != nil {
@@ -178,34 +181,10 @@ func (w *world) dump(t *testing.T) []string {
 	return dump
 }
 
-// column is the first column of whichever of the two queries the database takes.
-func (w *world) column(t *testing.T, queries ...string) (values []string) {
+// rows are those of a query, each value as text.
+func (w *world) rows(t *testing.T, query string) (found []map[string]any) {
 	t.Helper()
-	for _, query := range queries {
-		rows, err := w.db.QueryContext(t.Context(), query)
-		if err != nil {
-			continue
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var value string
-			if err := rows.Scan(&value); err != nil {
-				t.Fatal(err)
-			}
-			values = append(values, value)
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		return values
-	}
-	t.Fatal("the database takes neither query")
-	return nil
-}
-
-func (w *world) rows(t *testing.T, table string) (found []map[string]any) {
-	t.Helper()
-	rows, err := w.db.QueryContext(t.Context(), "SELECT * FROM "+table)
+	rows, err := w.db.QueryContext(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,8 +65,7 @@ func (FirstUse) fragment() string { return "first-use" }
 type APIKeyGenerated struct {
 	Form   APIKeyForm
 	Header *APIKeyListHeader // nil: not known, and left as it is
-	Row    APIKeyRow         // of the new key, when there are others
-	List   *APIKeyList       // instead of the row, when it is the first
+	Row    *APIKeyRow        // of the new key; nil: there is no table yet, and the page asks for it
 	Reveal APIKeyReveal
 }
 

@@ -21,6 +21,9 @@ type composeFile struct {
 	Services map[string]struct {
 		Environment map[string]string
 		Healthcheck struct{ Test []string }
+		ReadOnly    bool     `yaml:"read_only"`
+		CapDrop     []string `yaml:"cap_drop"`
+		SecurityOpt []string `yaml:"security_opt"`
 	}
 }
 

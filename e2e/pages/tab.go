@@ -24,15 +24,16 @@ type Tab struct {
 	// JavaScript tells whether the browser runs scripts.
 	JavaScript bool
 
-	t      testing.TB
-	expect playwright.PlaywrightAssertions
+	t        testing.TB
+	expect   playwright.PlaywrightAssertions
+	patience float64 // milliseconds
 }
 
 // NewTab returns a tab whose expectations may take up to patience milliseconds to come true.
 func NewTab(t testing.TB, page playwright.Page, site string, javaScript bool, patience float64) *Tab {
 	return &Tab{
 		Page: page, Site: site, JavaScript: javaScript,
-		t: t, expect: playwright.NewPlaywrightAssertions(patience),
+		t: t, expect: playwright.NewPlaywrightAssertions(patience), patience: patience,
 	}
 }
 
@@ -124,12 +125,12 @@ func within(outer playwright.Locator, role playwright.AriaRole, name string) pla
 
 func (b *Tab) click(target playwright.Locator, what string) {
 	b.t.Helper()
-	b.must(target.Click(), "press %s", what)
+	b.must(target.Click(playwright.LocatorClickOptions{Timeout: playwright.Float(b.patience)}), "press %s", what)
 }
 
 func (b *Tab) fill(target playwright.Locator, value, what string) {
 	b.t.Helper()
-	b.must(target.Fill(value), "fill in %s", what)
+	b.must(target.Fill(value, playwright.LocatorFillOptions{Timeout: playwright.Float(b.patience)}), "fill in %s", what)
 }
 
 func (b *Tab) visible(target playwright.Locator, what string, arguments ...any) {

@@ -14,9 +14,9 @@ import (
 // that JSON escapes; expires_in is in seconds. This is the endpoint that
 // backends wait for, and an encoder would take longer than checking the key.
 const (
-	tokenBodyStart  = `{"access_token":"`
-	tokenBodyMiddle = `","token_type":"Bearer","expires_in":`
-	tokenBodyEnd    = `}`
+	beforeToken = `{"access_token":"`
+	afterToken  = `","token_type":"Bearer","expires_in":` //nolint:gosec // the names of fields
+	atTheEnd    = `}`
 )
 
 // createWidgetToken exchanges the caller's API key for a short-lived token that
@@ -33,12 +33,12 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	body := make([]byte, 0, len(tokenBodyStart)+len(token)+len(tokenBodyMiddle)+len("3600")+len(tokenBodyEnd))
-	body = append(body, tokenBodyStart...)
+	body := make([]byte, 0, len(beforeToken)+len(token)+len(afterToken)+len("3600")+len(atTheEnd))
+	body = append(body, beforeToken...)
 	body = append(body, token...)
-	body = append(body, tokenBodyMiddle...)
+	body = append(body, afterToken...)
 	body = strconv.AppendInt(body, int64(a.tokens.TTL()/time.Second), 10)
-	body = append(body, tokenBodyEnd...)
+	body = append(body, atTheEnd...)
 	c.Data(http.StatusOK, "application/json; charset=utf-8", body)
 	return nil
 }

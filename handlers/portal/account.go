@@ -75,7 +75,7 @@ func (p *Portal) sessionsEnded(c *gin.Context, notice string, done url.Values) e
 // the database may take, and bounds its own time.
 func (p *Portal) changePassword(c *gin.Context) error {
 	session := customer(c)
-	err := p.store.ChangePassword(c.Request.Context(), session,
+	reference, err := p.store.ChangePassword(c.Request.Context(), session,
 		c.PostForm("current_password"), c.PostForm("new_password"), actorOf(c))
 
 	form := templates.PasswordForm{Email: session.Email, Focused: true}
@@ -105,6 +105,10 @@ func (p *Portal) changePassword(c *gin.Context) error {
 			status: told.Status, fragment: form,
 			page: func() (templates.Page, error) { return p.accountPage(c, form) },
 		})
+	}
+	// The session goes on under a reference that nobody has seen.
+	if err := p.sessions.hand(c.Writer, p.sessions.fresh(), reference); err != nil {
+		return err
 	}
 	list, err := p.sessionList(c)
 	if err != nil {

@@ -77,9 +77,10 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	if err != nil {
 		return p.explainRefusal(c, label, err)
 	}
+	row := p.apiKeyRow(key, nil)
 	generated := templates.APIKeyGenerated{
 		Form:   templates.APIKeyForm{FormID: uuid.New()},
-		Row:    p.apiKeyRow(key, nil),
+		Row:    &row,
 		Reveal: p.apiKeyReveal(key, secret, agentID),
 	}
 	if keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID); err != nil {
@@ -87,8 +88,7 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	} else {
 		generated.Header = &templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys}
 		if len(keys) == 1 {
-			list := p.apiKeyList(keys, nil, defaultKeyView())
-			generated.List = &list
+			generated.Row = nil
 		}
 	}
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gorilla/sessions"
 )
 
 // Going back to a page that showed a key must not show it again. Browsers keep
@@ -39,11 +40,11 @@ func (p *Portal) revealedCookie() string {
 	return revealedCookie
 }
 
+// setRevealed sets the cookie under the terms of the session's.
 func (p *Portal) setRevealed(c *gin.Context, value string, maxAge int) {
-	http.SetCookie(c.Writer, &http.Cookie{
-		Name: p.revealedCookie(), Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, Secure: p.sessions.options.Secure, SameSite: http.SameSiteLaxMode,
-	})
+	options := p.sessions.options
+	options.MaxAge = maxAge
+	http.SetCookie(c.Writer, sessions.NewCookie(p.revealedCookie(), value, &options))
 }
 
 const revealsKey = "portal.reveals"

@@ -52,6 +52,24 @@ func TestAResetPasswordEndsTheSession(t *testing.T) {
 	})
 }
 
+// Who has copied the cookie is out when the password changes, although the
+// session goes on.
+func TestAChangedPasswordTakesTheCookieOfWhoeverCopiedIt(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			thief := s.visitor(t)
+			thief.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+			thief.get("/api-keys").is(http.StatusOK)
+			as.of(t, c.visitor).post("/account/password", url.Values{
+				"current_password": {password}, "new_password": {"four words of another kind"},
+			})
+			thief.get("/api-keys").redirects(toSignIn)
+			c.get("/api-keys").is(http.StatusOK)
+		})
+	})
+}
+
 func TestASessionEndsHoweverMuchItIsUsed(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		clock := time.Now()

@@ -95,6 +95,11 @@ func (s *sessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	if err != nil {
 		return err
 	}
+	return s.hand(w, session, reference)
+}
+
+// hand gives the browser the reference to its session.
+func (s *sessionStore) hand(w http.ResponseWriter, session *sessions.Session, reference string) error {
 	value, err := securecookie.EncodeMulti(session.Name(), reference, s.codecs...)
 	if err != nil {
 		return err

@@ -199,7 +199,7 @@
 
   // Details. They are fetched to open, and closed here.
   document.addEventListener('submit', (event) => {
-    const details = document.getElementById(event.target.dataset.discloses);
+    const details = event.target.matches('[data-discloses]') && detailsOf(event.target.closest('tr'));
     if (details) {
       event.preventDefault();
       event.stopPropagation();
@@ -210,7 +210,7 @@
 
   function tellOpen() {
     for (const form of document.querySelectorAll('[data-discloses]')) {
-      form.querySelector('button').setAttribute('aria-expanded', Boolean(document.getElementById(form.dataset.discloses)));
+      form.querySelector('button').setAttribute('aria-expanded', Boolean(detailsOf(form.closest('tr'))));
     }
   }
 

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What SECURITY.md refers to is there: a reader who looks for it finds it.
+func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	security := string(content)
+	tests := declaredTests(t, "../..")
+	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`).FindAllString(security, -1)
+	if len(named) < 50 {
+		t.Errorf("only the tests %q are named", named)
+	}
+	for _, name := range named {
+		if !tests[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for _, path := range regexp.MustCompile("`([a-z0-9.][\\w./-]*)`").FindAllStringSubmatch(security, -1) {
+		if !strings.Contains(path[1], "/") || strings.HasPrefix(path[1], ".well-known") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("..", "..", path[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	// A requirement is met or it is not.
+	_, table, _ := strings.Cut(security, "\n### Met\n")
+	met, rest, _ := strings.Cut(table, "\n### Not met")
+	numbers := regexp.MustCompile(`\b\d+\.\d+\.\d+\b`)
+	for _, number := range firstCells(rest) {
+		if slices.Contains(firstCells(met), number) {
+			t.Errorf("%s is both met and not met", number)
+		}
+	}
+	if n := len(numbers.FindAllString(met, -1)); n < 100 {
+		t.Errorf("only %d requirements", n)
+	}
+}
+
+// firstCells are the numbers in the first column of the tables in a text.
+func firstCells(text string) (numbers []string) {
+	for line := range strings.Lines(text) {
+		if cell, _, found := strings.Cut(strings.TrimPrefix(line, "| "), " | "); found {
+			numbers = append(numbers, regexp.MustCompile(`\d+\.\d+\.\d+`).FindAllString(cell, -1)...)
+		}
+	}
+	return numbers
+}
+
+// declaredTests are the names of all tests under root.
+func declaredTests(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	names := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.Name() == "node_modules" {
+			return fs.SkipDir
+		}
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, found := range declaration.FindAllStringSubmatch(string(content), -1) {
+			names[found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Who gets into a portal's container has nothing there to write to, nothing to run and no rights.
+func TestTheComposedPortalsHaveNoRights(t *testing.T) {
+	t.Parallel()
+	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	for _, name := range []string{"portal-1", "portal-2"} {
+		service := file.Services[name]
+		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s: read-only %v, drops %q, %q", name, service.ReadOnly, service.CapDrop, service.SecurityOpt)
+		}
+	}
+	content, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := strings.Split(string(content), "\nFROM ")
+	last := stages[len(stages)-1]
+	if !strings.HasPrefix(last, "scratch\n") || !regexp.MustCompile(`(?m)^USER [1-9]\d*:[1-9]\d*$`).MatchString(last) {
+		t.Errorf("the image is not of the program alone, for a user who is not root:\n%s", last)
+	}
+}
