@@ -94,12 +94,13 @@ func (s *Store) recordRefusal(user User, address string) {
 // userWithPassword returns the user and nil, or [ErrWrongCredentials] with the
 // user whose password it is not, if there is one. The caller has its turn.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
-	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
+	// The time that hashing takes is not the database's.
+	answer, cancel := context.WithTimeout(ctx, signInAnswer)
 	defer cancel()
 	var user User
 	err := s.db.NewSelect().Model(&user).Where("email_hash = ?", hashEmail(email)).
 		Where("disabled_at IS NULL").
-		Where("account_id IN (SELECT id FROM accounts WHERE disabled_at IS NULL)").Scan(ctx)
+		Where("account_id IN (SELECT id FROM accounts WHERE disabled_at IS NULL)").Scan(answer)
 	known := err == nil
 	if errors.Is(err, sql.ErrNoRows) {
 		user.PasswordHash, err = absentHash, nil
@@ -125,8 +126,10 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 // is looked at anew.
 func (s *Store) upgradePassword(ctx context.Context, user User, password string) (User, error) {
 	hash := hashNow(password)
+	answer, cancel := context.WithTimeout(ctx, signInAnswer)
+	defer cancel()
 	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
-		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctx)
+		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(answer)
 	err = unlessAffected(result, err, errHashReplaced)
 	if errors.Is(err, errHashReplaced) {
 		return s.userWithPassword(ctx, user.Email, password)
