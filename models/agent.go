@@ -95,6 +95,10 @@ func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, erro
 // tokens, and records the activity. It returns what was removed, or
 // [ErrAgentNotFound] or [ErrUnavailable].
 func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
+	// Looked for first: even a removal of no row would renew the epoch.
+	if _, err := s.Agent(ctx, accountID, id); err != nil {
+		return Agent{}, err
+	}
 	var agent Agent
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).

@@ -164,6 +164,13 @@ func (s *Store) FindAPIKeyBySecret(ctx context.Context, secret string) (APIKey, 
 // is now, with [ErrKeyAlreadyRevoked] if it was revoked before; or
 // [ErrKeyNotFound], or [ErrUnavailable], after which the outcome is unknown.
 func (s *Store) RevokeAPIKey(ctx context.Context, accountID, id uuid.UUID, actor Actor) (APIKey, error) {
+	// Looked for first: even an update of no row would renew the epoch, and who
+	// guesses ids could have every instance forget what it remembers.
+	if key, err := s.APIKey(ctx, accountID, id); err != nil {
+		return APIKey{}, err
+	} else if key.RevokedAt != nil {
+		return key, ErrKeyAlreadyRevoked
+	}
 	var revoked bool
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		var label string

@@ -38,7 +38,8 @@ const permissionsPolicy = "camera=(), display-capture=(), geolocation=(), microp
 // an answer to a backend.
 func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerFunc {
 	all := http.Header{
-		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
+		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"},
+		"Referrer-Policy":         {"same-origin"},
 		"X-Content-Type-Options":  {"nosniff"},
 	}
 	if baseURL.Scheme == "https" {
@@ -49,7 +50,6 @@ func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerF
 	pages.Set("Cross-Origin-Opener-Policy", "same-origin")
 	pages.Set("Cross-Origin-Resource-Policy", "same-origin")
 	pages.Set("Permissions-Policy", permissionsPolicy)
-	pages.Set("Referrer-Policy", "same-origin")
 	return func(c *gin.Context) {
 		headers := all
 		if page(c.Request.URL.Path) {
