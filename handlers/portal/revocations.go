@@ -48,19 +48,21 @@ func (p *Portal) newRevocation(c *gin.Context) error {
 	return p.reply(c, reply{fragment: row, page: p.apiKeysPageWith(c, row)})
 }
 
-// createRevocation revokes a key. To revoke it once more changes nothing and
-// ends in the same place.
-func (p *Portal) createRevocation(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
+// createRevocation revokes a key, and answers with told what has become of it. To
+// revoke it once more changes nothing and ends in the same place.
+func (p *Portal) createRevocation(told func(c *gin.Context, key models.APIKey, already bool) error) handler {
+	return func(c *gin.Context) error {
+		id, err := idOf(c)
+		if err != nil {
+			return err
+		}
+		key, err := p.store.RevokeAPIKey(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
+		already := errors.Is(err, models.ErrKeyAlreadyRevoked)
+		if err != nil && !already {
+			return p.revocationFailed(c, id, err)
+		}
+		return told(c, key, already)
 	}
-	key, err := p.store.RevokeAPIKey(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
-	already := errors.Is(err, models.ErrKeyAlreadyRevoked)
-	if err != nil && !already {
-		return p.revocationFailed(c, id, err)
-	}
-	return p.revoked(c, key, already)
 }
 
 // revocationFailed says that the outcome is not known, if it is not: the database
@@ -100,15 +102,24 @@ func (p *Portal) revoked(c *gin.Context, key models.APIKey, already bool) error 
 	}
 	list := p.apiKeyList(keys, nil, defaultKeyView())
 	list.Header.Focused = true
+	return p.reply(c, reply{
+		notice:   toldRevoked(key, already),
+		fragment: templates.APIKeyRevoked{ID: key.ID, List: list},
+		location: revokedPath(key, already),
+	})
+}
+
+// goToRevoked leads to the list of keys, which says that the key is revoked.
+func (p *Portal) goToRevoked(c *gin.Context, key models.APIKey, already bool) error {
+	return p.redirect(c, revokedPath(key, already))
+}
+
+func revokedPath(key models.APIKey, already bool) string {
 	param := paramRevoked
 	if already {
 		param = paramAlreadyRevoked
 	}
-	return p.reply(c, reply{
-		notice:   toldRevoked(key, already),
-		fragment: templates.APIKeyRevoked{ID: key.ID, List: list},
-		location: fmt.Sprintf("%s?%s=%s", homePath, param, key.ID),
-	})
+	return fmt.Sprintf("%s?%s=%s", homePath, param, key.ID)
 }
 
 // listNotice is what the page of keys says of the key that was revoked or renamed

@@ -1,13 +1,6 @@
 package portal
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/gin-gonic/gin"
-
-	"portal/models"
-)
+import "github.com/gin-gonic/gin"
 
 // newRotationRevocation asks, in the last step, whether to revoke the old key.
 func (p *Portal) newRotationRevocation(c *gin.Context) error {
@@ -32,27 +25,4 @@ func (p *Portal) newRotationRevocation(c *gin.Context) error {
 	confirmation.Requests = page.Progress.Old.Requests // as it stands above
 	page.Progress.Confirmation = &confirmation
 	return p.reply(c, reply{fragment: page, page: present(page)})
-}
-
-// createRotationRevocation revokes the old key, which ends the rotation.
-func (p *Portal) createRotationRevocation(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
-	key, err := p.store.RevokeAPIKey(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
-	already := errors.Is(err, models.ErrKeyAlreadyRevoked)
-	if err != nil && !already {
-		return p.revocationFailed(c, id, err)
-	}
-	return p.goToRevoked(c, key, already)
-}
-
-// goToRevoked leads to the list of keys, which says that the key is revoked.
-func (p *Portal) goToRevoked(c *gin.Context, key models.APIKey, already bool) error {
-	param := paramRevoked
-	if already {
-		param = paramAlreadyRevoked
-	}
-	return p.redirect(c, fmt.Sprintf("%s?%s=%s", homePath, param, key.ID))
 }
