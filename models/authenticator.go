@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 )
 
-const (
-	// authTimeout bounds the question to the database, and the wait for the
-	// answer, which may begin while another question is under way.
-	authTimeout = 1800 * time.Millisecond
-	// maxBatch bounds one question, and what an answer can hold.
-	maxBatch = 1024
-)
+// authTimeout bounds the question to the database, and the wait for the answer,
+// which may begin while another question is under way.
+const authTimeout = 1800 * time.Millisecond
 
 // authenticator answers whose a key is at nearly the speed of memory, and is
 // never out of date. It is correct for this reason.
@@ -45,19 +40,21 @@ const (
 type authenticator struct {
 	source authSource
 
-	mu      sync.Mutex
-	asking  bool         // serve is running
-	waiting []*authQuery // those that will share the next batch; empty unless asking
-	memory  authMemory
+	mu     sync.Mutex
+	asking bool       // somebody asks the source
+	next   *authBatch // gathers while they do; nil while nobody waits
+	memory authMemory
 }
 
-// authSource is where the facts are: one implementation a database.
+// authSource is where the facts are: one implementation a database. One
+// question is asked at a time, and has its answer or an error by its deadline,
+// whatever the database does.
 type authSource interface {
 	// epoch reads the epoch, in one statement on the primary.
-	epoch(ctx context.Context) (authEpoch, error)
+	epoch(deadline time.Time) (authEpoch, error)
 	// keys reads the epoch and what there is of these keys, in one statement
 	// on the primary. Unknown keys are left out.
-	keys(ctx context.Context, hashes []keyHash) (authEpoch, map[keyHash]keyFacts, error)
+	keys(deadline time.Time, hashes []keyHash) (authEpoch, map[keyHash]keyFacts, error)
 	close() error
 }
 
@@ -73,22 +70,21 @@ type keyFacts struct {
 	active bool // neither is the key revoked nor its account disabled
 }
 
-type authQuery struct {
-	hash  keyHash
-	facts keyFacts
-	found bool
-	epoch authEpoch // under which the facts hold
-	err   error
-	done  chan struct{} // receives once the rest is filled in
+// authBatch is the requests that one statement answers.
+type authBatch struct {
+	hashes   []keyHash
+	deadline time.Time // that of the first of them
 
-	// patience ends the wait: a timer that is used again costs a tenth of the
-	// context that would do the same.
-	patience *time.Timer
+	done    chan struct{} // closed once what follows is filled in
+	answers []authAnswer  // to each of the hashes
+	epoch   authEpoch     // under which they hold
+	err     error
 }
 
-var authQueries = sync.Pool{New: func() any {
-	return &authQuery{done: make(chan struct{}, 1), patience: time.NewTimer(authTimeout)}
-}}
+type authAnswer struct {
+	keyFacts
+	found bool
+}
 
 // find returns what is known of the key with this hash and the epoch at which
 // it was true, or [ErrKeyUnknown], or why the database did not answer.
@@ -96,104 +92,130 @@ func (a *authenticator) find(ctx context.Context, hash keyHash) (keyFacts, authE
 	if err := ctx.Err(); err != nil {
 		return keyFacts{}, authEpoch{}, err
 	}
-	query, _ := authQueries.Get().(*authQuery)
-	*query = authQuery{hash: hash, done: query.done, patience: query.patience}
-	query.patience.Reset(authTimeout)
-	a.enqueue(query)
-	// Where nobody answers in time the batch may still fill the query in, so
-	// that it is not used again.
-	select {
-	case <-query.done:
-	case <-query.patience.C:
-		return keyFacts{}, authEpoch{}, context.DeadlineExceeded
-	case <-ctx.Done():
-		return keyFacts{}, authEpoch{}, ctx.Err()
+	batch, place := a.join(hash)
+	if batch.done == nil {
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(batch.deadline) {
+			batch.deadline = deadline
+		}
+		a.lead(batch)
+	} else {
+		select {
+		case <-batch.done:
+		case <-ctx.Done():
+			return keyFacts{}, authEpoch{}, ctx.Err()
+		}
 	}
-	query.patience.Stop()
-	defer authQueries.Put(query)
-	if query.err == nil && !query.found {
-		query.err = ErrKeyUnknown
+	if batch.err != nil {
+		return keyFacts{}, authEpoch{}, batch.err
 	}
-	return query.facts, query.epoch, query.err
+	answer := batch.answers[place]
+	if !answer.found {
+		return keyFacts{}, batch.epoch, ErrKeyUnknown
+	}
+	return answer.keyFacts, batch.epoch, nil
 }
 
-// enqueue adds the query to the next batch.
-func (a *authenticator) enqueue(query *authQuery) {
+// join adds the hash to the batch that waits. Where nobody is asking it returns
+// a batch of its own instead, whose done is nil, and which the caller is to
+// lead.
+func (a *authenticator) join(hash keyHash) (batch *authBatch, place int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.waiting = append(a.waiting, query)
 	if !a.asking {
 		a.asking = true
-		go a.serve()
+		return newAuthBatch(hash), 0
 	}
+	if a.next == nil {
+		a.next = newAuthBatch(hash)
+		a.next.done = make(chan struct{})
+		return a.next, 0
+	}
+	a.next.hashes = append(a.next.hashes, hash)
+	return a.next, len(a.next.hashes) - 1
 }
 
-// serve asks for one batch after the other until nobody is waiting. It is a
-// goroutine of its own, so that a database which hangs in the driver holds up
-// no request beyond its deadline.
-func (a *authenticator) serve() {
-	for {
-		// Whoever is about to arrive shares this batch instead of the next.
-		runtime.Gosched()
-		a.mu.Lock()
-		batch := a.waiting[:min(len(a.waiting), maxBatch)]
-		a.waiting = slices.Clone(a.waiting[len(batch):])
-		a.asking = len(batch) > 0
-		a.mu.Unlock()
-		if len(batch) == 0 {
-			return
+func newAuthBatch(hash keyHash) *authBatch {
+	return &authBatch{hashes: []keyHash{hash}, deadline: time.Now().Add(authTimeout)}
+}
+
+// lead asks for a request alone, on its own goroutine: waking another would take
+// as long as the question. Who has come meanwhile is left to [authenticator.serve].
+func (a *authenticator) lead(batch *authBatch) {
+	defer func() {
+		if next := a.take(); next != nil {
+			go a.serve(next)
 		}
+	}()
+	a.answer(batch)
+}
+
+// serve asks for one batch after the other until nobody is waiting.
+func (a *authenticator) serve(batch *authBatch) {
+	for ; batch != nil; batch = a.take() {
 		a.answer(batch)
-		for _, query := range batch {
-			query.done <- struct{}{}
-		}
+		close(batch.done)
 	}
 }
 
-// answer fills in the batch. Only serve runs it.
-func (a *authenticator) answer(batch []*authQuery) {
-	// Not a request's own context: it asks for others too.
-	ctx, cancel := context.WithTimeout(context.Background(), authTimeout)
-	defer cancel()
+// take returns the batch that waits, which is complete with that. Where there is
+// none nobody is asking any more.
+func (a *authenticator) take() *authBatch {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.next == nil {
+		a.asking = false
+		return nil
+	}
+	a.mu.Unlock()
+	// Whoever is about to arrive shares this batch instead of the one after.
+	runtime.Gosched()
+	a.mu.Lock()
+	batch := a.next
+	a.next = nil
+	return batch
+}
+
+// answer fills in the batch. One batch at a time has its answer.
+func (a *authenticator) answer(batch *authBatch) {
 	missing, remembered := a.recall(batch)
-	epoch, found, err := a.ask(ctx, missing)
-	if err == nil && len(missing) < len(batch) && epoch != remembered {
+	var found map[keyHash]keyFacts
+	batch.epoch, found, batch.err = a.ask(batch.deadline, missing)
+	if batch.err == nil && len(missing) < len(batch.hashes) && batch.epoch != remembered {
 		// What came from memory may no longer be so.
-		missing = missing[:0]
-		for _, query := range batch {
-			query.found = false
-			missing = append(missing, query.hash)
-		}
-		epoch, found, err = a.ask(ctx, missing)
+		clear(batch.answers)
+		missing = batch.hashes
+		batch.epoch, found, batch.err = a.ask(batch.deadline, missing)
 	}
-	if err == nil {
-		a.remember(epoch, found)
+	if batch.err != nil || len(missing) == 0 {
+		return
 	}
-	for _, query := range batch {
-		if !query.found {
-			query.facts, query.found = found[query.hash]
+	a.remember(batch.epoch, found)
+	for i, hash := range batch.hashes {
+		if answer := &batch.answers[i]; !answer.found {
+			answer.keyFacts, answer.found = found[hash]
 		}
-		query.epoch, query.err = epoch, err
 	}
 }
 
 // ask runs the statement that is the linearization point.
-func (a *authenticator) ask(ctx context.Context, hashes []keyHash) (authEpoch, map[keyHash]keyFacts, error) {
+func (a *authenticator) ask(deadline time.Time, hashes []keyHash) (authEpoch, map[keyHash]keyFacts, error) {
 	if len(hashes) == 0 {
-		epoch, err := a.source.epoch(ctx)
+		epoch, err := a.source.epoch(deadline)
 		return epoch, nil, err
 	}
-	return a.source.keys(ctx, hashes)
+	return a.source.keys(deadline, hashes)
 }
 
 // recall fills in what memory holds, and returns the hashes that it lacks and
 // the epoch under which the rest was true.
-func (a *authenticator) recall(batch []*authQuery) (missing []keyHash, epoch authEpoch) {
+func (a *authenticator) recall(batch *authBatch) (missing []keyHash, epoch authEpoch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, query := range batch {
-		if query.facts, query.found = a.memory.keys[query.hash]; !query.found {
-			missing = append(missing, query.hash)
+	batch.answers = make([]authAnswer, len(batch.hashes))
+	for i, hash := range batch.hashes {
+		answer := &batch.answers[i]
+		if answer.keyFacts, answer.found = a.memory.keys[hash]; !answer.found {
+			missing = append(missing, hash)
 		}
 	}
 	return missing, a.memory.epoch
