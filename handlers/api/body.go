@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,6 +25,13 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
+const (
+	// uuidLength is that of the one form of a UUID that is taken.
+	uuidLength = 36
+	// jsonSpace is what RFC 8259, section 2, allows around any token.
+	jsonSpace = " \t\n\r"
+)
+
 // readBody returns the body of a request whose Content-Type is mediaType,
 // whatever its parameters. It errs with a 415, a 413, or a 400 when the body
 // breaks off, in this order.
@@ -36,10 +44,17 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || sent != mediaType {
 		return nil, problem.UnsupportedMediaType(mediaType)
 	}
-	if c.Request.ContentLength > maxBody {
+	length := c.Request.ContentLength
+	if length > maxBody {
 		return nil, problem.PayloadTooLarge(maxBody)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	var body []byte
+	if length >= 0 {
+		body = make([]byte, length)
+		_, err = io.ReadFull(c.Request.Body, body)
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, problem.PayloadTooLarge(maxBody)
 	}
@@ -56,6 +71,9 @@ func readAgentID(c *gin.Context) (uuid.UUID, error) {
 	body, err := readBody(c, jsonType)
 	if err != nil {
 		return uuid.Nil, err
+	}
+	if id, ok := agentIDAlone(body); ok {
+		return id, nil
 	}
 	// A map, since a struct's fields match names in any case. Invalid UTF-8 is
 	// refused by hand: the decoder would put other characters in its place.
@@ -78,11 +96,28 @@ func readAgentID(c *gin.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
+// agentIDAlone returns the id of a body that is {"agentId":"<uuid>"}, white space
+// aside, as nearly all are: the decoder takes ten times as long to say the same.
+// It is for the decoder to say what is wrong with any other.
+func agentIDAlone(body []byte) (id uuid.UUID, ok bool) {
+	rest := body
+	for _, token := range []string{"{", `"agentId"`, ":", `"`} {
+		if rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, jsonSpace), []byte(token)); !ok {
+			return uuid.Nil, false
+		}
+	}
+	if len(rest) < uuidLength {
+		return uuid.Nil, false
+	}
+	id, err := uuid.ParseBytes(rest[:uuidLength])
+	rest, closed := bytes.CutPrefix(rest[uuidLength:], []byte(`"`))
+	return id, err == nil && closed && string(bytes.Trim(rest, jsonSpace)) == "}"
+}
+
 // parseUUID takes the 36-character form alone (RFC 9562, section 4), in either
 // case: uuid.Parse takes braces, a urn: prefix and no dashes as well.
 func parseUUID(text string) (uuid.UUID, error) {
-	const canonicalLength = 36
-	if len(text) != canonicalLength {
+	if len(text) != uuidLength {
 		return uuid.Nil, errors.New("not 36 characters")
 	}
 	return uuid.Parse(text)

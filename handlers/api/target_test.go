@@ -1,0 +1,77 @@
+package api_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// target is an instance that answers without a network, for as many requests as
+// a fuzzer or a benchmark sends, with one customer.
+type target struct {
+	handler http.Handler
+	log     *journal
+	agentID uuid.UUID
+	secret  string
+}
+
+func newTarget(tb testing.TB) *target {
+	tb.Helper()
+	ctx := tb.Context()
+	t := &target{log: &journal{}}
+	logger := slog.New(slog.NewJSONHandler(t.log, nil))
+	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: logger})
+	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{ID: fuzzedAgent, Name: "Front desk"}, models.Operator())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t.agentID = agent.ID
+	if _, t.secret, err = store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
+		tb.Fatal(err)
+	}
+	t.handler, err = handlers.New(handlers.Deps{
+		Store: store, Tokens: models.NewWidgetTokens(keyring, issuer, tokenTTL, nil), CookieKeys: keyring.CookieKeys(),
+		SessionMax: time.Hour, BaseURL: &url.URL{Scheme: "https", Host: "portal.example.com"},
+		Logger: logger, Registry: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+// fuzzedAgent is in the seeds, and is the customer's one agent.
+var fuzzedAgent = uuid.MustParse("0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
+
+// send returns the answer and what was logged of it.
+func (t *target) send(r *http.Request) (*httptest.ResponseRecorder, string) {
+	t.log.reset()
+	answer := httptest.NewRecorder()
+	t.handler.ServeHTTP(answer, r)
+	return answer, t.log.String()
+}
+
+func (j *journal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.Reset()
+}
