@@ -19,22 +19,30 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 		// Deferred, so that a request that ends in a panic has its line as well.
 		defer func() {
 			route, status := outcome(ctx, c)
-			attrs := []slog.Attr{
-				slog.String("method", method),
-				slog.String("route", route),
-				slog.Int("status", status),
-				slog.Duration("duration", time.Since(start)),
-				slog.String("request_id", RequestIDOf(c)),
-				slog.String("client", c.ClientIP()),
-			}
 			level := slog.LevelInfo
 			if status >= http.StatusInternalServerError {
 				level = slog.LevelError
-				if cause := c.Errors.Last(); cause != nil {
-					attrs = append(attrs, slog.String("cause", cause.Error()))
-				}
 			}
-			logger.LogAttrs(ctx, level, "request", attrs...)
+			if !logger.Enabled(ctx, level) {
+				return
+			}
+			now := time.Now()
+			// Not by the logger, which would look up where in the source the line
+			// is written: always here.
+			line := slog.NewRecord(now, level, "request", 0)
+			line.AddAttrs(
+				slog.String("method", method),
+				slog.String("route", route),
+				slog.Int("status", status),
+				slog.Duration("duration", now.Sub(start)),
+				slog.String("request_id", RequestIDOf(c)),
+				slog.String("client", c.ClientIP()),
+			)
+			if cause := c.Errors.Last(); cause != nil && level == slog.LevelError {
+				line.AddAttrs(slog.String("cause", cause.Error()))
+			}
+			// A log that cannot be written is no reason to refuse the request.
+			_ = logger.Handler().Handle(ctx, line)
 		}()
 		c.Next()
 	}
