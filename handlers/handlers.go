@@ -30,6 +30,9 @@ type Deps struct {
 	BaseURL        *url.URL // the public URL, as browsers see it
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is believed
 
+	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
+	Now       func() time.Time // the clock of the rate limit; nil: time.Now
+
 	// Stopping is closed when the server is about to stop: an answer that is held
 	// until there is something to tell is then held no longer. Nil: never.
 	Stopping <-chan struct{}
@@ -65,7 +68,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs := api.New(d.Store, d.Tokens)
+	programs := api.New(api.Deps{Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now})
 	metrics, err := middleware.Metrics(d.Registry)
 	if err != nil {
 		return nil, err

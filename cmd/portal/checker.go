@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"portal/handlers/api"
 	"portal/models"
 )
 
@@ -91,19 +92,14 @@ func (c *checker) networks(name, value string) []string {
 	return all
 }
 
-// rateLimit is what one API key may do. The zero value is no limit.
-type rateLimit struct {
-	perSecond, burst int
-}
-
 // rate reads requests a second and burst, such as 50:100, or off.
-func (c *checker) rate(name, value string) rateLimit {
+func (c *checker) rate(name, value string) api.RateLimit {
 	if value == "off" {
-		return rateLimit{}
+		return api.RateLimit{}
 	}
 	perSecond, burst, _ := strings.Cut(value, ":")
-	limit := rateLimit{perSecond: positive(perSecond), burst: positive(burst)}
-	if limit.perSecond == 0 || limit.burst == 0 {
+	limit := api.RateLimit{PerSecond: positive(perSecond), Burst: positive(burst)}
+	if limit.PerSecond == 0 || limit.Burst == 0 {
 		c.add(name, "%q is no rate; write requests per second and burst, such as 50:100, or off", value)
 	}
 	return limit

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"portal/handlers/api"
 )
 
 // config is the whole configuration as it was written. Each field is one variable of the environment and, unless it
@@ -32,7 +34,7 @@ type settings struct {
 	addr           string
 	baseURL        *url.URL // nil: follows from the listen address
 	widgetTokenTTL time.Duration
-	rateLimit      rateLimit
+	rateLimit      api.RateLimit
 	trustedProxies []string
 	sessionIdle    time.Duration
 	sessionMax     time.Duration

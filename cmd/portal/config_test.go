@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"portal/handlers/api"
 )
 
 const goodSecret = "0123456789abcdef0123456789abcdef"
@@ -49,7 +51,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		t.Fatal(found)
 	}
 	want := settings{
-		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: rateLimit{50, 100},
+		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: api.RateLimit{PerSecond: 50, Burst: 100},
 		sessionIdle: 12 * time.Hour, sessionMax: 720 * time.Hour,
 		database: database{url: "sqlite:data/portal.db", directory: "data"},
 	}

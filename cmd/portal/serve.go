@@ -65,6 +65,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		CookieKeys:     keyring.CookieKeys(),
 		BaseURL:        baseURL,
 		TrustedProxies: s.trustedProxies,
+		RateLimit:      s.rateLimit,
 		Logger:         logger,
 		Registry:       registry,
 		SessionMax:     s.sessionMax,

@@ -3,14 +3,16 @@
 // {"error", "code"} of package problem.
 //
 // Under /api authentication comes before everything else, an address nothing
-// answers to included. The package never reads a cookie, never sends a CORS
-// header and never logs or repeats what a caller sent.
+// answers to included, and the limit of the key's rate comes next. The package
+// never reads a cookie, never sends a CORS header and never logs or repeats what
+// a caller sent.
 package api
 
 import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,15 +20,25 @@ import (
 	"portal/models"
 )
 
-// API answers requests from one store.
-type API struct {
-	store  *models.Store
-	tokens *models.WidgetTokens
+// Deps is what the API is built from.
+type Deps struct {
+	Store  *models.Store
+	Tokens *models.WidgetTokens // to issue and verify
+
+	RateLimit RateLimit        // of each API key; zero: none
+	Now       func() time.Time // the clock of the limit; nil: time.Now
 }
 
-// New returns the API over store, with tokens to issue and verify.
-func New(store *models.Store, tokens *models.WidgetTokens) *API {
-	return &API{store: store, tokens: tokens}
+// API answers requests from one store.
+type API struct {
+	store   *models.Store
+	tokens  *models.WidgetTokens
+	limiter *rateLimiter // nil: no limit
+}
+
+// New returns the API over d.Store.
+func New(d Deps) *API {
+	return &API{store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now)}
 }
 
 // Register adds the routes to r, grouped by who may call.
@@ -82,12 +94,17 @@ func (a *API) public(h handler) gin.HandlerFunc {
 	}
 }
 
-// keyed adapts a handler for the holder of an active API key.
+// keyed adapts a handler for the holder of an active API key. The limit comes
+// after authentication: whoever has no key can neither use up nor see what is
+// left of somebody else's.
 func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 	return a.public(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
 		caller, err := a.authenticate(c)
 		if err != nil {
+			return err
+		}
+		if err := a.limit(c, caller); err != nil {
 			return err
 		}
 		return h(c, caller)

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
+	"portal/handlers/api"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -43,6 +44,12 @@ type service struct {
 // instances of one portal: they share the secret.
 func newService(t *testing.T, databaseURL string) *service {
 	t.Helper()
+	return newLimitedService(t, databaseURL, api.RateLimit{})
+}
+
+// newLimitedService starts an instance that holds each key to the limit.
+func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
+	t.Helper()
 	s := &service{t: t, clock: &clock{now: time.Now()}, log: &journal{}}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
 	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: logger})
@@ -58,6 +65,7 @@ func newService(t *testing.T, databaseURL string) *service {
 	handler, err := handlers.New(handlers.Deps{
 		Store: s.store, Tokens: s.tokens, CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour,
 		BaseURL: baseURL, Logger: logger, Registry: prometheus.NewRegistry(),
+		RateLimit: limit, Now: s.clock.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -69,6 +70,7 @@ func TestDescriptionRefusesWhatTheContractDoesNotHave(t *testing.T) {
 		"no request id":   {http.StatusUnauthorized, without("X-Request-Id"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
 		"cacheable":       {http.StatusUnauthorized, without("Cache-Control"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
 		"another status":  {http.StatusForbidden, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
+		"no word when":    {http.StatusTooManyRequests, headers(), `{"error": "No.", "code": "RATE_LIMITED"}`},
 		"null for a list": {http.StatusOK, headers(), `{"agents": null}`},
 		"an agent's row":  {http.StatusOK, headers(), `{"agents": [{"id": "7", "name": "Front desk"}]}`},
 	} {
@@ -85,6 +87,7 @@ func TestExamplesOfErrorsAreWhatIsSent(t *testing.T) {
 		"MethodNotAllowed":     problem.MethodNotAllowed(),
 		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
 		"UnsupportedMediaType": problem.UnsupportedMediaType("application/json"),
+		"RateLimited":          problem.RateLimited(time.Second),
 		"Internal":             problem.Internal(nil),
 		"Unavailable":          problem.Unavailable(nil),
 	} {
@@ -157,6 +160,7 @@ func noOperation(document *openapi3.T) *openapi3.Operation {
 		openapi3.WithStatus(http.StatusUnauthorized, responses["Unauthorized"]),
 		openapi3.WithStatus(http.StatusNotFound, responses["NotFound"]),
 		openapi3.WithStatus(http.StatusMethodNotAllowed, responses["MethodNotAllowed"]),
+		openapi3.WithStatus(http.StatusTooManyRequests, responses["RateLimited"]),
 		openapi3.WithStatus(http.StatusInternalServerError, responses["Internal"]),
 		openapi3.WithStatus(http.StatusServiceUnavailable, responses["Unavailable"]),
 	)}

@@ -13,15 +13,21 @@ import (
 )
 
 func TestKeyThatCannotBeCheckedIsNeitherAcceptedNorRefused(t *testing.T) {
+	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
+		answersWithoutDatabase(t, newService(t, databaseURL), begin)
+	})
+}
+
+// eachOutage runs a test over every way in which a database can be away.
+func eachOutage(t *testing.T, run func(t *testing.T, databaseURL string, begin func() (end func()))) {
+	t.Helper()
 	t.Run("sqlite, locked", func(t *testing.T) {
 		databaseURL := modelstest.SQLiteURL(t)
-		s := newService(t, databaseURL)
-		answersWithoutDatabase(t, s, func() (end func()) { return lockSQLite(t, databaseURL) })
+		run(t, databaseURL, func() (end func()) { return lockSQLite(t, databaseURL) })
 	})
 	t.Run("sqlite, damaged", func(t *testing.T) {
 		databaseURL := modelstest.SQLiteURL(t)
-		s := newService(t, databaseURL)
-		answersWithoutDatabase(t, s, func() (end func()) { return damageSQLite(t, databaseURL) })
+		run(t, databaseURL, func() (end func()) { return damageSQLite(t, databaseURL) })
 	})
 	t.Run("postgres", func(t *testing.T) {
 		cluster, err := modelstest.StartCluster("synchronous_commit=on")
@@ -33,8 +39,7 @@ func TestKeyThatCannotBeCheckedIsNeitherAcceptedNorRefused(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		s := newService(t, cluster.URL("postgres"))
-		answersWithoutDatabase(t, s, func() (end func()) {
+		run(t, cluster.URL("postgres"), func() (end func()) {
 			if err := cluster.Halt(); err != nil {
 				t.Fatal(err)
 			}

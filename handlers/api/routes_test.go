@@ -15,7 +15,7 @@ import (
 func TestEveryRouteUnderAPIAsksForAKeyAndEveryRouteIsDescribed(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	api.New(nil, nil).Register(engine)
+	api.New(api.Deps{}).Register(engine)
 	public := []string{"/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"}
 	for _, route := range engine.Routes() {
 		item := description(t).Paths.Find(route.Path)

@@ -114,6 +114,17 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
+// RateLimited returns a 429 for an API key that has no request left until wait is
+// over. Whoever renders it sends RateLimit and RateLimit-Policy beside it.
+func RateLimited(wait time.Duration) Problem {
+	return Problem{
+		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
+		Message: "Too many requests with this API key. Wait for as many seconds as the Retry-After header says, " +
+			"then send the request again; the RateLimit-Policy header says what pace to keep.",
+		RetryAfter: wait,
+	}
+}
+
 // CrossOrigin returns a 403 for a form that another site has sent.
 func CrossOrigin(cause error) Problem {
 	return Problem{

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestTheConfiguredRateIsTheLimitOfAKey(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	i := start(t, append(databaseEnv(url), anyPort, "PORTAL_RATE_LIMIT=1:3"))
+	// The clock is the portal's own: a slow machine gets a few more before the limit is met.
+	for range 100 {
+		request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+account.secret)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusTooManyRequests {
+			if got, want := response.Header.Get("RateLimit-Policy"), `"key";q=3;w=3`; got != want {
+				t.Errorf("the policy is %s, want %s", got, want)
+			}
+			return
+		}
+	}
+	t.Error("the limit is never met")
+}

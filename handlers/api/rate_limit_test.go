@@ -1,0 +1,221 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers/api"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// eachLimited runs a test over every database, each with an instance that holds
+// keys to the limit, and a customer on it. The clock stands still.
+func eachLimited(t *testing.T, limit api.RateLimit, run func(t *testing.T, s *service, c customer)) {
+	t.Helper()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newLimitedService(t, databaseURL, limit)
+		run(t, s, s.customer())
+	})
+}
+
+func TestKeyHasItsBurstAndIsThenToldWhenToGoOn(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 50, Burst: 100}, func(t *testing.T, s *service, c customer) {
+		for range 100 {
+			a := s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+			a.lacks("RateLimit")
+		}
+		a := s.get("/api/agents", bearer(c.secret))
+		message := a.fails(http.StatusTooManyRequests, "RATE_LIMITED")
+		if want := exampleMessage(t, "RateLimited", "rate"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+		a.has("Retry-After", "1")
+		a.has("RateLimit", `"key";r=0;t=1`)
+		a.has("RateLimit-Policy", `"key";q=100;w=2`)
+		a.has("Cache-Control", "no-store")
+		a.has("Content-Type", "application/json; charset=utf-8")
+		a.lacks("WWW-Authenticate")
+	})
+}
+
+func TestWaitingGivesBackWhatTheRateAllowsAndRefusalsTakeNothing(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 2, Burst: 3}, func(_ *testing.T, s *service, c customer) {
+		served := func(requests int) {
+			for range requests {
+				s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+			}
+			for range 5 {
+				s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
+			}
+		}
+		served(3)
+		s.clock.advance(500*time.Millisecond - time.Nanosecond)
+		served(0)
+		s.clock.advance(time.Nanosecond)
+		served(1)
+		s.clock.advance(time.Second) // as long as Retry-After has asked for
+		served(2)
+		s.clock.advance(time.Hour)
+		served(3)
+	})
+}
+
+func TestLimitOfOneKeyIsNotThatOfAnother(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 2}, func(t *testing.T, s *service, c customer) {
+		_, beside := s.generateKey(c.accountID)
+		_, successor, err := s.store.GenerateAPIKey(t.Context(), c.accountID,
+			models.NewAPIKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{c.secret, beside, successor, s.customer().secret} {
+			for range 2 {
+				s.get("/api/agents", bearer(key)).is(http.StatusOK)
+			}
+			s.get("/api/agents", bearer(key)).is(http.StatusTooManyRequests)
+		}
+	})
+}
+
+func TestLimitHoldsWhateverIsAskedFor(t *testing.T) {
+	requests := []struct {
+		method, path string
+		options      []option
+	}{
+		{http.MethodGet, "/api/agents", nil},
+		{http.MethodHead, "/api/agents", nil},
+		{http.MethodPost, "/api/widget/token", []option{jsonBody("[")}},
+		{http.MethodPost, "/api/widget/token", []option{jsonBody(strings.Repeat(" ", 20<<10))}},
+		{http.MethodPost, "/api/widget/introspect", []option{tokenForm("x")}},
+		{http.MethodGet, "/api/nothing", nil},
+		{http.MethodDelete, "/api/agents", nil},
+	}
+	limit := api.RateLimit{PerSecond: 1, Burst: len(requests)}
+	eachLimited(t, limit, func(t *testing.T, s *service, c customer) {
+		// Each of them takes one, also where it is answered with an error ...
+		for _, r := range requests {
+			if a := s.send(r.method, r.path, append(r.options, bearer(c.secret))...); a.status == http.StatusTooManyRequests {
+				t.Errorf("%s %s is limited within the burst", r.method, r.path)
+			}
+		}
+		// ... and none is answered when there is none left.
+		for _, r := range requests {
+			a := s.send(r.method, r.path, append(r.options, bearer(c.secret))...).is(http.StatusTooManyRequests)
+			a.has("Retry-After", "1")
+			a.lacks("Allow")
+		}
+		s.get("/openapi.json", bearer(c.secret)).is(http.StatusOK)
+	})
+}
+
+func TestRefusedCredentialsAreNeverLimitedAndTakeNothing(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(_ *testing.T, s *service, c customer) {
+		revoked := s.customer()
+		s.get("/api/agents", bearer(revoked.secret)).is(http.StatusOK)
+		s.get("/api/agents", bearer(revoked.secret)).is(http.StatusTooManyRequests)
+		s.revoke(revoked)
+		for range 5 {
+			for _, credentials := range [][]string{
+				nil,
+				{"Basic " + c.secret},
+				{"Bearer " + c.secret, "Bearer " + c.secret},
+				{"Bearer " + c.secret[:len(c.secret)-1]},
+				{"Bearer " + wellFormedKey(strings.Repeat("z", 30))},
+				{"Bearer " + revoked.secret},
+			} {
+				a := s.get("/api/agents", authorizations(credentials))
+				a.fails(http.StatusUnauthorized, "UNAUTHORIZED")
+				a.lacks("RateLimit")
+				a.lacks("Retry-After")
+			}
+		}
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+	})
+}
+
+func TestRequestThatCannotBeAuthenticatedTakesNothing(t *testing.T) {
+	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
+		s := newLimitedService(t, databaseURL, api.RateLimit{PerSecond: 1, Burst: 1})
+		c := s.customer()
+		end := begin()
+		var requests sync.WaitGroup
+		for range 5 {
+			requests.Go(func() {
+				a := s.get("/api/agents", bearer(c.secret))
+				if a.status != http.StatusServiceUnavailable {
+					t.Errorf("status %d, want 503: %s", a.status, a.body)
+				}
+				a.lacks("RateLimit")
+			})
+		}
+		requests.Wait()
+		end()
+		a := s.get("/api/agents", bearer(c.secret))
+		for deadline := time.Now().Add(10 * time.Second); a.status == http.StatusServiceUnavailable && time.Now().Before(deadline); {
+			time.Sleep(50 * time.Millisecond)
+			a = s.get("/api/agents", bearer(c.secret))
+		}
+		a.is(http.StatusOK)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
+	})
+}
+
+func TestLimitedRequestIsAUseOfTheKey(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(t *testing.T, s *service, c customer) {
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		s.clock.advance(900 * time.Millisecond)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
+		if used, want := s.lastUsed(c), s.clock.Now(); used == nil || want.Sub(*used).Abs() > time.Millisecond {
+			t.Errorf("used at %v, want %v", used, want)
+		}
+	})
+}
+
+func TestWithoutALimitNoKeyIsLimited(t *testing.T) {
+	eachLimited(t, api.RateLimit{}, func(_ *testing.T, s *service, c customer) {
+		for range 300 {
+			s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		}
+	})
+}
+
+func TestRequestsAtOnceDoNotExceedTheLimit(t *testing.T) {
+	const burst, crowd = 20, 80
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: burst}, func(t *testing.T, s *service, c customer) {
+		var served, limited atomic.Int32
+		var requests sync.WaitGroup
+		for range crowd {
+			requests.Go(func() {
+				switch a := s.get("/api/agents", bearer(c.secret)); a.status {
+				case http.StatusOK:
+					served.Add(1)
+				case http.StatusTooManyRequests:
+					limited.Add(1)
+				}
+			})
+		}
+		requests.Wait()
+		if served.Load() != burst || limited.Load() != crowd-burst {
+			t.Errorf("%d requests were served and %d limited, want %d and %d", served.Load(), limited.Load(), burst, crowd-burst)
+		}
+	})
+}
+
+// Each instance counts for itself: what one has served is not known to another.
+func TestEachInstanceHasItsOwnLimit(t *testing.T) {
+	databaseURL := modelstest.PostgresURL(t)
+	limit := api.RateLimit{PerSecond: 1, Burst: 1}
+	one, two := newLimitedService(t, databaseURL, limit), newLimitedService(t, databaseURL, limit)
+	c := one.customer()
+	for _, s := range []*service{one, two} {
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
+	}
+}
