@@ -130,7 +130,9 @@ func (a *API) limit(c *gin.Context, caller models.Principal) error {
 		return nil
 	}
 	limited := problem.RateLimited(wait)
-	c.Header("RateLimit", `"key";r=0;t=`+limited.RetryAfterSeconds())
-	c.Header("RateLimit-Policy", a.limiter.policy)
+	// As the draft writes them: Header.Set would make them Ratelimit.
+	headers := c.Writer.Header()
+	headers["RateLimit"] = []string{`"key";r=0;t=` + limited.RetryAfterSeconds()}
+	headers["RateLimit-Policy"] = []string{a.limiter.policy}
 	return limited
 }
