@@ -23,8 +23,8 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == plainCommand {
-		os.Exit(report(os.Stderr, servePlain(os.Args[2])))
+	if len(os.Args) == 4 && os.Args[1] == plainCommand {
+		os.Exit(report(os.Stderr, servePlain(os.Args[2], os.Args[3])))
 	}
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends what runs; a second one ends this process at once.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"database/sql"
 	"errors"
 	"net/http"
 	"os"
@@ -14,10 +16,18 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 )
 
 // plainCommand is the hidden command that serves the plain handler.
 const plainCommand = "serve-plain"
+
+// plainConnections is as many as the portal has.
+const plainConnections = 8
+
+// plainStatement is prepared by the driver when it is first used, once for each
+// connection.
+const plainStatement = "SELECT id FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL"
 
 type tokenBody struct {
 	AccessToken string `json:"access_token"`
@@ -30,9 +40,9 @@ type tokenInput struct {
 }
 
 // plainHandler is the endpoint as it is written without a thought of speed:
-// Gin, encoding/json, golang-jwt and Ed25519. It has no store: whatever looks
-// like a key is good.
-func plainHandler(signing ed25519.PrivateKey) http.Handler {
+// Gin, encoding/json, golang-jwt and Ed25519. Without a database whatever looks
+// like a key is good; with one it asks for each key, with a prepared statement.
+func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.POST("/api/widget/token", func(c *gin.Context) {
@@ -40,6 +50,14 @@ func plainHandler(signing ed25519.PrivateKey) http.Handler {
 		if !found || !strings.HasPrefix(key, "nas_") {
 			c.AbortWithStatus(http.StatusUnauthorized)
 			return
+		}
+		if db != nil {
+			hash := sha256.Sum256([]byte(key))
+			var id string
+			if err := db.QueryRowContext(c.Request.Context(), plainStatement, hash[:]).Scan(&id); err != nil {
+				c.AbortWithStatus(http.StatusUnauthorized)
+				return
+			}
 		}
 		var input tokenInput
 		if err := c.ShouldBindJSON(&input); err != nil {
@@ -64,12 +82,22 @@ func plainHandler(signing ed25519.PrivateKey) http.Handler {
 	return engine
 }
 
-// servePlain serves the plain handler until it is told to end.
-func servePlain(address string) error {
+// servePlain serves the plain handler until it is told to end. An empty
+// databaseURL is no database.
+func servePlain(address, databaseURL string) error {
+	var db *sql.DB
+	if databaseURL != "" {
+		var err error
+		if db, err = sql.Open("pgx", databaseURL); err != nil {
+			return err
+		}
+		db.SetMaxOpenConns(plainConnections)
+		db.SetMaxIdleConns(plainConnections)
+	}
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	s := &http.Server{
-		Addr: address, Handler: plainHandler(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))),
+		Addr: address, Handler: plainHandler(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), db),
 		ReadHeaderTimeout: stopTimeout,
 	}
 	context.AfterFunc(ctx, func() { _ = s.Close() })

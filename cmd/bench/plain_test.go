@@ -10,7 +10,7 @@ import (
 )
 
 func TestPlainHandlerAnswersAsThePortalDoes(t *testing.T) {
-	server := httptest.NewServer(plainHandler(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))))
+	server := httptest.NewServer(plainHandler(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), nil))
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
 
