@@ -22,7 +22,8 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	tuneCollector()
-	logger := slog.New(slog.NewJSONHandler(t.err, nil))
+	logger, flush := newLogger(t.err)
+	defer flush()
 	err = serve(ctx, s, logger, func(store *models.Store) error {
 		if !c.Demo {
 			return nil

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// written is what has reached the log, write by write.
+type written struct {
+	mu     sync.Mutex
+	writes []string
+	err    error // of each write from now on
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.writes = append(w.writes, string(p))
+	return len(p), nil
+}
+
+func (w *written) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+}
+
+// take returns what has been written since it was last called.
+func (w *written) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := w.writes
+	w.writes = nil
+	return taken
+}
+
+func TestLinesWaitForOthersAndNotForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out written
+		logger, _ := newLogger(&out)
+		for range 2 { // it begins again after it has written
+			logger.Info("one")
+			logger.With("by", "two").Info("two")
+			if early := out.take(); len(early) > 0 {
+				t.Errorf("at once: %q", early)
+			}
+			time.Sleep(logDelay)
+			synctest.Wait()
+			late := out.take()
+			if len(late) != 1 || strings.Count(late[0], "\n") != 2 || !strings.Contains(late[0], `"by":"two"`) {
+				t.Errorf("later: %q", late)
+			}
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if idle := out.take(); len(idle) > 0 {
+			t.Errorf("of nothing: %q", idle)
+		}
+	})
+}
+
+func TestWarningsAndErrorsAreWrittenAtOnceWithAllBeforeThem(t *testing.T) {
+	for _, level := range []slog.Level{slog.LevelWarn, slog.LevelError} {
+		var out written
+		logger, flush := newLogger(&out)
+		logger.Info("before")
+		logger.WithGroup("of").Log(t.Context(), level, "now")
+		if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "before") || !strings.Contains(lines, "now") {
+			t.Errorf("%s: %q", level, lines)
+		}
+		logger.Info("the last")
+		flush()
+		if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "the last") {
+			t.Errorf("at the end: %q", lines)
+		}
+	}
+}
+
+func TestLinesAreWrittenWhole(t *testing.T) {
+	var out written
+	logger, flush := newLogger(&out)
+	const n = 3000
+	text := strings.Repeat("x", 100)
+	for range n {
+		logger.Info(text)
+	}
+	logger.Info(strings.Repeat("y", 2*logRoom))
+	flush()
+	lines := 0
+	for _, write := range out.take() {
+		if !strings.HasPrefix(write, "{") || !strings.HasSuffix(write, "}\n") {
+			t.Errorf("%.20q...", write)
+		}
+		lines += strings.Count(write, "\n")
+	}
+	if lines != n+1 {
+		t.Errorf("%d lines of %d", lines, n+1)
+	}
+}
+
+func TestLogThatWasFullIsWrittenAgain(t *testing.T) {
+	var out written
+	logger, _ := newLogger(&out)
+	out.fail(errors.New("no space left"))
+	logger.Error("lost")
+	out.fail(nil)
+	logger.Error("kept")
+	if lines := strings.Join(out.take(), ""); strings.Contains(lines, "lost") || !strings.Contains(lines, "kept") {
+		t.Errorf("%q", lines)
+	}
+}
