@@ -1,12 +1,16 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -99,6 +103,49 @@ func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func()))
 			t.Fatal("the database is back, and the service is not")
 		}
 	}
+}
+
+// However a database is slow, all that a request asks of it together has two
+// seconds.
+func TestSlowAuthenticationLeavesTheRestLessTime(t *testing.T) {
+	t.Parallel()
+	databaseURL := modelstest.PostgresURL(t)
+	s := newService(t, databaseURL)
+	c := s.customer()
+	key, token := bearer(c.secret), s.token(c)
+	unlockKeys, unlockAgents := lockTable(t, databaseURL, "auth_epoch"), lockTable(t, databaseURL, "agents")
+	defer unlockAgents()
+
+	var requests sync.WaitGroup
+	for _, ask := range []func() answer{
+		func() answer { return s.get("/api/agents", key) },
+		func() answer { return s.post("/api/widget/token", key, jsonBody(agentRequest(uuid.New()))) },
+		func() answer { return s.post("/api/widget/introspect", key, tokenForm(token)) },
+	} {
+		requests.Go(func() {
+			start := time.Now()
+			a := ask()
+			if took := time.Since(start); a.status != http.StatusServiceUnavailable || took > 2*time.Second {
+				t.Errorf("status %d after %v, want 503 within 2 s", a.status, took)
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	unlockKeys()
+	requests.Wait()
+}
+
+// lockTable keeps everybody from a table of PostgreSQL.
+func lockTable(t *testing.T, databaseURL, table string) (unlock func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = conn.Close(context.Background()) }
 }
 
 // damageSQLite makes the schema unreadable, as a failing disk would.
