@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 )
 
 const (
@@ -49,7 +51,7 @@ type signInFailure struct {
 func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
 	subjects := [][]byte{signInSubject("email", string(hashEmail(email))), signInSubject("address", network(address))}
 	// Once before the queue, so that a flood is turned away at its door.
-	if err := s.checkSignInLimit(ctx, subjects); err != nil {
+	if err := s.checkSignInLimit(ctx, s.db, subjects); err != nil {
 		return User{}, err
 	}
 	var user User
@@ -57,12 +59,18 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 	defer cancel()
 	err := s.passwords.exclusively(queued, func() error {
 		// And once more, now that whoever was ahead has been counted.
-		if err := s.checkSignInLimit(ctx, subjects); err != nil {
+		if err := s.checkSignInLimit(ctx, s.db, subjects); err != nil {
 			return err
 		}
 		var err error
 		user, err = s.userWithPassword(ctx, email, password)
-		if errors.Is(err, ErrWrongCredentials) {
+		// Other instances have gone on counting meanwhile. If they have reached
+		// the limit, a right password is told no more than a wrong one, or each
+		// instance would give a guess for free.
+		switch {
+		case err == nil:
+			return s.checkSignInLimit(ctx, s.db, subjects)
+		case errors.Is(err, ErrWrongCredentials):
 			// A guess that could not be counted gets no answer.
 			if err := s.recordSignInFailure(ctx, subjects); err != nil {
 				return err
@@ -141,13 +149,13 @@ func (s *Store) upgradePassword(ctx context.Context, user User, password string)
 	return user, nil
 }
 
-func (s *Store) checkSignInLimit(ctx context.Context, subjects [][]byte) error {
+func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
 	defer cancel()
 	now := s.clock()
 	for _, subject := range subjects {
 		var recent []time.Time
-		err := s.db.NewSelect().Model((*signInFailure)(nil)).Column("at").
+		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
 			Where("subject = ? AND at > ?", subject, now.Add(-signInWindow)).
 			OrderExpr("at DESC").Limit(signInLimit).Scan(ctx, &recent)
 		if err != nil {
@@ -161,15 +169,43 @@ func (s *Store) checkSignInLimit(ctx context.Context, subjects [][]byte) error {
 	return nil
 }
 
+// recordSignInFailure counts a wrong password, or returns the limit if other
+// instances have reached it since it was asked.
 func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
 	defer cancel()
-	failures := make([]signInFailure, len(subjects))
-	for i, subject := range subjects {
-		failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
-	}
-	if _, err := s.db.NewInsert().Model(&failures).Exec(ctx); err != nil {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockSignIns(ctx, tx, subjects); err != nil {
+			return err
+		}
+		if err := s.checkSignInLimit(ctx, tx, subjects); err != nil {
+			return err
+		}
+		failures := make([]signInFailure, len(subjects))
+		for i, subject := range subjects {
+			failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
+		}
+		_, err := tx.NewInsert().Model(&failures).Exec(ctx)
+		return err
+	})
+	if err != nil {
 		return failed("count a wrong password", err)
+	}
+	return nil
+}
+
+// lockSignIns makes the transaction the only one that counts these subjects
+// until it ends. In SQLite every transaction of ours is. No two wait for each
+// other: all take the e-mail's lock before the address's.
+func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
+	if s.db.Dialect().Name() != dialect.PG {
+		return nil
+	}
+	for _, subject := range subjects {
+		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash will do
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
+			return err
+		}
 	}
 	return nil
 }

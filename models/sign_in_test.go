@@ -1,13 +1,16 @@
 package models_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -188,28 +191,94 @@ func TestRefusedGuessesDoNotProlongTheLimit(t *testing.T) {
 
 func TestGuessesAtOnceDoNotExceedTheLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c := f.customer(t)
-		_, errs := atOnce(40, func(i int) error {
-			_, err := f.VerifyPassword(t.Context(), c.user.Email, wrongPassword, address(i))
-			return err
-		})
-		var looked, refused int
-		for _, err := range errs {
-			var limit *models.SignInLimitError
-			switch {
-			case errors.Is(err, models.ErrWrongCredentials):
-				looked++
-			case errors.As(err, &limit):
-				refused++
-			default:
-				t.Error(err)
-			}
+		stores := []*models.Store{f.Store}
+		for range 3 {
+			stores = append(stores, f.open(t, models.Options{}))
 		}
-		if looked != 10 || refused != 30 {
-			t.Errorf("%d looked at, %d refused", looked, refused)
+		for _, test := range []struct {
+			name string
+			ask  func(i int, email string) (store *models.Store, as, from string)
+		}{
+			{"one instance", func(i int, email string) (*models.Store, string, string) {
+				return stores[0], email, address(i)
+			}},
+			{"four instances", func(i int, email string) (*models.Store, string, string) {
+				return stores[i%4], email, address(100 + i)
+			}},
+			{"from one address", func(i int, email string) (*models.Store, string, string) {
+				return stores[i%4], fmt.Sprintf("%d.%s", i, email), address(200)
+			}},
+		} {
+			c := f.customer(t)
+			_, errs := atOnce(40, func(i int) error {
+				store, email, from := test.ask(i, c.user.Email)
+				_, err := store.VerifyPassword(t.Context(), email, wrongPassword, from)
+				return err
+			})
+			var looked, refused int
+			for _, err := range errs {
+				var limit *models.SignInLimitError
+				switch {
+				case errors.Is(err, models.ErrWrongCredentials):
+					looked++
+				case errors.As(err, &limit):
+					refused++
+				default:
+					t.Error(err)
+				}
+			}
+			if looked != 10 || refused != 30 {
+				t.Errorf("%s: %d looked at, %d refused", test.name, looked, refused)
+			}
 		}
 	})
 }
+
+// While one instance hashes a password, others go on counting: when they have
+// reached the limit it says no more of that password, right or wrong.
+func TestLimitReachedElsewhereMeanwhileHoldsForThePasswordInHand(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		elsewhere := f.open(t, models.Options{})
+		for _, inHand := range []string{password, wrongPassword} {
+			for name, guess := range map[string]func(c customer, i int){
+				"for one e-mail": func(c customer, i int) {
+					signIn(t, elsewhere, c.user.Email, wrongPassword, address(i), models.ErrWrongCredentials)
+				},
+				"from one address": func(customer, int) {
+					signIn(t, elsewhere, f.customer(t).user.Email, wrongPassword, address(99), models.ErrWrongCredentials)
+				},
+			} {
+				c := f.customer(t)
+				store := f.Watched(&onUser{do: func() {
+					for i := range 10 {
+						guess(c, i)
+					}
+				}})
+				limited(t, store, c.user.Email, inHand, address(99), time.Minute)
+				if n := f.count(t, "SELECT count(*) FROM sign_in_failures"); n != 20 {
+					t.Errorf("%s: %d rows are counted, of ten passwords", name, n)
+				}
+				f.exec(t, "DELETE FROM sign_in_failures")
+			}
+		}
+	})
+}
+
+// onUser does something the first time that a user is looked for, which is after
+// the limit was asked and before the password is hashed.
+type onUser struct {
+	once sync.Once
+	do   func()
+}
+
+func (o *onUser) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
+		o.once.Do(o.do)
+	}
+	return ctx
+}
+
+func (o *onUser) AfterQuery(context.Context, *bun.QueryEvent) {}
 
 // A guess that cannot be counted gets no answer, or guessing would be free for
 // as long as the table cannot be written.

@@ -87,7 +87,11 @@ func (s *statements) BeforeQuery(ctx context.Context, event *bun.QueryEvent) con
 	if ctx.Value(askedBy{}) == s {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.seen = append(s.seen, event.Operation()+" "+event.IQuery.GetTableName())
+		table := ""
+		if event.IQuery != nil {
+			table = event.IQuery.GetTableName()
+		}
+		s.seen = append(s.seen, event.Operation()+" "+table)
 	}
 	return ctx
 }
