@@ -19,7 +19,7 @@ type accountCreateCommand struct {
 }
 
 func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
-	password, err := readLine(t.in, "the password")
+	password, err := readInput(t.in, "the password", withoutLineEnd)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ type accountResetPasswordCommand struct {
 
 // Run prints nothing on standard output: there is no result, and the password is the operator's own.
 func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
-	password, err := readLine(t.in, "the password")
+	password, err := readInput(t.in, "the password", withoutLineEnd)
 	if err != nil {
 		return err
 	}
@@ -56,20 +56,25 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 	})
 }
 
-// readLine returns what standard input holds, without the line end that echo and editors add.
-func readLine(r io.Reader, what string) (string, error) {
+// readInput returns what standard input holds, trimmed.
+func readInput(r io.Reader, what string, trim func(string) string) (string, error) {
 	content, err := io.ReadAll(io.LimitReader(r, longestInput+1))
 	if err != nil {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
-	line := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-	switch {
-	case line == "":
-		return "", refusal("%s is read from standard input, which is empty", what)
-	case len(line) > longestInput:
+	if len(content) > longestInput {
 		return "", refusal("%s on standard input is longer than %d bytes", what, longestInput)
 	}
-	return line, nil
+	input := trim(string(content))
+	if input == "" {
+		return "", refusal("%s is read from standard input, which is empty", what)
+	}
+	return input, nil
+}
+
+// withoutLineEnd takes away the one line end that echo and editors add: all else may be meant.
+func withoutLineEnd(input string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
 }
 
 // forOperator is what an error says on a terminal: of input that breaks a rule, only the sentence made for people.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,7 +26,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return refusal("--key takes only -, and the key on standard input; on a command line everyone can read it")
 		}
 		var err error
-		if secret, err = readLine(t.in, "the key"); err != nil {
+		if secret, err = readInput(t.in, "the key", strings.TrimSpace); err != nil {
 			return err
 		}
 	}

@@ -128,6 +128,23 @@ func TestKeyRevoke(t *testing.T) {
 	}
 }
 
+// What is copied from a page or a ticket has white space around it.
+func TestKeyRevokeTakesAKeyAsItIsPasted(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	env, account := databaseEnv(url), makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	revoke := func(pasted string) result { return portal(t, env, pasted, "key", "revoke", "--key", "-") }
+	for _, pasted := range []string{" \t" + account.secret, account.secret + " \t", "\n\n  " + account.secret + " \r\n\n"} {
+		if r := revoke(pasted); r.status != 0 || r.stdout != account.key.ID.String()+"\n" {
+			t.Errorf("%q: %+v", strings.ReplaceAll(pasted, account.secret, "KEY"), r)
+		}
+	}
+	half := len(account.secret) / 2
+	revoke(account.secret[:half]+" "+account.secret[half:]).failsWith(t, "malformed")
+	revoke(`"`+account.secret+`"`).failsWith(t, "nas_")
+	revoke(" \t\n").failsWith(t, "standard input", "empty")
+}
+
 func TestKeyRevokeFails(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
