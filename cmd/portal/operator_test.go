@@ -99,6 +99,30 @@ func TestAgentCreatePrintsTheIDAlone(t *testing.T) {
 	})
 }
 
+// An id that the API would not take, or that is none, is not given to an agent.
+func TestAgentCreateTakesAnIDAsTheAPIDoes(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	store := modelstest.Open(t, url, models.Options{})
+	account := makeAccount(t, store)
+	create := func(id string) result {
+		return portal(t, databaseEnv(url), "", "agent", "create", "--account", testEmail, "--name", "Reception", "--id="+id)
+	}
+	const id = "0198C2F4-7a31-7c6e-9d52-3f8be6a1c004"
+	for _, other := range []string{
+		"{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), " " + id, id + "0", "0198C2F4-7a31-7c6e-9d52-3f8be6a1c00g", "",
+	} {
+		create(other).failsWith(t, "--id", "36 characters")
+	}
+	create(uuid.Nil.String()).failsWith(t, "--id", "nil UUID")
+	if agents, err := store.Agents(t.Context(), account.ID); err != nil || len(agents) > 0 {
+		t.Errorf("agents were made: %v, error %v", agents, err)
+	}
+	if r := create(id); r.status != 0 || r.stdout != strings.ToLower(id)+"\n" {
+		t.Errorf("want the id, got %+v", r)
+	}
+}
+
 func TestKeyRevoke(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"its id", "the key"} {
