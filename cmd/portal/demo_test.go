@@ -43,6 +43,38 @@ func TestDemoIsMadeOnceAndTellsStandardOutputAlone(t *testing.T) {
 	})
 }
 
+func TestDemosThatStartAtOnceMakeOneAccount(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
+		var instances []*instance
+		for range 4 {
+			instances = append(instances, launch(t, env, "serve", "--demo"))
+		}
+		var told string
+		for _, i := range instances {
+			i.await(t)
+			out := i.stdout.String()
+			if made := !strings.Contains(i.stderr.String(), "none was made for --demo"); made != (out != "") {
+				t.Errorf("it wrote %q and logged %q", out, i.stderr.String())
+			}
+			told += out
+		}
+		if n := strings.Count(told, "Password: "); n != 1 {
+			t.Fatalf("want one account told of, got %d: %q", n, told)
+		}
+		fields := strings.Fields(told)
+		store := modelstest.Open(t, url, models.Options{})
+		user, err := store.VerifyPassword(t.Context(), fields[1], fields[3], "192.0.2.1")
+		if err != nil {
+			t.Fatalf("the printed password does not sign in: %v", err)
+		}
+		if agents, err := store.Agents(t.Context(), user.AccountID); err != nil || len(agents) != 1 {
+			t.Errorf("want one agent, got %v, error %v", agents, err)
+		}
+	})
+}
+
 func TestPlainServeNeverSeeds(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
