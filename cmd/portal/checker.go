@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -67,15 +68,42 @@ func (c *checker) address(name, value string) string {
 	return value
 }
 
-// origin reads a public URL, which is a scheme and a host: every path of the portal starts at its root.
+// origin reads a public URL, which is a scheme and a host: every path of the portal starts at its root. Its value is in
+// no message: it may hold a password.
 func (c *checker) origin(name, value string) *url.URL {
 	u, err := url.Parse(value)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
-		c.add(name, "it is no public URL; write scheme and host alone, such as https://portal.example.com")
+	// Compared as a whole, so that nothing else is there: not even an empty query, which a parsed URL hardly tells.
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
+		!strings.EqualFold(strings.TrimSuffix(value, "/"), u.Scheme+"://"+u.Host) || !isHost(u) {
+		c.add(name, "it is no public URL; write scheme and host alone, and a port if it is not the scheme's own, such as https://portal.example.com")
 		return nil
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}
+}
+
+const longestName = 253 // characters (RFC 1035, section 2.3.4)
+
+var (
+	// hostName has an underscore too, which DNS knows and names of containers have.
+	hostName = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.|$))+$`)
+	// inNumbers is what browsers take for an IPv4 address or nothing.
+	inNumbers = regexp.MustCompile(`(^|\.)[0-9]+\.?$`)
+)
+
+// isHost reports whether a URL's host is one that can be gone to: a name or an IP address, and a port if there is a colon.
+func isHost(u *url.URL) bool {
+	name, port := u.Hostname(), u.Port()
+	if number, err := strconv.ParseUint(port, 10, 16); strings.HasSuffix(u.Host, ":") || port != "" && (err != nil || number == 0) {
+		return false
+	}
+	ip, err := netip.ParseAddr(name)
+	if strings.HasPrefix(u.Host, "[") {
+		return err == nil && ip.Is6() && ip.Zone() == "" // a zone means something on one machine alone
+	}
+	if inNumbers.MatchString(name) {
+		return err == nil
+	}
+	return len(name) <= longestName && hostName.MatchString(name)
 }
 
 // networks reads networks in CIDR form, separated by commas or spaces.

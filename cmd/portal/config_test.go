@@ -187,6 +187,45 @@ func TestValues(t *testing.T) {
 	}
 }
 
+func TestPublicURLs(t *testing.T) {
+	longName := strings.Repeat("a.", 126) + "a" // 253 characters, the most that a name can have
+	for _, value := range []string{
+		"http://localhost", "http://localhost:8080", "https://portal.example.com", "https://portal.example.com/",
+		"https://portal.example.com.", "HTTPS://Portal.Example.com", "https://xn--bcher-kva.example:65535", "http://portal_1:1",
+		"http://127.0.0.1:8080", "http://[::1]", "http://[::1]:8080/", "http://[2001:db8::1]:8080", "https://1.example.com",
+		"https://" + longName, "https://" + strings.Repeat("a", 63) + ".example.com",
+	} {
+		s, found := parse(t, map[string]string{"PORTAL_BASE_URL": value})
+		if len(found) > 0 {
+			t.Errorf("%q is refused: %q", value, found)
+			continue
+		}
+		if got := s.baseURL.String(); !strings.EqualFold(got, strings.TrimSuffix(value, "/")) {
+			t.Errorf("%q is read as %q", value, got)
+		}
+	}
+	for _, value := range []string{
+		// The port.
+		"http://a.b:99999", "http://a.b:65536", "http://a.b:0", "https://a.b:", "https://a.b:/", "http://a.b:-1", "http://a.b:http", "http://a.b:1:2", "http://[::1]:", "http://[::1]:99999",
+		// More than scheme and host, even if there is nothing in it.
+		"https://u@a.b", "https://u:p@a.b", "https://@a.b", "https://a.b?", "https://a.b/?", "https://a.b?c=d", "https://a.b#", "https://a.b/#", "https://a.b#c",
+		"https://a.b/c", "https://a.b//", "https://a.b/.", "https://a.b/%2f",
+		// No host, or no scheme that browsers sign in over.
+		"http://", "https:///", "https:a.b", "https:/a.b", "//a.b", "a.b", "a.b:80", "/", "http", "ftp://a.b", "httpss://a.b", "javascript:alert(1)",
+		// No name and no address.
+		"http://a b", "http:// a.b", " http://a.b", "http://a.b ", "http://a.b\t", "http://a.b\n", "http://a.b\\c", "http://a%20b", "http://a%62c", "http://b\u00fccher.example", "http://b%C3%BCcher.example",
+		`http://"a.b"`, "http://<a>", "http://a,b", "http://a;b", "http://a*b", "http://*.a.b", "http://.", "http://.a", "http://a..b", "http://-a.b", "http://a-.b", "http://${HOST}",
+		"https://a" + longName, "https://" + strings.Repeat("a", 64) + ".b",
+		"http://256.1.1.1", "http://1.2.3", "http://1.2.3.4.5", "http://1.2.3.4.", "http://a.1",
+		"http://::1", "http://::1:8080", "http://[::1", "http://::1]", "http://[]", "http://[1.2.3.4]", "http://[a.b]", "http://[::1]a", "http://[fe80::1%25eth0]", "http://[fe80::1%eth0]",
+	} {
+		_, found := parse(t, map[string]string{"PORTAL_BASE_URL": value})
+		if len(found) != 1 || !strings.HasPrefix(found[0], "PORTAL_BASE_URL: ") {
+			t.Errorf("%q: want one problem, got %q", value, found)
+		}
+	}
+}
+
 func TestUnknownNames(t *testing.T) {
 	got := unknownNames([]string{"PORTAL_SECRT=hunter2", "PORTAL_ADDR=:1", "PATH=/bin", "PORTAL_A=", "DATABASE_URL=x"})
 	if !slices.Equal(got, []string{"PORTAL_A", "PORTAL_SECRT"}) {
