@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -120,6 +121,58 @@ func TestAStopWritesWhatIsInMemory(t *testing.T) {
 			t.Errorf("the last use is lost: %+v, error %v", key, err)
 		}
 	})
+}
+
+// Uses that the database has not taken are lost with the process, which must not look like a stop where all is well.
+func TestAStopThatCannotWriteWhatIsInMemorySaysSo(t *testing.T) {
+	t.Parallel()
+	cluster, err := modelstest.StartCluster("synchronous_commit=on")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	databaseURL := cluster.URL("postgres")
+	account := makeAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort})
+	// Until the server is gone nothing can be written behind the request.
+	holdTable(t, databaseURL, "api_keys")
+	i.accepts(t, account.secret)
+	if err := cluster.Halt(); err != nil {
+		t.Fatal(err)
+	}
+	i.signal(t, syscall.SIGTERM)
+	select {
+	case <-i.exited:
+	case <-time.After(stopPromise):
+		t.Fatalf("the portal did not stop within %s", stopPromise)
+	}
+	lines := strings.Split(strings.TrimSpace(i.stderr.String()), "\n")
+	last := lines[len(lines)-1]
+	if code := i.ProcessState.ExitCode(); code != exitFailed || !strings.HasPrefix(last, "portal: write usage: ") || !strings.Contains(last, "does not answer") {
+		t.Errorf("exit status %d, and last it says %q", code, last)
+	}
+}
+
+// holdTable keeps others from writing to a table for as long as the test runs.
+func holdTable(t *testing.T, databaseURL, table string) {
+	t.Helper()
+	db, err := sql.Open("pgx", databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	if _, err := tx.Exec("LOCK TABLE " + table + " IN SHARE MODE"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAClientThatHangsDoesNotHoldUpTheStop(t *testing.T) {
