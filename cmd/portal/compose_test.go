@@ -167,6 +167,22 @@ func TestComposedPortalsAreGivenTheDatabaseThatIsMade(t *testing.T) {
 	}
 }
 
+func TestComposedPortalsAreGivenWhatAnOperatorMaySet(t *testing.T) {
+	t.Parallel()
+	set := map[string]string{
+		"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test", "PORTAL_BASE_URL": "https://portal.example.com",
+		"PORTAL_SECRET_PREVIOUS": goodSecret + "0", "PORTAL_RATE_LIMIT": "7:9",
+	}
+	file := readCompose(t, set)
+	for _, name := range []string{"portal-1", "portal-2"} {
+		for variable, value := range set {
+			if got := file.Services[name].Environment[variable]; strings.HasPrefix(variable, "PORTAL_") && got != value {
+				t.Errorf("%s is given %q as %s, want %q", name, got, variable, value)
+			}
+		}
+	}
+}
+
 func TestTheImageIsBuiltWithTheModulesGoVersion(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile("../../go.mod")
