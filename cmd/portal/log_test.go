@@ -48,7 +48,7 @@ func TestLinesWaitForOthersAndNotForLong(t *testing.T) {
 		logger, _ := newLogger(&out)
 		for range 2 { // it begins again after it has written
 			logger.Info("one")
-			logger.With("by", "two").Info("two")
+			logger.With(slog.String("by", "two")).Info("two")
 			if early := out.take(); len(early) > 0 {
 				t.Errorf("at once: %q", early)
 			}
@@ -90,9 +90,9 @@ func TestLinesAreWrittenWhole(t *testing.T) {
 	const n = 3000
 	text := strings.Repeat("x", 100)
 	for range n {
-		logger.Info(text)
+		logger.Info("a line", slog.String("text", text))
 	}
-	logger.Info(strings.Repeat("y", 2*logRoom))
+	logger.Info("a long line", slog.String("text", strings.Repeat("y", 2*logRoom)))
 	flush()
 	lines := 0
 	for _, write := range out.take() {
