@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"portal/e2e/pages"
@@ -72,6 +73,51 @@ func TestACopiedKeyIsLetGoWithoutAReminder(t *testing.T) {
 			reveal.ExpectFocusInPage()
 			v.ExpectNowhere(secret)
 		}
+	}
+}
+
+func TestACopyOfMoreThanTheKeyCounts(t *testing.T) {
+	t.Parallel()
+	_, v, keys := arrive(t, sharedPortal(t), withClipboard)
+	holdClipboard(t)
+	for name, copyAll := range map[string]func(pages.Reveal){
+		"everything":                    pages.Reveal.CopyEverything,
+		"from the heading to behind it": pages.Reveal.CopyAcross,
+	} {
+		for _, leave := range []func(pages.Reveal){pages.Reveal.Done, func(r pages.Reveal) { r.Press("Escape") }} {
+			reveal := keys.Generate(name)
+			secret := reveal.Key()
+			copyAll(reveal)
+			reveal.ExpectCopied()
+			if got := v.Clipboard(); !strings.Contains(got, secret) || !strings.Contains(got, "API key generated") {
+				t.Errorf("copied %s, the clipboard holds %q", name, got)
+			}
+			leave(reveal)
+			reveal.ExpectClosed()
+			reveal.ExpectNoGate()
+			v.ExpectNowhere(secret)
+		}
+	}
+}
+
+func TestACopyWithoutTheWholeKeyDoesNotCount(t *testing.T) {
+	t.Parallel()
+	_, v, keys := arrive(t, sharedPortal(t), withClipboard)
+	holdClipboard(t)
+	for name, copyLess := range map[string]func(pages.Reveal){
+		"a part of the key":        pages.Reveal.CopyPart,
+		"the text before it":       pages.Reveal.CopyTextBefore,
+		"with the focus elsewhere": pages.Reveal.CopyFromElsewhere,
+	} {
+		reveal := keys.Generate(name)
+		copyLess(reveal)
+		if got := v.Clipboard(); strings.Contains(got, reveal.Key()) {
+			t.Errorf("copied %s, the clipboard holds the key: %q", name, got)
+		}
+		reveal.Done()
+		reveal.ExpectGate()
+		reveal.CloseWithoutCopying()
+		reveal.ExpectClosed()
 	}
 }
 

@@ -58,6 +58,58 @@ func (r Reveal) CopyByHand() {
 	r.Press("Control+C")
 }
 
+// CopyEverything selects and copies all that there is, from a button.
+func (r Reveal) CopyEverything() {
+	r.t.Helper()
+	r.must(within(r.root, "button", "Copy key").Focus(), "go to Copy key")
+	r.Press("Control+A")
+	r.Press("Control+C")
+}
+
+// CopyAcross copies what the mouse has been drawn across: from the heading to the text behind the field.
+func (r Reveal) CopyAcross() {
+	r.t.Helper()
+	r.copyUpTo(r.root.GetByText("Waiting for the first request"))
+}
+
+// CopyTextBefore copies what stands before the field, and nothing of the key.
+func (r Reveal) CopyTextBefore() {
+	r.t.Helper()
+	r.copyUpTo(r.root.GetByText("It is shown this once"))
+}
+
+func (r Reveal) copyUpTo(end playwright.Locator) {
+	r.t.Helper()
+	from, err := r.root.GetByRole("heading", playwright.LocatorGetByRoleOptions{Name: "API key generated"}).BoundingBox()
+	r.must(err, "find the heading")
+	to, err := end.BoundingBox()
+	r.must(err, "find the end")
+	mouse := r.Page.Mouse()
+	r.must(mouse.Move(from.X+2, from.Y+from.Height/2), "go to the heading")
+	r.must(mouse.Down(), "press the mouse")
+	r.must(mouse.Move(to.X+to.Width/2, to.Y+to.Height/2, playwright.MouseMoveOptions{Steps: playwright.Int(5)}), "draw the mouse")
+	r.must(mouse.Up(), "release the mouse")
+	r.Press("Control+C")
+}
+
+// CopyPart copies the key but for its last character.
+func (r Reveal) CopyPart() {
+	r.t.Helper()
+	r.must(r.field().Focus(), "go into the key's field")
+	_, err := r.field().Evaluate(`f => f.setSelectionRange(0, f.value.length - 1)`, nil)
+	r.must(err, "select a part of the key")
+	r.Press("Control+C")
+}
+
+// CopyFromElsewhere presses the keys that copy where they do nothing: the key is selected, and a button has the focus.
+func (r Reveal) CopyFromElsewhere() {
+	r.t.Helper()
+	r.must(r.field().Focus(), "go into the key's field")
+	r.Press("Control+A")
+	r.must(within(r.root, "button", "Copy key").Focus(), "go to Copy key")
+	r.Press("Control+C")
+}
+
 // Done says that the visitor has finished; what comes of it is for the caller to expect.
 func (r Reveal) Done() {
 	r.t.Helper()

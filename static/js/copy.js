@@ -41,14 +41,30 @@
     }
   }
 
-  // By hand: what counts is that all of the field was selected.
-  document.addEventListener('copy', () => {
-    const field = document.activeElement;
-    if (field?.matches('[data-secret]') && field.selectionStart === 0 && field.selectionEnd === field.value.length) {
+  // By hand: what counts is that the whole key was copied.
+  document.addEventListener('copy', (event) => {
+    const field = document.querySelector('[data-secret]');
+    if (field?.value && copiesAllOf(field, event)) {
       announce(field, Promise.resolve(true));
       tell(field, 'Copied the key.');
     }
   });
+
+  // In the field, or from before it to behind it. Not every browser copies the
+  // value of a field that a selection runs across, and none tells; so it is added
+  // here to what is selected.
+  function copiesAllOf(field, event) {
+    if (event.target === field) {
+      return field.selectionStart === 0 && field.selectionEnd === field.value.length;
+    }
+    const selection = getSelection();
+    if (!selection.containsNode(field)) {
+      return false;
+    }
+    event.clipboardData.setData('text/plain', `${selection}\n${field.value}`);
+    event.preventDefault();
+    return true;
+  }
 
   // Tells whoever is concerned that source is being copied, and of the outcome.
   function announce(source, copying) {
