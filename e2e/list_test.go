@@ -80,7 +80,8 @@ func TestTheListIsSortedAndFiltered(t *testing.T) {
 		keys := pages.OpenKeys(v.Tab)
 		keys.Filter("ey 1")
 		keys.ExpectLabels("key 10", "key 1")
-		keys.ExpectStatusSaying(`^2 of 11 shown$`)
+		keys.ExpectTextSaying(`^2 of 11 shown$`)
+		keys.ExpectOneStatus()
 		keys.SortBy("Label", "ascending")
 		keys.ExpectLabels("key 1", "key 10")
 		if v.JavaScript {

@@ -25,6 +25,12 @@ func (b *Tab) ExpectStatusSaying(pattern string) string {
 	return b.said("status", regexp.MustCompile(pattern))
 }
 
+// ExpectOneStatus makes sure that there is no mistaking which region says what has been done.
+func (b *Tab) ExpectOneStatus() {
+	b.t.Helper()
+	b.must(b.expect.Locator(b.Page.GetByRole("status")).ToHaveCount(1), "expect one status")
+}
+
 // ExpectMessageSaying waits for an alert or a status that matches pattern.
 func (b *Tab) ExpectMessageSaying(pattern string) {
 	b.t.Helper()

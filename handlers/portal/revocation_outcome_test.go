@@ -34,7 +34,7 @@ func TestARevocationWithoutAnAnswerIsSaidToBeUnknown(t *testing.T) {
 			}
 
 			active := c.get(check).is(http.StatusOK)
-			active.one("status", "the key is still active")
+			active.says("the key is still active")
 			active.one("button", "Confirm revoke")
 			if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
 				t.Fatal(err)
