@@ -40,6 +40,22 @@ func TestALabelThatBreaksTheRulesIsKeptForCorrection(t *testing.T) {
 	})
 }
 
+// Whole documents get pasted by mistake.
+func TestALabelOfAnyLengthIsKeptForCorrection(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		_, v, keys := arrive(t, sharedPortal(t), mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		pasted := strings.Repeat("long ", 10<<10) + "!"
+
+		keys.Submit(pasted)
+		keys.ExpectLabelExplained()
+		if keys.Label() != pasted {
+			t.Errorf("the field holds %d of %d characters", len(keys.Label()), len(pasted))
+		}
+	})
+}
+
 func TestALabelIsShownAsItWasTyped(t *testing.T) {
 	t.Parallel()
 	_, _, keys := arrive(t, sharedPortal(t))

@@ -29,7 +29,8 @@ var errorTitles = map[int]string{
 // errorMessages are the portal's own words where the common ones are meant for
 // programs.
 var errorMessages = map[int]string{
-	http.StatusMethodNotAllowed: "This address takes forms and cannot be opened by itself. Go back and use the buttons of the page.",
+	http.StatusMethodNotAllowed:      "This address takes forms and cannot be opened by itself. Go back and use the buttons of the page.",
+	http.StatusRequestEntityTooLarge: "This is far more text than any field takes, so it was not read. Shorten it, then send it again.",
 	http.StatusServiceUnavailable: "The portal cannot reach its database at the moment. Nothing is wrong with your request: " +
 		"try again in a moment.",
 }

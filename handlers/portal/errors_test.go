@@ -3,8 +3,11 @@ package portal_test
 import (
 	"database/sql"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -71,9 +74,47 @@ func TestAFormThatIsTooLargeIsRefused(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, s.customer(t).visitor)
-			v.post("/api-keys", generation(strings.Repeat("x", 17<<10), "")).is(http.StatusRequestEntityTooLarge)
+			refused := v.post("/api-keys", generation(strings.Repeat("x", 256<<10), ""))
+			refused.is(http.StatusRequestEntityTooLarge).says("Shorten it")
 		})
 	})
+}
+
+// Whatever somebody pastes is judged by the rule of its field.
+func TestWhatIsMuchTooLongIsKeptBesideWhatIsWrongWithIt(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("production")
+		pasted := strings.Repeat("long ", 50<<10/5) + "!"
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for field, post := range map[string]func() answer{
+				"Label":    func() answer { return v.post("/api-keys", generation(pasted, uuid.NewString())) },
+				"Name":     func() answer { return v.post("/agents", url.Values{"name": {pasted}}) },
+				"New name": func() answer { return v.post("/api-keys/"+key.ID.String()+"/name", url.Values{"name": {pasted}}) },
+				"Email":    func() answer { return as.of(t, s.visitor(t)).signIn(pasted, "wrong") },
+			} {
+				refused := post().is(http.StatusUnprocessableEntity)
+				input := refused.one("textbox", field)
+				if input.attr("value") != pasted {
+					t.Errorf("the field %q holds %d of %d bytes", field, len(input.attr("value")), len(pasted))
+				}
+				problem, ok := refused.byID(lastField(input.attr("aria-describedby")))
+				if !ok || problem.attr("role") != "alert" || problem.text() == "" {
+					t.Errorf("no alert describes the field %q", field)
+				}
+			}
+		})
+	})
+}
+
+// lastField is the last of several words.
+func lastField(text string) string {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return ""
+	}
+	return words[len(words)-1]
 }
 
 func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {

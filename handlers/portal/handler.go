@@ -12,8 +12,10 @@ import (
 	"portal/static"
 )
 
-// maxForm is the largest form that is read, in bytes. Ours have a few hundred.
-const maxForm = 16 << 10
+// maxForm is the largest form that is read, in bytes. Ours have a few hundred, and
+// the rule of a field refuses what is too long for it: but only a form that is
+// read can be answered with what was typed.
+const maxForm = 256 << 10
 
 // handler answers one action; an error that it returns is rendered for it.
 type handler func(*gin.Context) error
