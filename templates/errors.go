@@ -10,7 +10,7 @@ type ErrorPage struct {
 	RequestID string // for support; empty: support could do nothing about it
 }
 
-func (ErrorPage) screen() screen { return screen{file: "errors/show.html", layout: layoutPlain} }
+func (ErrorPage) screen() screen { return screen{file: "errors/show.html"} }
 
 // Failure is an action that did not happen, told on the page that it was tried
 // on, where everything stays as it was.

@@ -41,7 +41,8 @@ type screen struct {
 	section Section // the entry of the navigation that is marked as current
 }
 
-// The layouts: with the navigation of those who have signed in, and without.
+// The layouts: with the navigation of those who have signed in, and without. A
+// screen that names neither has that of whoever it is shown to.
 const (
 	layoutPortal = "portal"
 	layoutPlain  = "plain"
@@ -127,7 +128,15 @@ func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no screen %s", s.file)
 	}
-	return execute(set, s.layout, struct {
+	layout := s.layout
+	switch {
+	case layout != "":
+	case frame.Account != "":
+		layout = layoutPortal
+	default:
+		layout = layoutPlain
+	}
+	return execute(set, layout, struct {
 		Frame
 		Section Section
 		Page    Page

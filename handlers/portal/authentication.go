@@ -61,8 +61,25 @@ func (p *Portal) currentSession(c *gin.Context) (*models.Session, error) {
 	return stayOf(session), nil
 }
 
-// sessionOf returns the session that [Portal.requireSession] has found, if it
-// has run.
+// recognize finds out who is told of an error, where nothing has asked for that
+// before: who has signed in keeps the navigation. After a failure of ours it does
+// not ask, for that would most likely fail as well.
+func (p *Portal) recognize(c *gin.Context, status int) {
+	if _, known := sessionOf(c); known || status >= http.StatusInternalServerError {
+		return
+	}
+	p.inTime(func(c *gin.Context) {
+		session, err := p.currentSession(c)
+		if err != nil {
+			_ = c.Error(err) // the page is as good without
+		} else if session != nil {
+			c.Set(sessionKey, *session)
+		}
+	})(c)
+}
+
+// sessionOf returns the session that [Portal.requireSession] or
+// [Portal.recognize] has found, if there is one.
 func sessionOf(c *gin.Context) (models.Session, bool) {
 	value, _ := c.Get(sessionKey)
 	session, ok := value.(models.Session)

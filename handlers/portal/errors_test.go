@@ -24,6 +24,46 @@ func TestWhatIsNotThereIsToldAsAPage(t *testing.T) {
 	})
 }
 
+func TestErrorPagesKeepTheNavigationOfWhoHasSignedIn(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		foreign := s.customer(t).key("another's")
+		for name, v := range map[string]*visitor{"signed in": s.customer(t).visitor, "a visitor": s.visitor(t)} {
+			t.Run(name, func(t *testing.T) {
+				v := voice{}.of(t, v)
+				answers := []answer{
+					v.get("/nothing").is(http.StatusNotFound),
+					v.get("/logout").is(http.StatusMethodNotAllowed),
+					v.get("/static/app.css").is(http.StatusNotFound),
+					v.send(http.MethodPost, "/agents", "name=planted", http.Header{"Sec-Fetch-Site": {"cross-site"}}).is(http.StatusForbidden),
+					v.send(http.MethodPost, "/login", "%zz", formType).is(http.StatusBadRequest),
+				}
+				if name == "a visitor" {
+					for _, page := range answers {
+						page.none("navigation", "Main")
+						page.none("button", "Sign out")
+					}
+					return
+				}
+				for _, page := range append(answers,
+					v.get("/api-keys/"+foreign.ID.String()+"/revocation").is(http.StatusNotFound),
+					v.get("/agents/no-id").is(http.StatusNotFound),
+					v.post("/api-keys", generation(strings.Repeat("x", 256<<10), "")).is(http.StatusRequestEntityTooLarge),
+				) {
+					for _, link := range page.one("navigation", "Main").all("link", "") {
+						if link.has("aria-current") {
+							t.Errorf("on an error page %q is the current page", link.text())
+						}
+					}
+					for _, link := range []string{"API Keys", "Agents", "Activity"} {
+						page.one("navigation", "Main").one("link", link)
+					}
+					page.one("button", "Sign out")
+				}
+			})
+		}
+	})
+}
+
 func TestAFormsAddressIsNoPage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		page := s.customer(t).get("/logout").is(http.StatusMethodNotAllowed)

@@ -160,6 +160,9 @@ func (as voice) of(t *testing.T, v *visitor) *visitor {
 	return &asking
 }
 
+// formType is how browsers send forms.
+var formType = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+
 func (v *visitor) get(path string) answer {
 	v.t.Helper()
 	return v.send(http.MethodGet, path, "", nil)
@@ -167,7 +170,7 @@ func (v *visitor) get(path string) answer {
 
 func (v *visitor) post(path string, fields url.Values) answer {
 	v.t.Helper()
-	return v.send(http.MethodPost, path, fields.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	return v.send(http.MethodPost, path, fields.Encode(), formType)
 }
 
 func (v *visitor) send(method, path, body string, header http.Header) answer {

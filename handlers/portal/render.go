@@ -89,6 +89,7 @@ func (p *Portal) Render(c *gin.Context, err error) {
 
 func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 	if !askedByHTMX(c) {
+		p.recognize(c, page.Status)
 		return p.sendPage(c, page.Status, page, "")
 	}
 	html, err := p.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
