@@ -44,20 +44,12 @@ func TestAStoppedServerKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 // The database goes away under a running portal.
 func TestADatabaseAwayKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	t.Parallel()
-	cluster, err := modelstest.StartCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	p := ownPortal(t, settings{databaseURL: cluster.URL("postgres")})
+	p, cluster := portalWithItsDatabase(t)
 	_, v, keys := arrive(t, p, withoutMotion)
 	v.allowStatus(http.StatusServiceUnavailable)
 
 	keys.Type("patient")
+	unscripted := pages.OpenKeys(v.secondTab(t))
 	if err := cluster.Halt(); err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +58,9 @@ func TestADatabaseAwayKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	if keys.Label() != "patient" {
 		t.Errorf("the field holds %q instead of what was typed", keys.Label())
 	}
+	unscripted.SubmitAsPage("offered again")
+	unscripted.ExpectAlertSaying(`(?i)again`)
+	inspect(t, unscripted.Tab).look(t, "a form offered again")
 	away := v.secondTab(t)
 	away.Open("/api-keys")
 	away.ExpectTextSaying(`(?i)unavailable|cannot be reached|try again`)
@@ -81,4 +76,72 @@ func TestADatabaseAwayKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	keys.PressGenerate()
 	pages.ExpectReveal(v.Tab).Abandon()
 	keys.ExpectListed("patient")
+}
+
+// Without scripts the page cannot stay, so the one in its place has what was typed, and the form to send it again.
+func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	p, cluster := portalWithItsDatabase(t)
+	c, v, keys := arrive(t, p, withoutJavaScript, withoutMotion)
+	v.allowStatus(http.StatusServiceUnavailable)
+
+	keys.Type("patient")
+	if err := cluster.Halt(); err != nil {
+		t.Fatal(err)
+	}
+	keys.PressGenerate()
+	for range 2 { // the second is of the form that is offered again
+		keys.ExpectAlertSaying(`(?i)again`)
+		if keys.Label() != "patient" {
+			t.Errorf("the field holds %q instead of what was typed", keys.Label())
+		}
+		v.TryAgain()
+	}
+	if err := cluster.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	v.TryAgain()
+	pages.ExpectReveal(v.Tab).Abandon()
+	keys.ExpectListed("patient")
+	if n := keys.Count(); n != 1 {
+		t.Errorf("trying again made %d keys", n)
+	}
+
+	agents := pages.OpenAgents(v.Tab)
+	stranger := visit(t, p.URL, withoutJavaScript)
+	stranger.allowStatus(http.StatusServiceUnavailable)
+	login := pages.OpenLogin(stranger.Tab)
+	if err := cluster.Halt(); err != nil {
+		t.Fatal(err)
+	}
+	agents.Create("Front desk")
+	agents.ExpectAlertSaying(`(?i)again`)
+	if agents.Name() != "Front desk" {
+		t.Errorf("the field holds %q instead of what was typed", agents.Name())
+	}
+	login.SignIn(c.email, c.password)
+	login.ExpectAlertSaying(`(?i)again`)
+	if login.Email() != c.email || login.Password() != "" {
+		t.Errorf("the fields hold %q and %q, want the e-mail alone", login.Email(), login.Password())
+	}
+	if err := cluster.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	agents.TryAgain()
+	agents.ExpectListed("Front desk", "")
+}
+
+// portalWithItsDatabase is a portal for this test alone, on PostgreSQL that the test may halt.
+func portalWithItsDatabase(t *testing.T) (*process, *modelstest.Cluster) {
+	t.Helper()
+	cluster, err := modelstest.StartCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ownPortal(t, settings{databaseURL: cluster.URL("postgres")}), cluster
 }

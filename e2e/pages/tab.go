@@ -115,6 +115,13 @@ func (b *Tab) ExpectHeading(name string) {
 	b.settled()
 }
 
+// TryAgain presses the button of a page that tells of a failure.
+func (b *Tab) TryAgain() {
+	b.t.Helper()
+	b.click(b.role("button", "Try again"), "Try again")
+	b.settled()
+}
+
 func (b *Tab) role(role playwright.AriaRole, name string) playwright.Locator {
 	return b.Page.GetByRole(role, playwright.PageGetByRoleOptions{Name: name, Exact: playwright.Bool(true)})
 }

@@ -44,8 +44,12 @@ func errorPage(c *gin.Context, told problem.Problem) templates.ErrorPage {
 		page.Message = message
 	}
 	worthAnother := told.Status == http.StatusTooManyRequests || told.Status >= http.StatusInternalServerError
-	if worthAnother && c.Request.Method == http.MethodGet {
+	switch {
+	case !worthAnother:
+	case c.Request.Method == http.MethodGet:
 		page.Again = c.Request.URL.RequestURI()
+	case c.Request.Method == http.MethodPost:
+		page.Retry = retryOf(c)
 	}
 	return page
 }

@@ -158,9 +158,16 @@ func lastField(text string) string {
 }
 
 func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {
+	losingTheDatabase(t, saysThatTheDatabaseIsAway)
+}
+
+// losingTheDatabase runs a test against a portal on SQLite and one on PostgreSQL,
+// which both lose their database when the test calls end.
+func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string, end func())) {
+	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		databaseURL := modelstest.SQLiteURL(t)
-		saysThatTheDatabaseIsAway(t, databaseURL, func() { damageSQLite(t, databaseURL) })
+		test(t, databaseURL, func() { damageSQLite(t, databaseURL) })
 	})
 	t.Run("postgres", func(t *testing.T) {
 		cluster, err := modelstest.StartCluster()
@@ -172,7 +179,7 @@ func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		saysThatTheDatabaseIsAway(t, cluster.URL("postgres"), func() {
+		test(t, cluster.URL("postgres"), func() {
 			if err := cluster.Halt(); err != nil {
 				t.Fatal(err)
 			}

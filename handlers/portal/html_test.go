@@ -78,6 +78,16 @@ func (e element) byID(id string) (element, bool) {
 	return element{}, false
 }
 
+// named returns the field of the name in a form.
+func (e element) named(name string) (element, bool) {
+	for node := range e.node.Descendants() {
+		if candidate := (element{e.t, node}); candidate.attr("name") == name {
+			return candidate, true
+		}
+	}
+	return element{}, false
+}
+
 // text is what the element says, with single spaces.
 func (e element) text() string {
 	var words []string

@@ -1,0 +1,106 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestAFormThatMetNoDatabaseIsOfferedAgain(t *testing.T) {
+	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
+		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+		c := s.customer(t)
+		key := "/api-keys/" + c.key("production").ID.String()
+		formID := c.get("/api-keys").formID()
+		end()
+
+		for path, fields := range map[string]url.Values{
+			"/api-keys":          generation("patient \"key\"", formID),
+			"/agents":            {"name": {"Front desk"}, "form_id": {formID}},
+			key + "/name":        {"name": {"staging"}},
+			key + "/rotation":    {"form_id": {formID}},
+			key + "/revocation":  nil,
+			"/login":             {"email": {c.email}, "password": {password}, "next": {"/agents"}},
+			"/account/password":  {"current_password": {password}, "new_password": {password + " 2"}},
+			"/logout":            nil,
+			"/agents?unexpected": {"unexpected": {"planted"}},
+		} {
+			away := c.post(path, fields).is(http.StatusServiceUnavailable)
+			away.one("alert", "cannot reach its database").says("try again")
+			form, ok := away.byID(away.one("button", "Try again").attr("form"))
+			if !ok || form.attr("method") != "post" || form.attr("action") != path {
+				t.Errorf("%s: it is not offered again", path)
+				continue
+			}
+			for name, typed := range fields {
+				field, ok := form.named(name)
+				switch {
+				case name == "unexpected":
+					if ok {
+						t.Errorf("%s: %s is repeated", path, name)
+					}
+				case !ok:
+					t.Errorf("%s: %s is not offered again", path, name)
+				case strings.HasSuffix(name, "password"):
+					if field.attr("value") != "" || field.attr("type") != "password" {
+						t.Errorf("%s: the field %s is %q of type %q", path, name, field.attr("value"), field.attr("type"))
+					}
+				case field.attr("value") != typed[0]:
+					t.Errorf("%s: %s is %q, want %q", path, name, field.attr("value"), typed[0])
+				}
+			}
+			if strings.Contains(away.body, password) {
+				t.Errorf("%s: the answer holds a password", path)
+			}
+		}
+		c.post("/api-keys", generation("patient", formID)).one("textbox", "Label")
+		c.post("/login", url.Values{"email": {c.email}, "password": {password}}).one("textbox", "Email")
+		c.get("/api-keys").is(http.StatusServiceUnavailable).one("link", "Try again")
+	})
+}
+
+func TestTryingAgainMakesOneKey(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+		c := s.customer(t)
+		formID := c.get("/api-keys").formID()
+
+		release := holdKeys(t, databaseURL)
+		away := c.post("/api-keys", generation("patient", formID)).is(http.StatusServiceUnavailable)
+		release()
+		again := generation(away.one("textbox", "Label").attr("value"), away.formID())
+		c.post("/api-keys", again).is(http.StatusOK).one("heading", "API key generated")
+		c.post("/api-keys", again).is(http.StatusConflict).one("alert", "already made the key")
+		keys, err := s.store.APIKeys(context.Background(), c.account.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) != 1 || keys[0].Label != "patient" {
+			t.Errorf("there are %d keys: %v", len(keys), keys)
+		}
+	})
+}
+
+// A form of another site meets its refusal first: nothing of it is shown.
+func TestNothingOfAnotherSitesFormIsOfferedAgain(t *testing.T) {
+	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
+		c := newSite(t, databaseURL, "http://portal.test", models.Options{}).customer(t)
+		end()
+		header := http.Header{"Sec-Fetch-Site": {"cross-site"}}
+		for name, value := range formType {
+			header[name] = value
+		}
+		refused := c.send(http.MethodPost, "/api-keys", generation("planted", uuid.NewString()).Encode(), header)
+		refused.is(http.StatusForbidden).none("button", "Try again")
+		if strings.Contains(refused.body, "planted") {
+			t.Error("the answer shows what another site has sent")
+		}
+	})
+}
