@@ -83,15 +83,7 @@ type canary struct {
 
 func newCanary(t *testing.T) *canary {
 	t.Helper()
-	cluster, err := modelstest.StartCluster("log_statement=all", "log_min_duration_statement=0", "log_connections=on", "log_parameter_max_length=-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0", "log_connections=on", "log_parameter_max_length=-1")
 	monitor, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)

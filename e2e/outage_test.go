@@ -134,14 +134,6 @@ func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
 // portalWithItsDatabase is a portal for this test alone, on PostgreSQL that the test may halt.
 func portalWithItsDatabase(t *testing.T) (*process, *modelstest.Cluster) {
 	t.Helper()
-	cluster, err := modelstest.StartCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := modelstest.OwnCluster(t)
 	return ownPortal(t, settings{databaseURL: cluster.URL("postgres")}), cluster
 }

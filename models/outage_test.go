@@ -18,15 +18,7 @@ import (
 func TestPostgresIsAwayForAWhile(t *testing.T) {
 	t.Parallel()
 	// What was committed is still there after the crash.
-	cluster, err := modelstest.StartCluster("synchronous_commit=on")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 	logged := &log{}
 	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.logger()})
 	c := f.customer(t)

@@ -151,15 +151,7 @@ func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 // An operator may let the server log every statement.
 func TestPostgresLogHoldsNoSecret(t *testing.T) {
 	t.Parallel()
-	cluster, err := modelstest.StartCluster("log_statement=all", "log_min_duration_statement=0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0")
 	f := newFixture(t, cluster.URL("postgres"), models.Options{})
 	s := f.live(t)
 	text, err := os.ReadFile(cluster.LogFile())

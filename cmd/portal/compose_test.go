@@ -55,15 +55,7 @@ func readCompose(t *testing.T, environment map[string]string) composeFile {
 // postgresFor starts PostgreSQL with the database that compose.yaml's would have, and returns its host and port.
 func postgresFor(t *testing.T, env map[string]string) string {
 	t.Helper()
-	cluster, err := modelstest.StartCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := modelstest.OwnCluster(t)
 	address := cluster.URL("postgres")
 	server, err := sql.Open("pgx", address)
 	if err != nil {

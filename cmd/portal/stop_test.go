@@ -126,15 +126,7 @@ func TestAStopWritesWhatIsInMemory(t *testing.T) {
 // Uses that the database has not taken are lost with the process, which must not look like a stop where all is well.
 func TestAStopThatCannotWriteWhatIsInMemorySaysSo(t *testing.T) {
 	t.Parallel()
-	cluster, err := modelstest.StartCluster("synchronous_commit=on")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 	databaseURL := cluster.URL("postgres")
 	account := makeAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
 	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort})

@@ -34,15 +34,7 @@ func eachOutage(t *testing.T, run func(t *testing.T, databaseURL string, begin f
 		run(t, databaseURL, func() (end func()) { return damageSQLite(t, databaseURL) })
 	})
 	t.Run("postgres", func(t *testing.T) {
-		cluster, err := modelstest.StartCluster("synchronous_commit=on")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := cluster.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 		run(t, cluster.URL("postgres"), func() (end func()) {
 			if err := cluster.Halt(); err != nil {
 				t.Fatal(err)

@@ -170,15 +170,7 @@ func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string,
 		test(t, databaseURL, func() { damageSQLite(t, databaseURL) })
 	})
 	t.Run("postgres", func(t *testing.T) {
-		cluster, err := modelstest.StartCluster()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := cluster.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		cluster := modelstest.OwnCluster(t)
 		test(t, cluster.URL("postgres"), func() {
 			if err := cluster.Halt(); err != nil {
 				t.Fatal(err)

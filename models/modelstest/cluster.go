@@ -67,6 +67,22 @@ func stopCluster() error {
 	return shared.Stop()
 }
 
+// OwnCluster is [StartCluster] for one test alone, which may halt it, or fails;
+// the cluster ends with the test.
+func OwnCluster(t testing.TB, settings ...string) *Cluster {
+	t.Helper()
+	c, err := StartCluster(settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
 // StartCluster makes and starts a cluster with these extra settings, such as
 // "log_statement=all". The error says how to get what is missing. Whoever
 // starts it stops it.
