@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
@@ -17,6 +18,10 @@ import (
 // one PostgreSQL database one after the other; it means nothing else.
 const migrationLock = 0x6e61735f // "nas_"
 
+// sqliteMigrationPatience is how long a file that others are busy with is tried
+// again.
+const sqliteMigrationPatience = 5 * time.Second
+
 // errAppliedMeanwhile rolls back a migration that another process has applied
 // since this one read the list.
 var errAppliedMeanwhile = errors.New("applied by another process meanwhile")
@@ -26,6 +31,23 @@ var errAppliedMeanwhile = errors.New("applied by another process meanwhile")
 // migration is applied is written in the migration's own transaction, so
 // neither is ever there without the other.
 func migrateSchema(ctx context.Context, db *bun.DB) error {
+	// SQLite does not always wait for a lock: not while several processes make
+	// one file, nor where another has written since this one began to read
+	// (sqlite.org/wal.html, section 8).
+	for deadline := time.Now().Add(sqliteMigrationPatience); ; {
+		err := tryMigrateSchema(ctx, db)
+		if !sqliteBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func tryMigrateSchema(ctx context.Context, db *bun.DB) error {
 	files := migrations.SQLite()
 	if db.Dialect().Name() == dialect.PG {
 		files = migrations.Postgres()

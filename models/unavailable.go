@@ -67,6 +67,12 @@ func unavailablePostgres(code string) bool {
 	return len(code) >= 3 && code[:3] == "57P"
 }
 
+// sqliteBusy reports whether err is that somebody else has a lock.
+func sqliteBusy(err error) bool {
+	var sqliteErr *sqlite.Error
+	return errors.As(err, &sqliteErr) && sqliteErr.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
 func unavailableSQLite(code int) bool {
 	switch code & 0xff { // the primary result code (sqlite.org/rescode.html)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT,
