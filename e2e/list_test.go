@@ -90,11 +90,20 @@ func TestTheListIsSortedAndFiltered(t *testing.T) {
 		v.Reload()
 		keys.ExpectLabels("key 1", "key 10")
 		keys.Filter("none of them")
-		keys.ExpectTextSaying(`No label contains this text`)
+		keys.ExpectTextSaying(`No key has this in its label`)
 		keys.Filter("alpha")
 		keys.ExpectLabels("Alpha")
 		keys.SortBy("Last Used", "descending")
 		keys.ExpectLabels("Alpha")
+		secret := keys.Add("beside it")
+		if v.JavaScript {
+			keys.ExpectLabels("beside it", "Alpha")
+			keys.ExpectTextSaying(`^2 of 12 shown$`)
+			keys.Row("Alpha").Revoke().Confirm()
+			keys.ExpectTextSaying(`^1 of 11 shown$`)
+		}
+		keys.Filter(secret[len(secret)-4:])
+		keys.ExpectLabels("beside it")
 	})
 }
 

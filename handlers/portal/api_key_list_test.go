@@ -95,7 +95,7 @@ func TestTheFilterNarrowsTheListDown(t *testing.T) {
 			c.key(fmt.Sprintf("staging %d", i))
 		}
 		c.get("/api-keys").none("searchbox", "")
-		c.key("Production")
+		production := c.key("Production")
 		field := c.get("/api-keys?sort=label").one("searchbox", "Filter keys")
 		if form := field.form(); form.attr("method") != "get" || form.attr("action") != "/api-keys" {
 			t.Error("the filter is not a form that leads to the list")
@@ -112,6 +112,11 @@ func TestTheFilterNarrowsTheListDown(t *testing.T) {
 			}
 			if got := labels(v.get("/api-keys?filter=nothing")); len(got) != 0 {
 				t.Errorf("shown are %q", got)
+			}
+			for _, text := range []string{production.Masked(), strings.ToLower(production.LastFour)} {
+				if got := labels(v.get("/api-keys?filter=" + text)); len(got) != 1 || got[0] != "Production" {
+					t.Errorf("by %s: shown are %q", text, got)
+				}
 			}
 		})
 	})

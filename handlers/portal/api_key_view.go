@@ -85,8 +85,11 @@ func (v keyView) sort(keys []models.APIKey) {
 	})
 }
 
+// shows reports whether the label or the masked key, which is all that is seen of
+// a key elsewhere, contains the text of the filter.
 func (v keyView) shows(key models.APIKey) bool {
-	return strings.Contains(strings.ToLower(key.Label), strings.ToLower(v.filter))
+	text := strings.ToLower(v.filter)
+	return strings.Contains(strings.ToLower(key.Label), text) || strings.Contains(strings.ToLower(key.Masked()), text)
 }
 
 // isDefault reports whether the order is the one that goes without saying.

@@ -171,19 +171,28 @@
       return;
     }
     const text = field.value.trim().toLowerCase();
-    const all = [...keyRows(rows)];
-    let shown = 0;
-    for (const row of all) {
-      const matches = row.querySelector('.key-label').textContent.toLowerCase().includes(text);
+    for (const row of keyRows(rows)) {
+      const matches = ['.key-label', '.key-masked'].some((cell) => row.querySelector(cell).textContent.toLowerCase().includes(text));
       row.hidden = !matches && !isBusy(row);
-      shown += row.hidden ? 0 : 1;
       const details = detailsOf(row);
       if (details) {
         details.hidden = row.hidden;
       }
     }
+    tellShown();
+  }
+
+  // A key that was just made is shown whether it matches or not.
+  function tellShown() {
+    const field = document.getElementById('key-filter');
+    const rows = rowsOf(list());
+    if (!field || !rows) {
+      return;
+    }
+    const all = [...keyRows(rows)];
+    const shown = all.filter((row) => !row.hidden).length;
     const count = list().querySelector('[data-filter-count]');
-    const told = text ? `${shown} of ${all.length} shown` : '';
+    const told = field.value.trim() ? `${shown} of ${all.length} shown` : '';
     if (count.textContent !== told) {
       count.textContent = told;
     }
@@ -217,6 +226,7 @@
   document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
     swaps += 1;
     tellOpen();
+    tellShown();
     if (/^\/api-keys(\?|$)/.test(ctx.request?.action) && ctx.request.method === 'GET') {
       show(list());
     }
