@@ -18,7 +18,7 @@ import (
 const forged = "x\"}\r\n{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"INFO\",\"msg\":\"forged\"}\n\u2028\x1b[2Jforged\x00"
 
 // loggedFields are all that a line may have.
-var loggedFields = []string{"time", "level", "msg", "method", "route", "status", "duration", "request_id", "client", "cause"}
+var loggedFields = []string{"time", "level", "msg", "method", "route", "status", "duration_ns", "request_id", "client", "cause"}
 
 func TestNobodyWritesLinesIntoTheLog(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {

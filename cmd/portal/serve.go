@@ -31,7 +31,10 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 		return seedDemo(ctx, store, t.out, logger)
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // asked to stop before it had begun
+		err = nil // asked to stop before it had begun
+	}
+	if err == nil {
+		logger.InfoContext(ctx, "stopped")
 	}
 	return err
 }

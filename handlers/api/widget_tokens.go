@@ -16,7 +16,7 @@ import (
 const (
 	beforeToken = `{"access_token":"`
 	afterToken  = `","token_type":"Bearer","expires_in":` //nolint:gosec // the names of fields
-	atTheEnd    = `}`
+	atTheEnd    = "}\n"
 )
 
 // createWidgetToken exchanges the caller's API key for a short-lived token that

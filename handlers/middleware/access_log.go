@@ -34,7 +34,7 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 				slog.String("method", method),
 				slog.String("route", route),
 				slog.Int("status", status),
-				slog.Duration("duration", now.Sub(start)),
+				slog.Int64("duration_ns", now.Sub(start).Nanoseconds()),
 				slog.String("request_id", RequestIDOf(c)),
 				slog.String("client", c.ClientIP()),
 			)

@@ -55,7 +55,7 @@ func TestLogHasOneLineForARequestAndNothingThatTheCallerWrote(t *testing.T) {
 		if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
-		if line["request_id"] != answer.Header().Get("X-Request-Id") || line["client"] != "192.0.2.1" || line["duration"] == nil {
+		if line["request_id"] != answer.Header().Get("X-Request-Id") || line["client"] != "192.0.2.1" || line["duration_ns"] == nil {
 			t.Errorf("line %v", line)
 		}
 		return line
