@@ -141,35 +141,42 @@ func newAuthBatch(hash keyHash) *authBatch {
 // lead asks for a request alone, on its own goroutine: waking another would take
 // as long as the question. Who has come meanwhile is left to [authenticator.serve].
 func (a *authenticator) lead(batch *authBatch) {
+	// Deferred: a panic, which ends the request alone, must not leave the others
+	// waiting.
 	defer func() {
-		if next := a.take(); next != nil {
-			go a.serve(next)
+		if a.stillAsked() {
+			go a.serve()
 		}
 	}()
 	a.answer(batch)
 }
 
 // serve asks for one batch after the other until nobody is waiting.
-func (a *authenticator) serve(batch *authBatch) {
-	for ; batch != nil; batch = a.take() {
+func (a *authenticator) serve() {
+	for {
+		// Whoever is about to arrive shares this batch instead of the one after.
+		runtime.Gosched()
+		batch := a.take()
 		a.answer(batch)
 		close(batch.done)
+		if !a.stillAsked() {
+			return
+		}
 	}
 }
 
-// take returns the batch that waits, which is complete with that. Where there is
-// none nobody is asking any more.
+// stillAsked reports whether somebody waits. If not, asking has ended.
+func (a *authenticator) stillAsked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asking = a.next != nil
+	return a.asking
+}
+
+// take returns the batch that waits, which is complete with that.
 func (a *authenticator) take() *authBatch {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.next == nil {
-		a.asking = false
-		return nil
-	}
-	a.mu.Unlock()
-	// Whoever is about to arrive shares this batch instead of the one after.
-	runtime.Gosched()
-	a.mu.Lock()
 	batch := a.next
 	a.next = nil
 	return batch
