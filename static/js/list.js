@@ -123,7 +123,7 @@
       if (old) {
         renew(old, row, '.key-label');
         renew(old, row, '.key-used');
-        old.querySelector('.sparkline path')?.setAttribute('d', row.querySelector('.sparkline path').getAttribute('d'));
+        old.querySelector('.sparkline')?.replaceChildren(...row.querySelector('.sparkline').childNodes);
         before = detailsOf(old) ?? old;
         continue;
       }
