@@ -63,6 +63,19 @@ func (i inspector) look(t *testing.T, state string) {
 	}
 }
 
+// sweep makes sure that the state fits into every width, of phones up to large screens, and that all of a table and of a
+// list of steps stays within its edges.
+func (i inspector) sweep(t *testing.T, state string) {
+	t.Helper()
+	defer i.resize(t, 1280)
+	for width := 320; width <= 1400; width += 16 {
+		i.resize(t, width)
+		for _, culprit := range append(i.overflowing(t), i.protruding(t)...) {
+			t.Errorf("%s, %d px wide: %s", state, width, culprit)
+		}
+	}
+}
+
 // Options of axe-core that choose its rules.
 const (
 	allRules    = `{}`
@@ -131,7 +144,7 @@ func (i inspector) violations(t *testing.T, rules string) []string {
 // overflowing names what makes the page, or a dialog on it, scroll sideways.
 func (i inspector) overflowing(t *testing.T) []string {
 	t.Helper()
-	found, err := i.Page.Evaluate(`() => {
+	return i.culprits(t, `() => {
 		const name = e => "<" + e.localName + (e.id ? " id=" + e.id : "") + "> " + (e.textContent || "").trim().slice(0, 40)
 		const culprits = []
 		for (const box of [document.documentElement, ...document.querySelectorAll("dialog[open]")]) {
@@ -145,6 +158,31 @@ func (i inspector) overflowing(t *testing.T) []string {
 		}
 		return culprits.slice(0, 8)
 	}`)
+}
+
+// protruding names what is beyond the edges of the table or list of steps that it belongs to, or of the window.
+func (i inspector) protruding(t *testing.T) []string {
+	t.Helper()
+	return i.culprits(t, `() => {
+		const culprits = []
+		const shown = e => e.getClientRects().length > 0 && getComputedStyle(e).clipPath === "none"
+		for (const box of document.querySelectorAll("table, main ol")) {
+			const {left, right} = box.getBoundingClientRect()
+			for (const e of box.querySelectorAll(":is(th, td, li), :is(th, td, li) :not(svg *)")) {
+				if (e.closest("th") && !shown(e.closest("th")) || !shown(e)) continue
+				const at = e.getBoundingClientRect()
+				if (at.left < Math.max(left, 0) - 1 || at.right > Math.min(right, innerWidth) + 1)
+					culprits.push("beyond the edge: <" + e.localName + "> " + e.textContent.trim().slice(0, 40))
+			}
+		}
+		return culprits.slice(0, 8)
+	}`)
+}
+
+// culprits are what script, a function, returns.
+func (i inspector) culprits(t *testing.T, script string) []string {
+	t.Helper()
+	found, err := i.Page.Evaluate(script)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,20 @@ func (n Rename) ExpectOpen(typed string) {
 	n.row.keys.must(n.row.keys.expect.Locator(n.field()).ToHaveValue(typed), "expect the new name")
 }
 
+// ExpectButtonsOnOneLine makes sure that both answers stand at the same height.
+func (n Rename) ExpectButtonsOnOneLine() {
+	n.row.keys.t.Helper()
+	var at [2]*playwright.Rect
+	for i, name := range []string{"Save name", "Keep as it is"} {
+		box, err := within(n.row.keys.table(), "button", name).BoundingBox()
+		n.row.keys.must(err, "measure %s", name)
+		at[i] = box
+	}
+	if at[0].Y != at[1].Y {
+		n.row.keys.t.Errorf("Save name is at %v px and Keep as it is at %v px", at[0].Y, at[1].Y)
+	}
+}
+
 func (n Rename) expectGone() {
 	n.row.keys.t.Helper()
 	n.row.keys.hidden(n.field(), "textbox New name")
@@ -114,6 +128,18 @@ func (n Rename) expectGone() {
 }
 
 func (n Rename) field() playwright.Locator { return within(n.row.keys.table(), "textbox", "New name") }
+
+// ColumnsAt is where the columns begin that every row has something in, in pixels.
+func (k Keys) ColumnsAt() []int {
+	k.t.Helper()
+	var at []int
+	for _, name := range KeyColumns[:len(KeyColumns)-1] {
+		box, err := within(k.table(), "columnheader", name).BoundingBox()
+		k.must(err, "measure column %s", name)
+		at = append(at, int(box.X+0.5))
+	}
+	return at
+}
 
 // SortBy presses the header of the column and waits for the order.
 func (k Keys) SortBy(column, order string) {
