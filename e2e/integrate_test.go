@@ -65,24 +65,53 @@ func TestExamplesRunAsTheyAreCopied(t *testing.T) {
 		}
 		expectToken(t, c.at.URL, secret, agentID, output)
 	})
-	sites := map[string]string{}
+	running := map[string]runningExample{}
 	for _, server := range exampleServers {
-		sites[server.name] = server.start(t, examples[server.name], secret)
-		status, body := askExample(t, sites[server.name])
+		example := server.start(t, examples[server.name], secret)
+		running[server.name] = example
+		if want := "listening on " + example.site; !example.says(want) {
+			t.Errorf("the %s example does not say %q:\n%s", server.name, want, example.said)
+		}
+		status, body := askExample(t, example.site)
 		if status != http.StatusOK {
 			t.Errorf("the %s example answers %d: %s", server.name, status, body)
 			continue
 		}
 		expectToken(t, c.at.URL, secret, agentID, body)
 	}
-	customersPage(t, sites["Node"], examples["Browser"])
+	customersPage(t, running["Node"].site, examples["Browser"])
 
 	if _, err := c.at.operator(secret, "key", "revoke", "--key", "-"); err != nil {
 		t.Fatal(err)
 	}
-	for name, site := range sites {
-		if status, body := askExample(t, site); status != http.StatusBadGateway || strings.Contains(string(body), "access_token") {
+	for name, example := range running {
+		if status, body := askExample(t, example.site); status != http.StatusBadGateway || strings.Contains(string(body), "access_token") {
 			t.Errorf("with a revoked key the %s example answers %d: %s", name, status, body)
+		}
+		if !example.says("revoked") || strings.Contains(example.said.String(), secret) {
+			t.Errorf("the %s example does not log why the key was refused, or logs the key:\n%s", name, example.said)
+		}
+	}
+}
+
+func TestExamplesDoNotStartWithoutAKey(t *testing.T) {
+	t.Parallel()
+	_, v, keys := arrive(t, sharedPortal(t))
+	keys.Follow("Integrate")
+	page := pages.OpenIntegrate(v.Tab)
+	for _, server := range exampleServers {
+		page.Choose(server.name)
+		_, said, exited := server.run(t, page.Example(server.name), "")
+		select {
+		case err := <-exited:
+			if err == nil {
+				t.Errorf("the %s example ends as if all were well", server.name)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("the %s example goes on", server.name)
+		}
+		if said := said.String(); !strings.Contains(said, "NAS_API_KEY is not set\n") || strings.Contains(said, "Traceback") {
+			t.Errorf("the %s example says\n%s", server.name, said)
 		}
 	}
 }
@@ -106,8 +135,44 @@ func TestExamplesAreForTheAgentThatIsChosen(t *testing.T) {
 	})
 }
 
-// start runs the example with the key in its environment until the test ends, and returns its address.
-func (s exampleServer) start(t *testing.T, code, key string) string {
+// runningExample is an example that serves.
+type runningExample struct {
+	site string   // its address
+	said *logBook // on standard output and standard error
+}
+
+// says waits for what the example prints: it comes through a pipe.
+func (e runningExample) says(text string) bool {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if strings.Contains(e.said.String(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// start runs the example with the key in its environment until it serves.
+func (s exampleServer) start(t *testing.T, code, key string) runningExample {
+	t.Helper()
+	address, said, exited := s.run(t, code, key)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		select {
+		case <-exited:
+			t.Fatalf("the %s example ended instead of serving:\n%s", s.name, said)
+		default:
+		}
+		response, err := formClient.Get("http://" + address + "/")
+		if err == nil {
+			_ = response.Body.Close()
+			return runningExample{"http://" + address, said}
+		}
+	}
+	t.Fatalf("the %s example does not serve:\n%s", s.name, said)
+	return runningExample{}
+}
+
+// run runs the example until the test ends, unless it ends by itself before.
+func (s exampleServer) run(t *testing.T, code, key string) (address string, said *logBook, exited <-chan error) {
 	t.Helper()
 	requireProgram(t, s.command[0], s.missing)
 	address, err := freeAddress()
@@ -118,7 +183,7 @@ func (s exampleServer) start(t *testing.T, code, key string) string {
 	if err := os.WriteFile(filepath.Join(folder, s.file), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := &logBook{}
+	said = &logBook{}
 	command := exec.Command(s.command[0], s.command[1:]...)
 	command.Dir = folder
 	command.Env = append(exampleEnvironment(key), "PORT="+address[strings.LastIndex(address, ":")+1:])
@@ -127,29 +192,20 @@ func (s exampleServer) start(t *testing.T, code, key string) string {
 	if err := command.Start(); err != nil {
 		t.Fatalf("start the %s example: %v", s.name, err)
 	}
-	exited := make(chan struct{})
+	ended, gone := make(chan error, 1), make(chan struct{})
 	go func() {
-		_ = command.Wait()
-		close(exited)
+		ended <- command.Wait()
+		close(gone)
 	}()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-		<-exited
-	})
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		select {
-		case <-exited:
-			t.Fatalf("the %s example ended instead of serving:\n%s", s.name, said)
+		case <-gone:
 		default:
+			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+			<-gone
 		}
-		response, err := formClient.Get("http://" + address + "/")
-		if err == nil {
-			_ = response.Body.Close()
-			return "http://" + address
-		}
-	}
-	t.Fatalf("the %s example does not serve:\n%s", s.name, said)
-	return ""
+	})
+	return address, said, ended
 }
 
 func askExample(t *testing.T, site string) (status int, body []byte) {
@@ -228,9 +284,12 @@ func requireProgram(t *testing.T, program, remedy string) {
 	}
 }
 
-// exampleEnvironment is what a customer's server runs in.
+// exampleEnvironment is what a customer's server runs in, without a key if it is empty.
 func exampleEnvironment(key string) []string {
-	env := []string{"NAS_API_KEY=" + key}
+	var env []string
+	if key != "" {
+		env = append(env, "NAS_API_KEY="+key)
+	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "GOCACHE", "GOROOT"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)

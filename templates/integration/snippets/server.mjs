@@ -1,7 +1,13 @@
 // server.mjs, for node server.mjs
 import { createServer } from 'node:http';
 
-createServer(async (request, response) => {
+const key = process.env.NAS_API_KEY;
+if (!key) {
+  console.error('NAS_API_KEY is not set');
+  process.exit(1);
+}
+
+const server = createServer(async (request, response) => {
   if (request.method !== 'POST' || request.url !== '/widget-token') {
     response.writeHead(404).end();
     return;
@@ -14,20 +20,24 @@ createServer(async (request, response) => {
     console.error('no widget token:', error.message);
     response.writeHead(502).end('no widget token');
   }
-}).listen(process.env.PORT ?? 3000, '127.0.0.1');
+});
+server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+});
 
 async function exchange() {
   const answer = await fetch('TOKEN_URL', {
     method: 'POST',
     headers: {
-      Authorization: `Bearer ${process.env.NAS_API_KEY}`,
+      Authorization: `Bearer ${key}`,
       'Content-Type': 'application/json',
     },
     body: JSON.stringify({ agentId: 'AGENT_ID' }),
     signal: AbortSignal.timeout(10_000),
   });
+  const body = await answer.text();
   if (!answer.ok) {
-    throw new Error(`${answer.status} ${answer.statusText}`);
+    throw new Error(`${answer.status} ${answer.statusText}: ${body}`); // the body says why
   }
-  return answer.text();
+  return body;
 }

@@ -1,8 +1,12 @@
 # server.py, for python3 server.py
 import json
 import os
+import sys
+import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+KEY = os.environ.get("NAS_API_KEY") or sys.exit("NAS_API_KEY is not set")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -13,7 +17,7 @@ class Handler(BaseHTTPRequestHandler):
         # Check here that the visitor may talk to the agent.
         try:
             token = exchange()
-        except OSError as error:  # what urllib raises, for answers too
+        except OSError as error:  # what urllib raises
             self.log_error("no widget token: %s", error)
             self.send_error(502, "no widget token")
             return
@@ -30,12 +34,17 @@ def exchange():
         method="POST",
         data=json.dumps({"agentId": "AGENT_ID"}).encode(),
         headers={
-            "Authorization": f"Bearer {os.environ['NAS_API_KEY']}",
+            "Authorization": f"Bearer {KEY}",
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return answer.read()
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as error:  # the body says why
+        raise OSError(f"{error}: {error.read().decode(errors='replace')}")
 
 
-ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 3000))), Handler).serve_forever()
+server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 3000))), Handler)
+print("listening on http://%s:%d" % server.server_address, flush=True)
+server.serve_forever()
