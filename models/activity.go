@@ -71,8 +71,33 @@ type Activity struct {
 	Address   string     // the actor's network address
 	At        time.Time
 
+	// FormerLabel is what a key was called before it was renamed; empty for
+	// every other action, and where that was not recorded yet.
+	FormerLabel string `bun:",nullzero"`
+
 	// ActorName is the user's e-mail, "Operator" or "Visitor".
 	ActorName string `bun:",scanonly"`
+
+	// KeyLastFour is the end of the key that is the subject, and
+	// ReplacedLastFour that of the key which a generated one takes the place of;
+	// empty where there is no such key, or an operator has deleted it.
+	KeyLastFour      string `bun:",scanonly"`
+	ReplacedLastFour string `bun:",scanonly"`
+}
+
+// MaskedKey returns the key that is the subject as lists show it, or nothing
+// where it is not known.
+func (a Activity) MaskedKey() string { return maskedUnlessUnknown(a.KeyLastFour) }
+
+// MaskedReplaced returns the key that the subject takes the place of as lists
+// show it, or nothing where there is none.
+func (a Activity) MaskedReplaced() string { return maskedUnlessUnknown(a.ReplacedLastFour) }
+
+func maskedUnlessUnknown(lastFour string) string {
+	if lastFour == "" {
+		return ""
+	}
+	return masked(lastFour)
 }
 
 // ActivityPage is a part of the record.
@@ -88,7 +113,10 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 	activities := []Activity{}
 	query := s.db.NewSelect().Model(&activities).ColumnExpr("activity.*").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
+		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
+		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").
+		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
 		Where("activity.account_id = ?", accountID).
 		// Ids are UUIDv7: their order is that of time.
 		OrderExpr("activity.id DESC").Limit(int64(page.Limit))
@@ -105,10 +133,13 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 }
 
 func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	activity := Activity{
-		ID: newID(), AccountID: accountID, ActorKind: actor.Kind, Action: action,
-		SubjectID: &subjectID, Label: label, Address: actor.Address, At: s.clock(),
-	}
+	return s.recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
+}
+
+// recordActivity adds who and when to the activity.
+func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, activity Activity) error {
+	activity.ID, activity.At = newID(), s.clock()
+	activity.ActorKind, activity.Address = actor.Kind, actor.Address
 	if actor.Kind == ActorUser {
 		activity.ActorID = &actor.ID
 	}

@@ -35,7 +35,9 @@ type APIKey struct {
 }
 
 // Masked returns the key as lists show it (spec section 2).
-func (k APIKey) Masked() string { return keyPrefix + "..." + k.LastFour }
+func (k APIKey) Masked() string { return masked(k.LastFour) }
+
+func masked(lastFour string) string { return keyPrefix + "..." + lastFour }
 
 // NewAPIKey is a key to be made.
 type NewAPIKey struct {
@@ -212,12 +214,27 @@ func (s *Store) RenameAPIKey(ctx context.Context, accountID, id uuid.UUID, label
 		return APIKey{}, err
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		// Of two renamings at once, the second is over the first one's label.
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		var former string
+		err := tx.NewSelect().Model((*APIKey)(nil)).Column("label").
+			Where("account_id = ? AND id = ?", accountID, id).Scan(ctx, &former)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errUnchanged
+		}
+		if err != nil {
+			return err
+		}
 		result, err := tx.NewUpdate().Model((*APIKey)(nil)).Set("label = ?", label).
 			Where("account_id = ? AND id = ? AND revoked_at IS NULL AND label <> ?", accountID, id, label).Exec(ctx)
 		if err := unlessAffected(result, err, errUnchanged); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionKeyRenamed, id, label)
+		return s.recordActivity(ctx, tx, actor, Activity{
+			AccountID: accountID, Action: ActionKeyRenamed, SubjectID: &id, Label: label, FormerLabel: former,
+		})
 	})
 	if err != nil && !errors.Is(err, errUnchanged) {
 		return APIKey{}, failed("rename API key", err)

@@ -40,6 +40,9 @@ type ActivityItem struct {
 	Actor    string // an e-mail, or "Operator"
 	Action   string // such as "api_key.generated"
 	Label    string // what the subject was called at the time
+	Former   string // what a key was called before it was renamed; empty: unknown
+	Key      string // the key that it is about, masked; empty: none, or it was deleted
+	Replaced string // the key that a new one takes the place of, masked; empty: none
 	Address  string // the actor's network address; empty for an operator
 	At       Moment
 	Refusals Count // requests refused in the last hour, where a key was revoked

@@ -97,6 +97,7 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 	for _, activity := range activities {
 		item := templates.ActivityItem{
 			Actor: activity.ActorName, Action: string(activity.Action), Label: activity.Label,
+			Former: activity.FormerLabel, Key: activity.MaskedKey(), Replaced: activity.MaskedReplaced(),
 			Address: activity.Address, At: templates.NewMoment(activity.At, now),
 		}
 		switch activity.Action {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 	"portal/templates"
 )
 
@@ -34,6 +35,71 @@ func TestActivityTellsWhoDidWhatNewestFirst(t *testing.T) {
 		if items := activityItems(stranger.get("/activity")); len(items) != 1 {
 			t.Errorf("a stranger sees %d deeds, want their own sign-in", len(items))
 		}
+	})
+}
+
+func TestActivityTellsWhichKey(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+		c := s.customer(t)
+		first, second := c.key("staging"), c.key("staging")
+		if _, err := s.store.RenameAPIKey(t.Context(), c.account.ID, first.ID, "prod", models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		replacement, _, err := s.store.GenerateAPIKey(t.Context(), c.account.ID,
+			models.NewAPIKey{Label: "prod", FormID: uuid.New(), Replaces: first.ID}, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.store.RevokeAPIKey(t.Context(), c.account.ID, first.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+
+		bothVoices(t, func(t *testing.T, as voice) {
+			items := activityItems(as.of(t, c.visitor).get("/activity").is(http.StatusOK))
+			items[0].says("revoked the API key prod " + first.Masked())
+			items[1].says("generated the API key prod " + replacement.Masked() + " as a replacement for " + first.Masked())
+			items[2].says("renamed staging to prod " + first.Masked())
+			items[3].says("generated the API key staging " + second.Masked())
+			items[4].says("generated the API key staging " + first.Masked())
+			for _, item := range items[2:] {
+				if strings.Contains(item.text(), "replacement") {
+					t.Errorf("no replacement, but %q", item.text())
+				}
+			}
+		})
+		lines := exported(t, c.get("/activity/export"))
+		for i, want := range []string{
+			first.Masked() + "||",
+			replacement.Masked() + "||" + first.Masked(),
+			first.Masked() + "|staging|",
+			second.Masked() + "||",
+		} {
+			if got := strings.Join(lines[i+1][6:], "|"); got != want {
+				t.Errorf("line %d is exported with %q, want %q", i, got, want)
+			}
+		}
+
+		// What is left of a key that an operator has deleted is its label.
+		operatorSQL(t, databaseURL, "DELETE FROM api_keys WHERE id = '"+first.ID.String()+"'")
+		items := activityItems(c.get("/activity").is(http.StatusOK))
+		items[0].says("revoked the API key prod")
+		if text := items[0].text() + items[1].text(); strings.Contains(text, first.Masked()) || strings.Contains(text, "nas_...  ") {
+			t.Errorf("of a key that is gone it tells %q", text)
+		}
+	})
+}
+
+// What was recorded before former labels were has none.
+func TestARenamingWithoutTheFormerLabelIsTold(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+		c := s.customer(t)
+		key := c.key("X")
+		operatorSQL(t, databaseURL, fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
+			VALUES ('%s', '%s', 'operator', 'api_key.renamed', '%s', 'X', '', '2026-01-01 00:00:00+00:00')`,
+			uuid.Must(uuid.NewV7()), c.account.ID, key.ID))
+		activityItems(c.get("/activity").is(http.StatusOK))[0].says("renamed an API key to X " + key.Masked())
 	})
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // exportColumns are the names of the columns, in the first line.
-var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address"}
+var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address", "key", "former_label", "replaced_key"}
 
 // exportActivities sends the account's record as CSV (RFC 4180), newest first.
 // However long it is, little of it is in memory at any time.
@@ -81,6 +81,7 @@ func exportLine(activity models.Activity) string {
 	return csvLine([]string{
 		activity.At.UTC().Format(time.RFC3339), activity.ActorName, string(activity.Action),
 		activity.Label, subject, activity.Address,
+		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(),
 	})
 }
 
