@@ -15,15 +15,19 @@ import (
 //
 // It returns [ErrWrongCredentials] or a [*SignInLimitError] for the old
 // password, as [Store.VerifyPassword] does, an [*InvalidError] for the field
-// "password" about the new one, [ErrSessionNotFound] if the session has ended
+// "password" about the new one, the first and the last of these joined if both
+// are wrong, [ErrSessionNotFound] if the session has ended
 // meanwhile, or [ErrUnavailable]. It bounds its own time.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (reference string, err error) {
-	if err := checkPassword(newPassword, session.Email, session.AccountName); err != nil {
-		return "", err
-	}
+	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := s.VerifyPassword(ctx, session.Email, oldPassword, actor.Address)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrWrongCredentials):
+		return "", errors.Join(err, invalid)
+	case err != nil:
 		return "", err
+	case invalid != nil:
+		return "", invalid
 	}
 	reference = newReference()
 	change := passwordChange{

@@ -28,6 +28,10 @@ func TestPasswordIsChanged(t *testing.T) {
 		if _, err := f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 			t.Errorf("with a wrong password: %v", err)
 		}
+		var both *models.InvalidError
+		if _, err := f.ChangePassword(ctx, session, wrongPassword, "short", c.actor); !errors.Is(err, models.ErrWrongCredentials) || !errors.As(err, &both) {
+			t.Errorf("with both wrong: %v", err)
+		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		if _, err := f.Session(ctx, lost, browser); err != nil {
 			t.Errorf("sessions have ended already: %v", err)

@@ -57,8 +57,16 @@ type PasswordForm struct {
 	CurrentProblem string // what is wrong with the current password
 	NewProblem     string // what is wrong with the new one
 	Problem        string // why it was not changed, both being as they may
-	Focused        bool   // the form was sent: its first field takes the focus
+	Focused        bool   // the form was sent: a field of it takes the focus
 }
+
+// NewFocused reports whether the new password takes the focus: it alone is wrong.
+func (f PasswordForm) NewFocused() bool {
+	return f.Focused && f.NewProblem != "" && f.CurrentProblem == ""
+}
+
+// CurrentFocused reports whether the current password takes the focus.
+func (f PasswordForm) CurrentFocused() bool { return f.Focused && !f.NewFocused() }
 
 func (PasswordForm) fragment() string { return "password-form" }
 

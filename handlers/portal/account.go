@@ -85,11 +85,15 @@ func (p *Portal) changePassword(c *gin.Context) error {
 	}
 	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 	_, limited := errors.AsType[*models.SignInLimitError](err)
-	switch {
-	case isInvalid:
+	wrong := errors.Is(err, models.ErrWrongCredentials)
+	if isInvalid {
 		form.NewProblem = invalid.Message
-	case errors.Is(err, models.ErrWrongCredentials):
+	}
+	if wrong {
 		form.CurrentProblem = "The current password is wrong."
+	}
+	switch {
+	case isInvalid || wrong:
 	case limited:
 		form.Problem = told.Message
 		c.Header("Retry-After", told.RetryAfterSeconds())

@@ -148,6 +148,37 @@ func TestAPasswordIsRefusedBesideTheFieldThatIsWrong(t *testing.T) {
 	})
 }
 
+func TestBothPasswordsAreRefusedAtOnceAndTheFirstProblemTakesTheFocus(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			for _, test := range []struct {
+				current, next          string
+				currentWrong, newWrong bool
+				focused                string
+			}{
+				{"not the password", "short", true, true, "Current password"},
+				{"not the password", "a much longer battery staple", true, false, "Current password"},
+				{password, "short", false, true, "New password"},
+			} {
+				refused := v.post("/account/password", passwords(test.current, test.next)).is(http.StatusUnprocessableEntity)
+				for name, wrong := range map[string]bool{"Current password": test.currentWrong, "New password": test.newWrong} {
+					field := refused.one("textbox", name)
+					if got := field.attr("aria-invalid") == "true"; got != wrong {
+						t.Errorf("%+v: that %s is wrong is told: %t", test, name, got)
+					}
+					if got := field.has("autofocus"); got != (name == test.focused) {
+						t.Errorf("%+v: %s takes the focus: %t", test, name, got)
+					}
+				}
+			}
+			refused := v.post("/account/password", passwords("", "")).is(http.StatusUnprocessableEntity)
+			refused.says("The current password is wrong.", "Changing it ends all your other sessions.")
+		})
+	})
+}
+
 func TestGuessesOfTheCurrentPasswordAreLimited(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
