@@ -18,6 +18,10 @@ const (
 	homePath   = "/api-keys"
 	signInPath = "/login"
 
+	// paramSessionEnded has the sign-in page say that nothing came of what was
+	// asked for.
+	paramSessionEnded = "ended"
+
 	sessionKey = "portal.session"
 )
 
@@ -30,7 +34,11 @@ func (p *Portal) requireSession(c *gin.Context) {
 		p.Render(c, err)
 		c.Abort()
 	case session == nil:
-		if err := p.redirect(c, signInPath+"?"+url.Values{"next": {p.wayBack(c)}}.Encode()); err != nil {
+		query := url.Values{"next": {p.wayBack(c)}}
+		if interrupted(c) {
+			query.Set(paramSessionEnded, "1")
+		}
+		if err := p.redirect(c, signInPath+"?"+query.Encode()); err != nil {
 			p.Render(c, err)
 		}
 		c.Abort()

@@ -132,6 +132,12 @@ func sendNothing(c *gin.Context) {
 
 func askedByHTMX(c *gin.Context) bool { return c.GetHeader("HX-Request") == "true" }
 
+// interrupted tells a request that comes from a page, and was to change
+// something or the page, from one that opens a page.
+func interrupted(c *gin.Context) bool {
+	return askedByHTMX(c) || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
+}
+
 // present is the page of a reply that is at hand already.
 func present(page templates.Page) func() (templates.Page, error) {
 	return func() (templates.Page, error) { return page, nil }

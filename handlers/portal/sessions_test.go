@@ -104,9 +104,17 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 			t.Run(test.method+" "+test.path, func(t *testing.T) {
 				bothVoices(t, func(t *testing.T, as voice) {
 					v := as.of(t, s.visitor(t))
-					toSignIn := "/login?" + url.Values{"next": {test.next}}.Encode()
+					query := url.Values{"next": {test.next}}
+					interrupted := as.htmx || test.method == http.MethodPost
+					if interrupted {
+						query.Set("ended", "1")
+					}
+					toSignIn := "/login?" + query.Encode()
 					v.send(test.method, test.path, "", nil).redirects(toSignIn)
 					page := v.get(toSignIn)
+					if told := containsText(page, sessionEnded); told != interrupted {
+						t.Errorf("that the session has ended is told: %t, want %t", told, interrupted)
+					}
 					signedIn := v.post("/login", url.Values{
 						"email": {c.email}, "password": {password}, "next": {hidden(page, "next")},
 					})
@@ -117,6 +125,37 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 		if keys := c.get("/api-keys").all("button", "Revoke"); len(keys) != 1 {
 			t.Error("a form without a session has revoked the key")
 		}
+	})
+}
+
+const sessionEnded = "Your session has ended. Nothing was changed."
+
+// One thing is told at a time: what became of the latest form.
+func TestAWrongPasswordTakesThePlaceOfTheEndOfTheSession(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		form := generation("production", c.get("/api-keys").formID())
+		c.post("/logout", nil).redirects("/login")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			sent := v.post("/api-keys", form)
+			sent.redirects("/login?ended=1&next=%2Fapi-keys")
+			page := c.get("/login?ended=1&next=%2Fapi-keys").is(http.StatusOK)
+			page.one("status", sessionEnded)
+			if alerts := page.all("alert", sessionEnded); len(alerts) > 0 {
+				t.Error("it is told twice")
+			}
+			refused := v.post("/login", url.Values{"email": {c.email}, "password": {"wrong"}, "next": {hidden(page, "next")}})
+			refused.is(http.StatusUnprocessableEntity).one("alert", "wrong")
+			if containsText(refused, sessionEnded) {
+				t.Error("the end of the session is told again")
+			}
+			if next := hidden(refused, "next"); next != "/api-keys" {
+				t.Errorf("the form leads to %q", next)
+			}
+		})
+		c.signIn(c.email, password).redirects("/api-keys")
+		c.get("/api-keys").says("No API keys yet")
 	})
 }
 
