@@ -111,7 +111,7 @@ type ActivityPage struct {
 // may be [ErrUnavailable].
 func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
 	activities := []Activity{}
-	query := s.db.NewSelect().Model(&activities).ColumnExpr("activity.*").
+	query := s.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
