@@ -43,6 +43,7 @@ type authenticator struct {
 	mu     sync.Mutex
 	asking bool       // somebody asks the source
 	next   *authBatch // gathers while they do; nil while nobody waits
+	shared bool       // the last batch that gathered had more than one request
 	memory authMemory
 }
 
@@ -115,23 +116,28 @@ func (a *authenticator) find(ctx context.Context, hash keyHash) (keyFacts, authE
 	return answer.keyFacts, batch.epoch, nil
 }
 
-// join adds the hash to the batch that waits. Where nobody is asking it returns
-// a batch of its own instead, whose done is nil, and which the caller is to
-// lead.
+// join adds the hash to the batch that waits. Where nobody is asking, and requests
+// have come one by one of late, it returns a batch of its own instead, whose done
+// is nil, and which the caller is to lead.
 func (a *authenticator) join(hash keyHash) (batch *authBatch, place int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.asking {
-		a.asking = true
-		return newAuthBatch(hash), 0
+	if a.next != nil {
+		a.next.hashes = append(a.next.hashes, hash)
+		return a.next, len(a.next.hashes) - 1
 	}
-	if a.next == nil {
-		a.next = newAuthBatch(hash)
-		a.next.done = make(chan struct{})
-		return a.next, 0
+	batch = newAuthBatch(hash)
+	idle := !a.asking
+	a.asking = true
+	if idle && !a.shared {
+		return batch, 0
 	}
-	a.next.hashes = append(a.next.hashes, hash)
-	return a.next, len(a.next.hashes) - 1
+	batch.done = make(chan struct{})
+	a.next = batch
+	if idle {
+		go a.serve()
+	}
+	return batch, 0
 }
 
 func newAuthBatch(hash keyHash) *authBatch {
@@ -179,6 +185,7 @@ func (a *authenticator) take() *authBatch {
 	defer a.mu.Unlock()
 	batch := a.next
 	a.next = nil
+	a.shared = len(batch.hashes) > 1
 	return batch
 }
 
