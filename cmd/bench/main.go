@@ -26,7 +26,9 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == plainCommand {
 		os.Exit(report(os.Stderr, servePlain(os.Args[2], os.Args[3])))
 	}
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A broken pipe too: whoever reads the results may leave, and what was started
+	// must not stay.
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	// The first signal ends what runs; a second one ends this process at once.
 	context.AfterFunc(ctx, restore)
 	os.Exit(report(os.Stderr, run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
