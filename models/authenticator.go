@@ -76,9 +76,11 @@ type authBatch struct {
 	hashes   []keyHash
 	deadline time.Time // that of the first of them
 
-	done    chan struct{} // closed once what follows is filled in
-	answers []authAnswer  // to each of the hashes
-	epoch   authEpoch     // under which they hold
+	// done is closed once what follows is filled in; nil for a request alone,
+	// whose own goroutine does that.
+	done    chan struct{}
+	answers []authAnswer // to each of the hashes
+	epoch   authEpoch    // under which they hold
 	err     error
 }
 

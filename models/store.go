@@ -136,9 +136,3 @@ func (s *Store) lockAccount(ctx context.Context, tx bun.Tx, accountID uuid.UUID)
 		Where("id = ?", accountID).For("NO KEY UPDATE").Exec(ctx)
 	return err
 }
-
-// newID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by time of making.
-func newID() uuid.UUID {
-	// NewV7 fails only if crypto/rand does, and that ends the program first.
-	return uuid.Must(uuid.NewV7())
-}

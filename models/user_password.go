@@ -16,8 +16,8 @@ import (
 // It returns [ErrWrongCredentials] or a [*SignInLimitError] for the old
 // password, as [Store.VerifyPassword] does, an [*InvalidError] for the field
 // "password" about the new one, the first and the last of these joined if both
-// are wrong, [ErrSessionNotFound] if the session has ended
-// meanwhile, or [ErrUnavailable]. It bounds its own time.
+// are wrong, [ErrSessionNotFound] if the session has ended meanwhile, or
+// [ErrUnavailable]. It bounds its own time.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (reference string, err error) {
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := s.VerifyPassword(ctx, session.Email, oldPassword, actor.Address)

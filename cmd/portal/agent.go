@@ -19,11 +19,10 @@ type agentCreateCommand struct {
 // agentID is an id as the API takes it, or zero: one is to be made.
 type agentID uuid.UUID
 
-// UnmarshalText takes the 36-character form alone (RFC 9562, section 4), in either case, and not the nil UUID, which
-// would be taken for none.
+// UnmarshalText takes what [models.ParseID] does, and not the nil UUID, which would be taken for none.
 func (a *agentID) UnmarshalText(text []byte) error {
-	id, err := uuid.ParseBytes(text)
-	if err != nil || len(text) != 36 {
+	id, ok := models.ParseID(string(text))
+	if !ok {
 		return errors.New("write a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
 	}
 	if id == uuid.Nil {

@@ -20,7 +20,7 @@ type agentsBody struct {
 
 // listAgents answers with the agents of the caller's account, by name.
 func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
-	ctx, cancel := databaseContext(c, caller)
+	ctx, cancel := databaseContext(c, caller.Waited())
 	defer cancel()
 	agents, err := a.store.Agents(ctx, caller.AccountID)
 	if err != nil {

@@ -134,7 +134,7 @@ func Render(c *gin.Context, err error) {
 
 // databaseContext bounds what a handler asks of the database. Its time begins
 // when it is called, which is after the body was read, so that a slow caller is
-// not taken for a slow database; but what authentication has waited counts.
-func databaseContext(c *gin.Context, caller models.Principal) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout-caller.Waited())
+// not taken for a slow database; but what the request has waited for it counts.
+func databaseContext(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout-waited)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
+	"portal/models"
 )
 
 // maxBody is the largest request body, in bytes. What is sent here is an id or
@@ -25,12 +26,8 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-const (
-	// uuidLength is that of the one form of a UUID that is taken.
-	uuidLength = 36
-	// jsonSpace is what RFC 8259, section 2, allows around any token.
-	jsonSpace = " \t\n\r"
-)
+// jsonSpace is what RFC 8259, section 2, allows around any token.
+const jsonSpace = " \t\n\r"
 
 // readBody returns the body of a request whose Content-Type is mediaType,
 // whatever its parameters. It errs with a 415, a 413, or a 400 when the body
@@ -89,8 +86,8 @@ func readAgentID(c *gin.Context) (uuid.UUID, error) {
 	if json.Unmarshal(value, &text) != nil || text == nil {
 		return uuid.Nil, problem.InvalidRequest("The field agentId is not a string.")
 	}
-	id, err := parseUUID(*text)
-	if err != nil {
+	id, ok := models.ParseID(*text)
+	if !ok {
 		return uuid.Nil, problem.InvalidRequest("The field agentId is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
 	}
 	return id, nil
@@ -106,21 +103,9 @@ func agentIDAlone(body []byte) (id uuid.UUID, ok bool) {
 			return uuid.Nil, false
 		}
 	}
-	if len(rest) < uuidLength {
-		return uuid.Nil, false
-	}
-	id, err := uuid.ParseBytes(rest[:uuidLength])
-	rest, closed := bytes.CutPrefix(rest[uuidLength:], []byte(`"`))
-	return id, err == nil && closed && string(bytes.Trim(rest, jsonSpace)) == "}"
-}
-
-// parseUUID takes the 36-character form alone (RFC 9562, section 4), in either
-// case: uuid.Parse takes braces, a urn: prefix and no dashes as well.
-func parseUUID(text string) (uuid.UUID, error) {
-	if len(text) != uuidLength {
-		return uuid.Nil, errors.New("not 36 characters")
-	}
-	return uuid.Parse(text)
+	text, rest, closed := bytes.Cut(rest, []byte(`"`))
+	id, ok = models.ParseID(string(text))
+	return id, ok && closed && string(bytes.Trim(rest, jsonSpace)) == "}"
 }
 
 // readToken returns the form field token (RFC 7662, section 2.1). It errs as

@@ -39,7 +39,7 @@ func (a *API) introspect(c *gin.Context, caller models.Principal, token string) 
 	if err != nil {
 		return introspectionBody{}, err
 	}
-	ctx, cancel := databaseContext(c, caller)
+	ctx, cancel := databaseContext(c, caller.Waited())
 	defer cancel()
 	active, err := a.store.WidgetTokenActive(ctx, caller.AccountID, claims)
 	if err != nil || !active {

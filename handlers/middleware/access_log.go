@@ -10,7 +10,8 @@ import (
 
 // AccessLog writes one line for each request: method, route pattern, status,
 // duration in nanoseconds, request id and the caller's address, and for a 5xx the
-// cause that the handler left with c.Error. It never writes path, query, headers or body.
+// cause that the handler left with c.Error. It never writes path, query, headers
+// or body.
 //
 // A 5xx is an error; a caller who left before the answer is status 499 and not.
 func AccessLog(logger *slog.Logger) gin.HandlerFunc {

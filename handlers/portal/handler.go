@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
+	"portal/models"
 	"portal/static"
 )
 
@@ -57,10 +58,10 @@ func idOf(c *gin.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// parseID takes an id in the one form that we write it in.
+// parseID takes the id of something that can be there.
 func parseID(text string) (uuid.UUID, bool) {
-	id, err := uuid.Parse(text)
-	return id, err == nil && id != uuid.Nil && id.String() == strings.ToLower(text)
+	id, ok := models.ParseID(text)
+	return id, ok && id != uuid.Nil
 }
 
 func (p *Portal) showAsset(c *gin.Context) error {
