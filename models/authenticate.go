@@ -16,7 +16,7 @@ import (
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without asking the
 // database, [ErrKeyUnknown], [ErrKeyRevoked], or [ErrUnavailable], in which
-// case nothing is known of the key. It bounds its own time, to 1.8 s.
+// case nothing is known of the key. It bounds its own time, to [Timeout].
 func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
@@ -41,13 +41,13 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error)
 // CheckAgent returns nil if the agent is one of the principal's account, and
 // else [ErrAgentNotFound] or [ErrUnavailable]. The answer was true at a moment
 // of the request that the principal was authenticated for. It bounds its own
-// time, to what authentication has left of 1.8 s.
+// time, to what authentication has left of [Timeout].
 func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	agent := accountAgent{p.AccountID, agentID}
 	if s.auth.agentHeld(p.epoch, agent) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, authTimeout-p.waited)
+	ctx, cancel := context.WithTimeout(ctx, Timeout-p.waited)
 	defer cancel()
 	var epoch []byte
 	var exists bool

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// authTimeout bounds the question to the database, and the wait for the answer,
-// which may begin while another question is under way.
-const authTimeout = 1800 * time.Millisecond
-
 // authenticator answers whose a key is at nearly the speed of memory, and is
 // never out of date. It is correct for this reason.
 //
@@ -143,7 +139,7 @@ func (a *authenticator) join(hash keyHash) (batch *authBatch, place int) {
 }
 
 func newAuthBatch(hash keyHash) *authBatch {
-	return &authBatch{hashes: []keyHash{hash}, deadline: time.Now().Add(authTimeout)}
+	return &authBatch{hashes: []keyHash{hash}, deadline: time.Now().Add(Timeout)}
 }
 
 // lead asks for a request alone, on its own goroutine: waking another would take

@@ -37,7 +37,7 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 		}
 		away := func(name string, do func(context.Context) error) {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), 1800*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
 			defer cancel()
 			started := time.Now()
 			err := do(ctx)
@@ -111,7 +111,7 @@ func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range 12 {
 		running.Go(func() {
-			limit := []time.Duration{1800 * time.Millisecond, 700 * time.Millisecond}[i%2]
+			limit := []time.Duration{models.Timeout, 700 * time.Millisecond}[i%2]
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			started := time.Now()

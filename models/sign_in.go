@@ -21,11 +21,9 @@ const (
 	signInWindow = time.Minute
 	signInLimit  = 10
 
-	// signInQueue bounds the wait for a turn to hash, and signInAnswer that
-	// for the database. Waiting in the queue must not use up the database's
-	// time, so sign-in divides its own.
-	signInQueue  = 8 * time.Second
-	signInAnswer = 1800 * time.Millisecond
+	// signInQueue bounds the wait for a turn to hash. The wait does not count against [Timeout],
+	// which bounds each use of the database.
+	signInQueue = 8 * time.Second
 )
 
 // errHashReplaced is that of an upgrade that came second.
@@ -91,7 +89,7 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 // the answer, which would otherwise take longer for an e-mail that is known.
 func (s *Store) recordRefusal(user User, address string) {
 	s.stopped.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), signInAnswer)
+		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 		defer cancel()
 		if err := s.record(ctx, s.db, user.AccountID, visitorActor(address), ActionSignInFailed, user.ID, user.Email); err != nil {
 			s.logger.Error("record a wrong password", slog.Any("error", err))
@@ -103,7 +101,7 @@ func (s *Store) recordRefusal(user User, address string) {
 // user whose password it is not, if there is one. The caller has its turn.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
 	// The time that hashing takes is not the database's.
-	answer, cancel := context.WithTimeout(ctx, signInAnswer)
+	answer, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	var user User
 	err := s.db.NewSelect().Model(&user).Where("email_hash = ?", hashEmail(email)).
@@ -134,7 +132,7 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 // is looked at anew.
 func (s *Store) upgradePassword(ctx context.Context, user User, password string) (User, error) {
 	hash := hashNow(password)
-	answer, cancel := context.WithTimeout(ctx, signInAnswer)
+	answer, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(answer)
@@ -150,7 +148,7 @@ func (s *Store) upgradePassword(ctx context.Context, user User, password string)
 }
 
 func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]byte) error {
-	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	now := s.clock()
 	for _, subject := range subjects {
@@ -172,7 +170,7 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 // recordSignInFailure counts a wrong password, or returns the limit if other
 // instances have reached it since it was asked.
 func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) error {
-	ctx, cancel := context.WithTimeout(ctx, signInAnswer)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockSignIns(ctx, tx, subjects); err != nil {

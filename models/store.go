@@ -13,6 +13,10 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
+// Timeout is the time limit of each use of the database: 1.8 s of the 2 s in which every request
+// gets an answer.
+const Timeout = 1800 * time.Millisecond
+
 // Store is the one store of keys, accounts and sessions. It is safe for
 // concurrent use; any number of processes may share its database.
 type Store struct {

@@ -80,7 +80,7 @@ func (s *Store) setPassword(ctx context.Context, user User, password string, cha
 	if err != nil {
 		return err
 	}
-	ctx, cancel = context.WithTimeout(ctx, signInAnswer)
+	ctx, cancel = context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).

@@ -136,5 +136,5 @@ func Render(c *gin.Context, err error) {
 // when it is called, which is after the body was read, so that a slow caller is
 // not taken for a slow database; but what the request has waited for it counts.
 func databaseContext(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout-waited)
+	return context.WithTimeout(c.Request.Context(), models.Timeout-waited)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/handlers/problem"
+	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -166,7 +166,7 @@ func TestSlowCallerIsNotTakenForASlowDatabase(t *testing.T) {
 	s.post("/api/widget/token", bearer(c.secret), jsonBody(request), func(r *http.Request) {
 		late, send := io.Pipe()
 		r.Body, r.ContentLength = late, int64(len(request))
-		time.AfterFunc(problem.DatabaseTimeout+100*time.Millisecond, func() {
+		time.AfterFunc(models.Timeout+100*time.Millisecond, func() {
 			_, err := io.WriteString(send, request)
 			send.CloseWithError(err)
 		})

@@ -101,7 +101,7 @@ func (p *Portal) changePassword(c *gin.Context) error {
 		return err
 	}
 
-	ctx, cancel := context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), models.Timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	if err != nil {

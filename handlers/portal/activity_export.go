@@ -10,7 +10,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 )
 
@@ -68,7 +67,7 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 
 // exportedPage reads a part of the record within the time that the database has.
 func (p *Portal) exportedPage(c *gin.Context, wanted models.ActivityPage) ([]models.Activity, error) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), models.Timeout)
 	defer cancel()
 	return p.store.Activities(ctx, customer(c).AccountID, wanted)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 )
 
@@ -52,7 +51,7 @@ func (p *Portal) requireSession(c *gin.Context) {
 func (p *Portal) inTime(h gin.HandlerFunc) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		whole := c.Request.Context()
-		ctx, cancel := context.WithTimeout(whole, problem.DatabaseTimeout)
+		ctx, cancel := context.WithTimeout(whole, models.Timeout)
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
 		h(c)

@@ -15,7 +15,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/middleware"
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/static"
 	"portal/templates"
@@ -92,7 +91,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	held("/api-keys/:id/first-use", p.showFirstUse)
 	held("/api-keys/:id/rotation/progress", p.showRotationProgress)
 
-	anyone := r.Group("", middleware.Deadline(problem.DatabaseTimeout))
+	anyone := r.Group("", middleware.Deadline(models.Timeout))
 	anyone.GET("/login", p.handle(p.newSession))
 	anyone.POST("/logout", p.handle(p.destroySession))
 

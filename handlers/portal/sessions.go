@@ -60,7 +60,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 // beginSession ends the session that this browser had, if any, and begins one of
 // the user's.
 func (p *Portal) beginSession(c *gin.Context, user models.User) error {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), models.Timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	request := withClient(c)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
+	"portal/models"
 )
 
 const (
@@ -60,7 +60,7 @@ func (p *Portal) await(c *gin.Context, look func(context.Context) (bool, error))
 }
 
 func lookOnce(c *gin.Context, look func(context.Context) (bool, error)) (bool, error) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), problem.DatabaseTimeout)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), models.Timeout)
 	defer cancel()
 	return look(ctx)
 }

@@ -14,11 +14,6 @@ import (
 	"time"
 )
 
-// DatabaseTimeout is how long a handler waits for the database before it
-// answers 503. It leaves the rest of the two seconds that callers are promised
-// for everything else.
-const DatabaseTimeout = 1800 * time.Millisecond
-
 // The codes that the JSON API answers with. They are part of its contract.
 const (
 	CodeUnauthorized         = "UNAUTHORIZED"
