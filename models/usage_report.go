@@ -11,103 +11,125 @@ import (
 // Day is 24 hours of UTC.
 const Day = 24 * time.Hour
 
-// DailyRequests returns, for each of the account's active keys that was used,
-// its accepted requests on each of the last days (UTC), oldest first and today
-// last, with those that this instance has not written yet. It is one read
-// however many keys there are; the error may be [ErrUnavailable].
-func (s *Store) DailyRequests(ctx context.Context, accountID uuid.UUID, days int) (map[uuid.UUID][]int64, error) {
-	s.usage.moving.RLock()
-	defer s.usage.moving.RUnlock()
-	first := s.clock().Truncate(Day).Add(-time.Duration(days-1) * Day)
-	var rows []struct {
-		ID       uuid.UUID
-		Day      *time.Time // nil where nothing is stored
-		Requests int64
-	}
-	err := s.db.NewSelect().Model((*APIKey)(nil)).
-		ColumnExpr("api_key.id, daily.day, COALESCE(daily.requests, 0) AS requests").
-		Join("LEFT JOIN api_key_daily_usage AS daily ON daily.api_key_id = api_key.id AND daily.day >= ?", first).
-		Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).Scan(ctx, &rows)
-	if err != nil {
-		return nil, failed("read daily usage", err)
-	}
-	report := map[uuid.UUID][]int64{}
-	add := func(keyID uuid.UUID, at time.Time, requests int64) {
-		day := int(at.Sub(first) / Day)
-		if requests == 0 || day < 0 || day >= days {
-			return
-		}
-		if report[keyID] == nil {
-			report[keyID] = make([]int64, days)
-		}
-		report[keyID][day] += requests
-	}
-	seen := map[uuid.UUID]bool{}
-	for _, row := range rows {
-		if row.Day != nil {
-			add(row.ID, *row.Day, row.Requests)
-		}
-		if !seen[row.ID] {
-			seen[row.ID] = true
-			s.usage.each(row.ID, func(hour time.Time, n requestCounts) { add(row.ID, hour, n.requests) })
-		}
-	}
-	return report, nil
-}
-
-// RecentUsage is how much a key was used of late. Hours are counted as a whole,
-// so up to one more hour may be in each.
+// RecentUsage is the recent usage of one key. It counts whole hours, so each count can cover up to
+// one hour more than its name says.
 type RecentUsage struct {
 	Requests int64 // accepted in the last 24 hours
-	Refusals int64 // refused in the last hour, because it is revoked
+	Refusals int64 // refused in the last hour because the key is revoked
 }
 
-// RecentUsage returns how much each of these keys of the account, active or
-// revoked, was used of late, with what this instance has not written yet. Keys
-// that were not used are left out. The error may be [ErrUnavailable].
+// DailyRequests returns the accepted requests of each of the account's active keys for the last
+// days (UTC), the oldest first and today last. Keys without requests are left out. The error may
+// be [ErrUnavailable].
+func (s *Store) DailyRequests(ctx context.Context, accountID uuid.UUID, days int) (map[uuid.UUID][]int64, error) {
+	return s.requestSeries(ctx, accountID, usageByDay, days, activeKeys)
+}
+
+// HourlyRequests returns the accepted requests of each of these keys of the account, active or
+// revoked, for the last hours (UTC), the oldest first and the current hour last. Keys without
+// requests are left out. Hours are kept for two days. The error may be [ErrUnavailable].
+func (s *Store) HourlyRequests(ctx context.Context, accountID uuid.UUID, hours int, keyIDs ...uuid.UUID) (map[uuid.UUID][]int64, error) {
+	return s.requestSeries(ctx, accountID, usageByHour, hours, keysWithID(keyIDs))
+}
+
+// RecentUsage returns the recent usage of each of these keys of the account, active or revoked.
+// Keys without usage are left out. The error may be [ErrUnavailable].
 func (s *Store) RecentUsage(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]RecentUsage, error) {
-	report := map[uuid.UUID]RecentUsage{}
-	if len(keyIDs) == 0 {
-		return report, nil
-	}
-	s.usage.moving.RLock()
-	defer s.usage.moving.RUnlock()
 	now := s.clock()
-	day, lastHour := now.Add(-Day).Truncate(time.Hour), now.Add(-time.Hour).Truncate(time.Hour)
-	var rows []struct {
-		ID       uuid.UUID
-		Hour     *time.Time // nil where nothing is stored
-		Requests int64
-		Refusals int64
-	}
-	err := s.db.NewSelect().Model((*APIKey)(nil)).
-		ColumnExpr("api_key.id, hourly.hour, COALESCE(hourly.requests, 0) AS requests, COALESCE(hourly.refusals, 0) AS refusals").
-		Join("LEFT JOIN api_key_hourly_usage AS hourly ON hourly.api_key_id = api_key.id AND hourly.hour >= ?", day).
-		Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(keyIDs)).Scan(ctx, &rows)
-	if err != nil {
-		return nil, failed("read hourly usage", err)
-	}
-	add := func(keyID uuid.UUID, hour time.Time, n requestCounts) {
+	lastDay, lastHour := now.Add(-Day).Truncate(time.Hour), now.Add(-time.Hour).Truncate(time.Hour)
+	report := map[uuid.UUID]RecentUsage{}
+	err := s.readUsage(ctx, accountID, usageByHour, lastDay, keysWithID(keyIDs), func(keyID uuid.UUID, hour time.Time, n requestCounts) {
 		usage := report[keyID]
-		if !hour.Before(day) {
-			usage.Requests += n.requests
-		}
+		usage.Requests += n.Requests
 		if !hour.Before(lastHour) {
-			usage.Refusals += n.refusals
+			usage.Refusals += n.Refusals
 		}
 		if usage != (RecentUsage{}) {
 			report[keyID] = usage
 		}
-	}
-	seen := map[uuid.UUID]bool{}
-	for _, row := range rows {
-		if row.Hour != nil {
-			add(row.ID, *row.Hour, requestCounts{row.Requests, row.Refusals})
-		}
-		if !seen[row.ID] {
-			seen[row.ID] = true
-			s.usage.each(row.ID, func(hour time.Time, n requestCounts) { add(row.ID, hour, n) })
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return report, nil
+}
+
+// requestSeries returns the accepted requests of each selected key in each of the last periods,
+// the current one last.
+func (s *Store) requestSeries(ctx context.Context, accountID uuid.UUID, by usagePeriod, periods int, keys keyFilter) (map[uuid.UUID][]int64, error) {
+	first := s.clock().Truncate(by.length).Add(-time.Duration(periods-1) * by.length)
+	report := map[uuid.UUID][]int64{}
+	err := s.readUsage(ctx, accountID, by, first, keys, func(keyID uuid.UUID, at time.Time, n requestCounts) {
+		period := int(at.Sub(first) / by.length)
+		if n.Requests == 0 || period >= periods {
+			return
+		}
+		if report[keyID] == nil {
+			report[keyID] = make([]int64, periods)
+		}
+		report[keyID][period] += n.Requests
+	})
+	if err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// usagePeriod names the table that counts requests by the hour or by the day.
+type usagePeriod struct {
+	table, column string
+	length        time.Duration
+}
+
+var (
+	usageByHour = usagePeriod{"api_key_hourly_usage", "hour", time.Hour}
+	usageByDay  = usagePeriod{"api_key_daily_usage", "day", Day}
+)
+
+// keyFilter selects keys of an account.
+type keyFilter func(*bun.SelectQuery) *bun.SelectQuery
+
+func activeKeys(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.revoked_at IS NULL") }
+
+func keysWithID(ids []uuid.UUID) keyFilter {
+	return func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id IN (?)", bun.List(ids)) }
+}
+
+// readUsage calls visit with every count of the selected keys from first on: the stored counts and
+// those that this instance has not written yet, which are always by the hour.
+func (s *Store) readUsage(
+	ctx context.Context, accountID uuid.UUID, by usagePeriod, first time.Time, keys keyFilter,
+	visit func(keyID uuid.UUID, at time.Time, n requestCounts),
+) error {
+	s.usage.flushMu.RLock()
+	defer s.usage.flushMu.RUnlock()
+	var rows []struct {
+		ID     uuid.UUID
+		Period *time.Time // nil for a key without stored counts
+		requestCounts
+	}
+	err := keys(s.db.NewSelect().Model((*APIKey)(nil))).
+		ColumnExpr("api_key.id, stored.? AS period", bun.Ident(by.column)).
+		ColumnExpr("COALESCE(stored.requests, 0) AS requests, COALESCE(stored.refusals, 0) AS refusals").
+		Join("LEFT JOIN ? AS stored ON stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(by.table), bun.Ident(by.column), first).
+		Where("api_key.account_id = ?", accountID).Scan(ctx, &rows)
+	if err != nil {
+		return failed("read usage", err)
+	}
+	pending := map[uuid.UUID]bool{}
+	for _, row := range rows {
+		if row.Period != nil {
+			visit(row.ID, *row.Period, row.requestCounts)
+		}
+		if pending[row.ID] {
+			continue
+		}
+		pending[row.ID] = true
+		s.usage.eachHour(row.ID, func(hour time.Time, n requestCounts) {
+			if !hour.Before(first) {
+				visit(row.ID, hour, n)
+			}
+		})
+	}
+	return nil
 }
