@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,33 +14,33 @@ import (
 	"portal/models/modelstest"
 )
 
-const readmeAddress = "http://127.0.0.1:8080"
+// documentedURL is the portal's address in README.md and OPERATIONS.md.
+const documentedURL = "http://127.0.0.1:8080"
 
-// readmeCommands returns the shell commands under a heading of the README, block by block, as a reader would paste them.
-func readmeCommands(t *testing.T, heading string) []string {
+// shellBlocks returns the shell blocks of a Markdown file in the repository's root, by section
+// heading.
+func shellBlocks(t *testing.T, file string) map[string][]string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile(filepath.Join("..", "..", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(readme), "\n## "+heading+"\n")
-	if !found {
-		t.Fatalf("the README has no %s", heading)
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	var blocks []string
-	for _, block := range regexp.MustCompile("(?s)\n *```sh\n(.*?\n) *```\n").FindAllStringSubmatch(section, -1) {
-		blocks = append(blocks, block[1])
+	block := regexp.MustCompile("(?s)\n *```sh\n(.*?\n) *```\n")
+	blocks := map[string][]string{}
+	for section := range strings.SplitSeq(string(text), "\n## ") {
+		heading, body, _ := strings.Cut(section, "\n")
+		for _, match := range block.FindAllStringSubmatch(body, -1) {
+			blocks[heading] = append(blocks[heading], match[1])
+		}
 	}
 	return blocks
 }
 
-// bash runs commands in a directory; what they read from the keyboard is stdin.
+// bash runs commands in dir with stdin as the keyboard input. It returns their combined output.
 func bash(t *testing.T, dir string, env []string, stdin, commands string) string {
 	t.Helper()
-	shell := exec.Command("bash", "-uc", commands)
-	shell.Dir, shell.Stdin = dir, strings.NewReader(stdin)
-	shell.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	shell := bashCommand(t, dir, env, commands)
+	shell.Stdin = strings.NewReader(stdin)
 	output, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s\n%s", err, output, commands)
@@ -47,58 +48,140 @@ func bash(t *testing.T, dir string, env []string, stdin, commands string) string
 	return string(output)
 }
 
-func TestTheREADMEsTourWorksAsPasted(t *testing.T) {
-	t.Parallel()
-	i := start(t, []string{anyPort}, "serve", "--demo")
-	told := strings.Fields(i.stdout.String())
-	visitor := newVisitor(t)
-	visitor.signIn(i, told[1], told[3])
-	key := visitor.generate(i, "prod")
-
-	tour := strings.ReplaceAll(strings.Join(readmeCommands(t, "Tour"), "\n"), readmeAddress, i.URL)
-	said := bash(t, t.TempDir(), nil, key+"\n", tour)
-	for _, want := range []string{told[len(told)-1], `"access_token"`, `"token_type":"Bearer"`} {
-		if !strings.Contains(said, want) {
-			t.Errorf("want %s in %s", want, said)
-		}
-	}
-	visitor.revokeOnly(i)
-	said = bash(t, t.TempDir(), nil, key+"\n", tour)
-	if !strings.Contains(said, "UNAUTHORIZED") || !strings.Contains(said, "revoked") {
-		t.Errorf("want the revoked key refused, got %s", said)
-	}
-	if strings.Contains(tour, "127.0.0.1:8080") {
-		t.Error("the tour names an address that the test has not replaced")
-	}
-	if status, _ := i.api(t, http.MethodGet, "/openapi.json", "", ""); status != http.StatusOK {
-		t.Errorf("the description that the tour names: %d", status)
-	}
+func bashCommand(t *testing.T, dir string, env []string, commands string) *exec.Cmd {
+	t.Helper()
+	shell := exec.Command("bash", "-euc", commands)
+	shell.Dir = dir
+	shell.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	return shell
 }
 
-func TestTheREADMEsOperatorCommandsWorkAsPasted(t *testing.T) {
-	t.Parallel()
-	dir, url := t.TempDir(), modelstest.SQLiteURL(t)
+// repositoryWithBinary returns a directory whose bin/portal is this test binary, and the
+// environment in which that binary acts as the portal.
+func repositoryWithBinary(t *testing.T) (dir string, env []string) {
+	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir = t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(binary, filepath.Join(dir, "bin", "portal")); err != nil {
 		t.Fatal(err)
 	}
-	blocks := readmeCommands(t, "Operators")
-	if len(blocks) != 3 || strings.TrimSpace(blocks[0]) != "make build" {
-		t.Fatalf("want the build, making accounts and revoking keys, got %q", blocks)
+	return dir, []string{actAsPortal + "=1"}
+}
+
+func TestREADMETourRunsAsPasted(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{anyPort}, "serve", "--demo")
+	printed := strings.Fields(i.stdout.String())
+	visitor := newVisitor(t)
+	visitor.signIn(i, printed[1], printed[3])
+	key := visitor.generate(i, "prod")
+
+	tour := strings.ReplaceAll(strings.Join(shellBlocks(t, "README.md")["Tour"], "\n"), documentedURL, i.URL)
+	output := bash(t, t.TempDir(), nil, key+"\n", tour)
+	for _, want := range []string{printed[len(printed)-1], `"access_token"`, `"token_type":"Bearer"`} {
+		if !strings.Contains(output, want) {
+			t.Errorf("want %s in %s", want, output)
+		}
 	}
-	account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
-	env := append(databaseEnv(url), actAsPortal+"=1")
-	ids := strings.Fields(bash(t, dir, env, "", blocks[1]))
-	if len(ids) != 2 {
-		t.Errorf("want the ids of the account and the agent, got %q", ids)
+	visitor.revokeOnly(i)
+	output = bash(t, t.TempDir(), nil, key+"\n", tour)
+	if !strings.Contains(output, "UNAUTHORIZED") || !strings.Contains(output, "revoked") {
+		t.Errorf("want the revoked key refused, got %s", output)
 	}
-	if said := bash(t, dir, env, account.secret+"\n", blocks[2]); !strings.Contains(said, account.key.ID.String()) {
-		t.Errorf("the key is not revoked: %s", said)
+	if strings.Contains(tour, "127.0.0.1:8080") {
+		t.Error("the tour has an address that the test does not replace")
+	}
+	if status, _ := i.api(t, http.MethodGet, "/openapi.json", "", ""); status != http.StatusOK {
+		t.Errorf("/openapi.json, which the tour names, returned %d", status)
+	}
+}
+
+func TestOperationsCommandsRunAsPasted(t *testing.T) {
+	t.Parallel()
+	blocks := shellBlocks(t, "OPERATIONS.md")
+	want := map[string]int{
+		"Accounts and agents": 2, "Leaked keys": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 1,
+		"# Operations": 1, // make build
+	}
+	if got := countBlocks(blocks); !maps.Equal(got, want) {
+		t.Fatalf("OPERATIONS.md has %v shell blocks, and the tests run %v", got, want)
+	}
+
+	t.Run("accounts, agents and leaked keys", func(t *testing.T) {
+		t.Parallel()
+		dir, env := repositoryWithBinary(t)
+		url := modelstest.SQLiteURL(t)
+		env = append(env, databaseEnv(url)...)
+		ids := strings.Fields(bash(t, dir, env, "", blocks["Accounts and agents"][0]))
+		if len(ids) != 2 {
+			t.Errorf("want the ids of the account and the agent, got %q", ids)
+		}
+		bash(t, dir, env, "", blocks["Accounts and agents"][1])
+
+		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		output := bash(t, dir, env, account.secret+"\n", blocks["Leaked keys"][0])
+		if !strings.Contains(output, account.key.ID.String()) {
+			t.Errorf("the key is not revoked: %s", output)
+		}
+	})
+	t.Run("PostgreSQL, health and compose", func(t *testing.T) {
+		t.Parallel()
+		dir, env := repositoryWithBinary(t)
+		url := modelstest.EmptyPostgresURL(t)
+		serve := regexp.MustCompile(`'postgres://.*'`).ReplaceAllString(blocks["PostgreSQL"][0], "'"+url+"'")
+		// With exec the signal to stop reaches the portal instead of the shell.
+		serve = strings.Replace(serve, "bin/portal serve", "exec bin/portal serve", 1)
+		i := begin(t, bashCommand(t, dir, append(env, anyPort), serve))
+		i.await(t)
+		address := strings.TrimPrefix(i.URL, "http://")
+		health := strings.ReplaceAll(blocks["Health and logs"][0], documentedURL, i.URL)
+		bash(t, dir, append(env, "PORTAL_ADDR="+address), "", health)
+
+		env = append(env, databaseEnv(url)...)
+		bash(t, dir, env, "", blocks["PostgreSQL"][1])
+		create := strings.Replace(blocks["Compose"][1], "docker compose run --rm -T portal-1", "bin/portal", 1)
+		if ids := strings.Fields(bash(t, dir, env, "", create)); len(ids) != 1 {
+			t.Errorf("want the id of the account, got %q", ids)
+		}
+		i.stop(t)
+	})
+}
+
+func countBlocks(blocks map[string][]string) map[string]int {
+	counts := map[string]int{}
+	for heading, list := range blocks {
+		counts[heading] = len(list)
+	}
+	return counts
+}
+
+// These commands build or test the whole repository, which no test can run. Their targets must
+// exist.
+func TestDocumentedMakeTargetsExist(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for _, file := range []string{"README.md", "OPERATIONS.md", "cmd/bench/README.md"} {
+		for _, list := range shellBlocks(t, file) {
+			commands = append(commands, list...)
+		}
+	}
+	targets := regexp.MustCompile(`(?m)^make ([a-z]+)$`).FindAllStringSubmatch(strings.Join(commands, ""), -1)
+	if len(targets) < 4 {
+		t.Errorf("want at least run, test, build and bench, got %q", targets)
+	}
+	for _, target := range targets {
+		if !strings.Contains(string(makefile), "\n"+target[1]+":") {
+			t.Errorf("make %s has no target", target[1])
+		}
 	}
 }
