@@ -14,6 +14,7 @@ import (
 
 	"portal/e2e/pages"
 	"portal/models/modelstest"
+	"portal/models/modelstest/postgres"
 )
 
 // A day of a customer and an operator, some of it wrong, on a PostgreSQL that logs every statement and in a browser
@@ -74,7 +75,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 // canary is a portal of its own, and all that must not be found.
 type canary struct {
 	portal  *process
-	cluster *modelstest.Cluster
+	cluster *postgres.Cluster
 	monitor string // address of /metrics
 	email   string
 	known   map[string]string // secrets by what they are
@@ -210,7 +211,7 @@ func (c *canary) metrics(t *testing.T) string {
 // dump is what whoever steals a backup has.
 func (c *canary) dump(t *testing.T) string {
 	t.Helper()
-	output, err := exec.Command(c.cluster.Binary("pg_dump"), "--inserts", c.cluster.URL("postgres")).Output()
+	output, err := exec.Command(c.cluster.Program("pg_dump"), "--inserts", c.cluster.URL("postgres")).Output()
 	if err != nil {
 		t.Fatalf("pg_dump: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"portal/models/modelstest"
+	"portal/models/modelstest/postgres"
 )
 
 // atATime bounds the tests that run at once: each keeps a browser profile and a portal busy, and more of them than
@@ -32,7 +32,7 @@ type testRun struct {
 	getBrowser func() (*browser, error)
 	getBinary  func() (string, error)
 	getPortal  func() (*process, error)
-	getCluster func() (*modelstest.Cluster, error)
+	getCluster func() (*postgres.Cluster, error)
 	getPair    func() ([2]*process, error)
 
 	mu        sync.Mutex
@@ -148,8 +148,8 @@ func (r *testRun) start(s settings) (*process, error) {
 	return p, nil
 }
 
-func (r *testRun) startCluster() (*modelstest.Cluster, error) {
-	cluster, err := modelstest.StartCluster()
+func (r *testRun) startCluster() (*postgres.Cluster, error) {
+	cluster, err := postgres.Start()
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}

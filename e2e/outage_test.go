@@ -6,6 +6,7 @@ import (
 
 	"portal/e2e/pages"
 	"portal/models/modelstest"
+	"portal/models/modelstest/postgres"
 )
 
 // The server goes away between the page and the click, and comes back.
@@ -132,7 +133,7 @@ func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
 }
 
 // portalWithItsDatabase is a portal for this test alone, on PostgreSQL that the test may halt.
-func portalWithItsDatabase(t *testing.T) (*process, *modelstest.Cluster) {
+func portalWithItsDatabase(t *testing.T) (*process, *postgres.Cluster) {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t)
 	return ownPortal(t, settings{databaseURL: cluster.URL("postgres")}), cluster

@@ -30,7 +30,7 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 				name = c.user.Email
 			}
 			want = slices.Insert(want, 0, line{action, subject, label, name, actor.Address, f.clock.Now()})
-			f.clock.advance(time.Minute)
+			f.clock.Advance(time.Minute)
 		}
 
 		reference, err := f.CreateSession(ctx, c.user, models.Client{Address: "203.0.113.7"})

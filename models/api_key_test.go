@@ -205,7 +205,7 @@ func TestKeysAreListedNewestFirst(t *testing.T) {
 		var made []uuid.UUID
 		for range 5 {
 			key, _ := f.key(t, c)
-			f.clock.advance(time.Second)
+			f.clock.Advance(time.Second)
 			made = append(made, key.ID)
 		}
 		// What an account does not have is not listed: another's, a revoked one.

@@ -1,20 +1,14 @@
 package models_test
 
 import (
-	"bytes"
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"fmt"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
-	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"golang.org/x/crypto/argon2"
 
 	"portal/models"
@@ -29,7 +23,7 @@ const password = "correct horse battery staple"
 type fixture struct {
 	*models.Store
 	url   string
-	clock *clock
+	clock *modelstest.Clock
 	db    *bun.DB
 }
 
@@ -44,7 +38,7 @@ func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
 
 func newFixture(t *testing.T, url string, options models.Options) *fixture {
 	t.Helper()
-	f := &fixture{url: url, clock: newClock(), db: openDatabase(t, url)}
+	f := &fixture{url: url, clock: newClock(), db: modelstest.OpenDatabase(t, url)}
 	f.Store = f.open(t, options)
 	return f
 }
@@ -168,68 +162,10 @@ func cheapHash(password string) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(hash))
 }
 
-// openDatabase opens a database as an operator would, without the store.
-func openDatabase(t *testing.T, url string) *bun.DB {
-	t.Helper()
-	var db *bun.DB
-	if path, ok := models.SQLitePath(url); ok {
-		pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
-		if err != nil {
-			t.Fatal(err)
-		}
-		db = bun.NewDB(pool, sqlitedialect.New())
-	} else {
-		pool, err := sql.Open("pgx", url+"&default_query_exec_mode=simple_protocol")
-		if err != nil {
-			t.Fatal(err)
-		}
-		db = bun.NewDB(pool, pgdialect.New())
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
+// newClock returns a clock with a time that has microseconds, which PostgreSQL stores.
+func newClock() *modelstest.Clock {
+	return modelstest.NewClock(time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC))
 }
-
-// clock is a clock that stands still until it is moved.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *clock {
-	return &clock{at: time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC)}
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) advance(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(by)
-}
-
-// log is what a store has logged.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // eventually polls until the condition holds, and fails the test if it does not
 // within a time that is ample on a busy machine.

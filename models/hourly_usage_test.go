@@ -29,7 +29,7 @@ func TestHourlyRequests(t *testing.T) {
 			f.revoke(t, revoked)
 			refuse(t, s, revokedSecret, 4)
 		})
-		f.clock.advance(2 * time.Hour)
+		f.clock.Advance(2 * time.Hour)
 		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 2) })
 		use(t, f.Store, secret, 5) // in memory, or written just now
 		for hours, want := range map[int]map[uuid.UUID][]int64{
@@ -42,7 +42,7 @@ func TestHourlyRequests(t *testing.T) {
 				t.Errorf("%d hours: %v, want %v, %v", hours, report, want, err)
 			}
 		}
-		f.clock.advance(time.Hour)
+		f.clock.Advance(time.Hour)
 		if report, err := f.HourlyRequests(ctx, c.ID, 2, key.ID); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
 			t.Errorf("an hour later: %v, %v", report, err)
 		}

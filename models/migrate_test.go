@@ -24,7 +24,7 @@ func eachEmptyDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := url(t)
-			run(t, &fixture{url: url, clock: newClock(), db: openDatabase(t, url)})
+			run(t, &fixture{url: url, clock: newClock(), db: modelstest.OpenDatabase(t, url)})
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestMigrationGoesOnAfterACrash(t *testing.T) {
 func TestMigrationGoesOnWhenTheOneAheadDies(t *testing.T) {
 	t.Parallel()
 	url := modelstest.EmptyPostgresURL(t)
-	f := &fixture{url: url, clock: newClock(), db: openDatabase(t, url)}
+	f := &fixture{url: url, clock: newClock(), db: modelstest.OpenDatabase(t, url)}
 	ahead, err := f.db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 	t.Parallel()
 	// What was committed is still there after the crash.
 	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
-	logged := &log{}
-	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.logger()})
+	logged := &modelstest.LogBuffer{}
+	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.Logger()})
 	c := f.customer(t)
 	key, secret := f.key(t, c)
 	revokedKey, revokedSecret := f.key(t, c)

@@ -15,14 +15,14 @@ func TestRevocation(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
 		other, otherSecret := f.key(t, c)
-		f.clock.advance(time.Hour)
+		f.clock.Advance(time.Hour)
 		revoked, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
 		if err != nil || revoked.ID != key.ID || revoked.Label != key.Label ||
 			revoked.RevokedAt == nil || !revoked.RevokedAt.Equal(f.clock.Now()) {
 			t.Fatalf("%+v, %v", revoked, err)
 		}
 		at := *revoked.RevokedAt
-		f.clock.advance(time.Hour)
+		f.clock.Advance(time.Hour)
 		again, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
 		if !errors.Is(err, models.ErrKeyAlreadyRevoked) || again.ID != key.ID || again.Label != key.Label ||
 			again.RevokedAt == nil || !again.RevokedAt.Equal(at) {

@@ -105,8 +105,8 @@ func TestKeyHoldsNoSecret(t *testing.T) {
 
 func TestDatabaseHoldsNoSecret(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		logged := &log{}
-		f.Store = f.open(t, models.Options{Logger: logged.logger()})
+		logged := &modelstest.LogBuffer{}
+		f.Store = f.open(t, models.Options{Logger: logged.Logger()})
 		s := f.live(t)
 		f.briefly(t, models.Options{}, func(*models.Store) {}) // writes what other stores left in the WAL, too
 		dump := f.dump(t)

@@ -87,12 +87,12 @@ func TestIdleSessionEnds(t *testing.T) {
 		// 12 hours unless the options say otherwise; use prolongs it.
 		reference := f.session(t, f.customer(t))
 		for range 3 {
-			f.clock.advance(12*time.Hour - time.Microsecond)
+			f.clock.Advance(12*time.Hour - time.Microsecond)
 			if _, err := f.Session(ctx, reference, browser); err != nil {
 				t.Fatalf("idle for less than 12 h: %v", err)
 			}
 		}
-		f.clock.advance(12 * time.Hour)
+		f.clock.Advance(12 * time.Hour)
 		for range 2 { // asking does not revive it
 			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
 				t.Errorf("idle for 12 h: %v", err)
@@ -108,12 +108,12 @@ func TestShortIdleLimit(t *testing.T) {
 		f.Store = f.open(t, models.Options{SessionIdle: 30 * time.Second, SessionMax: 10 * time.Minute})
 		reference := f.session(t, f.customer(t))
 		for range 20 {
-			f.clock.advance(20 * time.Second)
+			f.clock.Advance(20 * time.Second)
 			if _, err := f.Session(t.Context(), reference, browser); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.clock.advance(30 * time.Second)
+		f.clock.Advance(30 * time.Second)
 		if _, err := f.Session(t.Context(), reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("idle: %v", err)
 		}
@@ -125,16 +125,16 @@ func TestSessionEndsHoweverMuchItIsUsed(t *testing.T) {
 		f.Store = f.open(t, models.Options{SessionIdle: time.Hour, SessionMax: 3 * time.Hour})
 		reference := f.session(t, f.customer(t))
 		for range 5 {
-			f.clock.advance(30 * time.Minute)
+			f.clock.Advance(30 * time.Minute)
 			if _, err := f.Session(t.Context(), reference, browser); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.clock.advance(30*time.Minute - time.Microsecond)
+		f.clock.Advance(30*time.Minute - time.Microsecond)
 		if _, err := f.Session(t.Context(), reference, browser); err != nil {
 			t.Fatalf("just before the end: %v", err)
 		}
-		f.clock.advance(time.Microsecond)
+		f.clock.Advance(time.Microsecond)
 		if _, err := f.Session(t.Context(), reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("at the end: %v", err)
 		}
@@ -149,7 +149,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 
 		// Within the minute a read writes nothing.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
-			f.clock.advance(time.Minute - time.Microsecond)
+			f.clock.Advance(time.Minute - time.Microsecond)
 			if _, err := s.Session(ctx, reference, browser); err != nil {
 				t.Error(err)
 			}
@@ -158,7 +158,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 			t.Errorf("within a minute of %v: written %v", created, at)
 		}
 		// After it one does, but behind.
-		f.clock.advance(time.Microsecond)
+		f.clock.Advance(time.Microsecond)
 		session, err := f.Session(ctx, reference, browser)
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		}
 		// A new address is noted whenever it comes.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
-			f.clock.advance(time.Second)
+			f.clock.Advance(time.Second)
 			if _, err := s.Session(ctx, reference, models.Client{Address: "2001:db8::7", UserAgent: "curl"}); err != nil {
 				t.Error(err)
 			}
@@ -185,7 +185,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		// An instance whose clock is behind does not move it back.
 		latest := f.clock.Now().Add(time.Hour)
 		f.briefly(t, models.Options{}, func(slow *models.Store) {
-			f.clock.advance(2 * time.Minute)
+			f.clock.Advance(2 * time.Minute)
 			if _, err := slow.Session(ctx, reference, browser); err != nil {
 				t.Error(err)
 			}
@@ -228,7 +228,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		reference, kept := f.session(t, c), f.session(t, c)
 		elsewhere := f.open(t, models.Options{})
-		f.clock.advance(2 * time.Minute)
+		f.clock.Advance(2 * time.Minute)
 		session, err := elsewhere.Session(ctx, reference, browser) // has a sighting to write
 		if err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 			}
 			email := []string{c.user.Email, strings.ToUpper(c.user.Email), " " + c.user.Email}[i%3]
 			signIn(t, f.Store, email, wrongPassword, address(i), models.ErrWrongCredentials)
-			f.clock.advance(time.Second)
+			f.clock.Advance(time.Second)
 		}
 		limited(t, f.Store, c.user.Email, wrongPassword, address(99), 50*time.Second)
 		limited(t, f.Store, c.user.Email, password, address(99), 50*time.Second)
@@ -129,9 +129,9 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 		elsewhere := f.open(t, models.Options{})
 		limited(t, elsewhere, c.user.Email, password, address(99), 50*time.Second)
 
-		f.clock.advance(50*time.Second - time.Microsecond)
+		f.clock.Advance(50*time.Second - time.Microsecond)
 		limited(t, f.Store, c.user.Email, password, address(99), time.Microsecond)
-		f.clock.advance(time.Microsecond)
+		f.clock.Advance(time.Microsecond)
 		signIn(t, f.Store, c.user.Email, password, address(99), nil)
 		signIn(t, elsewhere, c.user.Email, password, address(99), nil)
 		// There is room for one wrong password again, and then not.
@@ -157,7 +157,7 @@ func TestTenWrongPasswordsFromOneAddress(t *testing.T) {
 		for _, c := range customers[9:] {
 			signIn(t, f.Store, c.user.Email, password, address(2), nil)
 		}
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		signIn(t, f.Store, victim.user.Email, password, address(1), nil)
 	})
 }
@@ -182,9 +182,9 @@ func TestRefusedGuessesDoNotProlongTheLimit(t *testing.T) {
 		}
 		for passed := range 59 {
 			limited(t, f.Store, c.user.Email, wrongPassword, address(1), time.Minute-time.Duration(passed)*time.Second)
-			f.clock.advance(time.Second)
+			f.clock.Advance(time.Second)
 		}
-		f.clock.advance(time.Second)
+		f.clock.Advance(time.Second)
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 	})
 }

@@ -24,7 +24,7 @@ func TestDailyRequests(t *testing.T) {
 			use(t, s, secret, 3)
 			use(t, s, otherSecret, 1)
 		})
-		f.clock.advance(3 * models.Day)
+		f.clock.Advance(3 * models.Day)
 		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 2) })
 		// In memory, or written just now: today, and in the first of its hours.
 		use(t, f.Store, secret, 5)
@@ -43,7 +43,7 @@ func TestDailyRequests(t *testing.T) {
 				t.Errorf("%d days: %v, want %v, %v", days, report, want, err)
 			}
 		}
-		f.clock.advance(models.Day)
+		f.clock.Advance(models.Day)
 		if report, err := f.DailyRequests(ctx, c.ID, 2); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
 			t.Errorf("a day later: %v, %v", report, err)
 		}
@@ -79,13 +79,13 @@ func TestRecentUsage(t *testing.T) {
 		refuse(t, f.Store, revokedSecret, 1)
 		recent("now", map[uuid.UUID]models.RecentUsage{key.ID: {Requests: 5}, revoked.ID: {Requests: 1, Refusals: 5}})
 		// Hours are counted as a whole: 15:09 is in the last hour until 17:00.
-		f.clock.advance(110 * time.Minute)
+		f.clock.Advance(110 * time.Minute)
 		recent("at 16:59", map[uuid.UUID]models.RecentUsage{key.ID: {Requests: 5}, revoked.ID: {Requests: 1, Refusals: 5}})
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		recent("at 17:00", map[uuid.UUID]models.RecentUsage{key.ID: {Requests: 5}, revoked.ID: {Requests: 1}})
-		f.clock.advance(22*time.Hour + 50*time.Minute)
+		f.clock.Advance(22*time.Hour + 50*time.Minute)
 		recent("at 15:50 the next day", map[uuid.UUID]models.RecentUsage{key.ID: {Requests: 5}, revoked.ID: {Requests: 1}})
-		f.clock.advance(10 * time.Minute)
+		f.clock.Advance(10 * time.Minute)
 		recent("at 16:00 the next day", map[uuid.UUID]models.RecentUsage{})
 	})
 }
@@ -95,7 +95,7 @@ func TestReportsCountEveryRequestWhileItIsWritten(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		use(t, f.Store, secret, 9)
 		written := false
 		eventually(t, "it is written", func() bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // period is one row of usage: what a key did in an hour or on a day.
@@ -90,7 +91,7 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 		key, secret := f.key(t, c)
 		unused, _ := f.key(t, c)
 		for range 3 {
-			f.clock.advance(time.Minute)
+			f.clock.Advance(time.Minute)
 			use(t, f.Store, secret, 1)
 			listed, err := f.APIKeys(ctx, c.ID)
 			if err != nil || len(listed) != 2 {
@@ -112,7 +113,7 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 		// A refused request is no use of the key.
 		at := f.clock.Now()
 		f.revoke(t, key)
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		refuse(t, f.Store, secret, 1)
 		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(at) {
 			t.Errorf("after a refusal: %+v, %v", found, err)
@@ -129,7 +130,7 @@ func TestUseIsOnDiskWithinASecond(t *testing.T) {
 		// Each round but the first begins right after a write, which makes it
 		// the longest wait there is. Other work on the machine may delay some.
 		for range 3 {
-			f.clock.advance(time.Minute)
+			f.clock.Advance(time.Minute)
 			used := time.Now()
 			use(t, f.Store, secret, 1)
 			eventually(t, "another instance shows the use", func() bool {
@@ -168,13 +169,13 @@ func TestUsageIsCountedByHourAndDay(t *testing.T) {
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			use(t, s, secret, 3) // 15:09:26 on the 14th
 			use(t, s, otherSecret, 1)
-			f.clock.advance(hour(14, 16).Sub(f.clock.Now()) - time.Microsecond)
+			f.clock.Advance(hour(14, 16).Sub(f.clock.Now()) - time.Microsecond)
 			use(t, s, secret, 2) // 15:59:59.999999
-			f.clock.advance(time.Microsecond)
+			f.clock.Advance(time.Microsecond)
 			use(t, s, secret, 4) // 16:00:00
-			f.clock.advance(hour(15, 0).Sub(f.clock.Now()) - time.Microsecond)
+			f.clock.Advance(hour(15, 0).Sub(f.clock.Now()) - time.Microsecond)
 			use(t, s, secret, 1) // 23:59:59.999999
-			f.clock.advance(time.Microsecond)
+			f.clock.Advance(time.Microsecond)
 			use(t, s, secret, 5) // midnight
 			f.revoke(t, key)
 			refuse(t, s, secret, 6)
@@ -258,7 +259,7 @@ func TestLastUsedNeverMovesBack(t *testing.T) {
 func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		const keys, rounds, instances = 60, 6, 3
-		c, logged := f.customer(t), &log{}
+		c, logged := f.customer(t), &modelstest.LogBuffer{}
 		used := map[string]int64{}
 		ids := map[string]models.APIKey{}
 		for range keys {
@@ -272,7 +273,7 @@ func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 		for range rounds {
 			var stores []*models.Store
 			for range instances {
-				store, err := models.Open(t.Context(), f.url, models.Options{Now: f.clock.Now, Logger: logged.logger()})
+				store, err := models.Open(t.Context(), f.url, models.Options{Now: f.clock.Now, Logger: logged.Logger()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -292,7 +293,7 @@ func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 				})
 			}
 			running.Wait()
-			f.clock.advance(20 * time.Minute)
+			f.clock.Advance(20 * time.Minute)
 			_, errs := atOnce(instances, func(i int) error { return stores[i].Close(t.Context()) })
 			for _, err := range errs {
 				closed <- err
@@ -331,20 +332,20 @@ func (f *fixture) refusals(t *testing.T, key models.APIKey) (refusals int64) {
 
 func TestFailedWriteLosesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c, logged := t.Context(), f.customer(t), &log{}
+		ctx, c, logged := t.Context(), f.customer(t), &modelstest.LogBuffer{}
 		key, secret := f.key(t, c)
 		revokedKey, revokedSecret := f.key(t, c)
 		f.revoke(t, revokedKey)
 		// The last of the tables a write touches, so that it fails half-way.
 		f.exec(t, "ALTER TABLE api_key_daily_usage RENAME TO api_key_daily_usage_away")
-		f.briefly(t, models.Options{Logger: logged.logger()}, func(s *models.Store) {
+		f.briefly(t, models.Options{Logger: logged.Logger()}, func(s *models.Store) {
 			use(t, s, secret, 3)
 			refuse(t, s, revokedSecret, 2)
 			eventually(t, "two writes have failed", func() bool { return strings.Count(logged.String(), "\n") >= 2 })
 			if found, err := s.APIKey(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(f.clock.Now()) {
 				t.Errorf("while it fails: %+v, %v", found, err)
 			}
-			f.clock.advance(time.Hour)
+			f.clock.Advance(time.Hour)
 			use(t, s, secret, 4)
 			f.exec(t, "ALTER TABLE api_key_daily_usage_away RENAME TO api_key_daily_usage")
 			eventually(t, "it is written", func() bool { return sum(f.days(t, key)) == 7 })

@@ -182,7 +182,7 @@ func TestAccountLearnsOfWrongPasswords(t *testing.T) {
 			limited(t, f.Store, c.user.Email, wrongPassword, address(3), time.Minute)
 		}
 		eventually(t, "ten are recorded", func() bool { return len(refusals(c)) >= 10 })
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		signIn(t, f.Store, c.user.Email, password, address(2), nil)
 		recorded := refusals(c)
 		first := recorded[0]

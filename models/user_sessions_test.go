@@ -33,10 +33,10 @@ func TestSessionsOfAUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		idle := f.identify(t, f.session(t, c))
-		f.clock.advance(11 * time.Hour)
+		f.clock.Advance(11 * time.Hour)
 		reference := f.session(t, c)
 		first := f.identify(t, reference)
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		second := f.identify(t, f.session(t, c))
 		f.session(t, other)
 		list := func(when string, want ...uuid.UUID) {
@@ -47,7 +47,7 @@ func TestSessionsOfAUser(t *testing.T) {
 			}
 		}
 		list("the latest first", second, first, idle)
-		f.clock.advance(time.Hour)
+		f.clock.Advance(time.Hour)
 		list("one idle for 12 hours", second, first)
 		// A use counts at once, also before it is written.
 		if _, err := f.Session(ctx, reference, browser); err != nil {
@@ -66,7 +66,7 @@ func TestSessionsOfAUser(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, sessions, err)
 			}
 		}
-		f.clock.advance(720 * time.Hour)
+		f.clock.Advance(720 * time.Hour)
 		list("at the end of all")
 	})
 }

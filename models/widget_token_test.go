@@ -16,11 +16,12 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 const issuer = "https://portal.example.com"
 
-func widgetTokens(t *testing.T, c *clock, secret, previous string) *models.WidgetTokens {
+func widgetTokens(t *testing.T, c *modelstest.Clock, secret, previous string) *models.WidgetTokens {
 	t.Helper()
 	return models.NewWidgetTokens(keyring(t, secret, previous), issuer, 10*time.Minute, c.Now)
 }
@@ -120,18 +121,17 @@ func TestWidgetToken(t *testing.T) {
 
 func TestWidgetTokenLivesForItsTTL(t *testing.T) {
 	t.Parallel()
-	clock := newClock()
+	clock := modelstest.NewClock(newClock().Now().Truncate(time.Second))
 	tokens := models.NewWidgetTokens(keyring(t, newSecret, ""), issuer, 90*time.Second+time.Millisecond, clock.Now)
 	if tokens.TTL() != 90*time.Second {
 		t.Errorf("lives for %s", tokens.TTL())
 	}
-	clock.at = clock.at.Truncate(time.Second)
 	token := issue(t, tokens, models.Principal{}, uuid.New())
-	clock.advance(90*time.Second - time.Nanosecond)
+	clock.Advance(90*time.Second - time.Nanosecond)
 	if _, err := tokens.Verify(token); err != nil {
 		t.Errorf("just before its end: %v", err)
 	}
-	clock.advance(time.Nanosecond)
+	clock.Advance(time.Nanosecond)
 	if claims, err := tokens.Verify(token); !errors.Is(err, models.ErrTokenInvalid) || claims != (models.WidgetClaims{}) {
 		t.Errorf("at its end: %+v, %v", claims, err)
 	}

@@ -10,12 +10,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"portal/models/modelstest"
+	"portal/models/modelstest/postgres"
 )
 
 // cluster is the private PostgreSQL server.
 type cluster struct {
-	*modelstest.Cluster
+	*postgres.Cluster
 
 	admin      *pgx.Conn // of the database "postgres"; used by one goroutine at a time
 	postmaster int       // process id
@@ -29,7 +29,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 		"fsync=on", "synchronous_commit=on", "full_page_writes=on",
 		"shared_buffers=512MB", "maintenance_work_mem=512MB", "max_wal_size=4GB",
 	}
-	started, err := modelstest.StartCluster(settings...) //nolint:contextcheck // it has a time limit of its own
+	started, err := postgres.Start(settings...) //nolint:contextcheck // it has a time limit of its own
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
 		s := newService(t, databaseURL)
 		c := s.customer()
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-		execSQL(t, databaseURL, "UPDATE accounts SET disabled_at = CURRENT_TIMESTAMP")
+		modelstest.Exec(t, databaseURL, "UPDATE accounts SET disabled_at = CURRENT_TIMESTAMP")
 		message := s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
 		if want := exampleMessage(t, "Unauthorized", "revoked"); message != want {
 			t.Errorf("message %q, want %q", message, want)

@@ -177,14 +177,14 @@ func TestFaultOfTheServiceSaysNothingOfItsCauseButTheLogDoes(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := newService(t, databaseURL)
 		c := s.customer()
-		execSQL(t, databaseURL, "ALTER TABLE agents RENAME TO gone")
+		modelstest.Exec(t, databaseURL, "ALTER TABLE agents RENAME TO gone")
 
 		a := s.get("/api/agents", bearer(c.secret))
 		message := a.fails(http.StatusInternalServerError, "INTERNAL")
 		if strings.Contains(message, "agents") || strings.Contains(strings.ToLower(message), "sql") {
 			t.Errorf("the message tells the cause: %s", message)
 		}
-		line := s.log.lineWith(a.header.Get("X-Request-Id"))
+		line := s.log.LineWith(a.header.Get("X-Request-Id"))
 		if !strings.Contains(line, "agents") || !strings.Contains(line, `"status":500`) {
 			t.Errorf("the log does not tell the cause: %q", line)
 		}

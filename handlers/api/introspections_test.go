@@ -72,11 +72,11 @@ func TestTokenThatIsNotActiveIsToldNothingElseOf(t *testing.T) {
 func TestTokenEndsWhenItExpires(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
-		s.clock.advance(tokenTTL - time.Second)
+		s.clock.Advance(tokenTTL - time.Second)
 		if !s.active(c.secret, token) {
 			t.Error("it is not active before its time is over")
 		}
-		s.clock.advance(2 * time.Second)
+		s.clock.Advance(2 * time.Second)
 		if s.active(c.secret, token) {
 			t.Error("it is active after its time is over")
 		}

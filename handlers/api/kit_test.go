@@ -1,15 +1,10 @@
 package api_test
 
 import (
-	"bytes"
-	"context"
-	"database/sql"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,8 +31,8 @@ type service struct {
 	url    string
 	store  *models.Store
 	tokens *models.WidgetTokens
-	clock  *clock
-	log    *journal
+	clock  *modelstest.Clock
+	log    *modelstest.LogBuffer
 }
 
 // newService starts an instance on the database. Two on one database are two
@@ -50,9 +45,8 @@ func newService(t *testing.T, databaseURL string) *service {
 // newLimitedService starts an instance that holds each key to the limit.
 func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
 	t.Helper()
-	s := &service{t: t, clock: &clock{now: time.Now()}, log: &journal{}}
-	logger := slog.New(slog.NewJSONHandler(s.log, nil))
-	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: logger})
+	s := &service{t: t, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
+	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: s.log.Logger()})
 	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +58,7 @@ func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *s
 	}
 	handler, err := handlers.New(handlers.Deps{
 		Store: s.store, Tokens: s.tokens, CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour,
-		BaseURL: baseURL, Logger: logger, Registry: prometheus.NewRegistry(),
+		BaseURL: baseURL, Logger: s.log.Logger(), Registry: prometheus.NewRegistry(),
 		RateLimit: limit, Now: s.clock.Now,
 	})
 	if err != nil {
@@ -145,66 +139,3 @@ func (s *service) token(c customer) string {
 }
 
 func agentRequest(id uuid.UUID) string { return `{"agentId": "` + id.String() + `"}` }
-
-// clock is the time of an instance, which only a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// journal is the log of an instance.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// lineWith returns the line that holds text, or nothing.
-func (j *journal) lineWith(text string) string {
-	for line := range strings.Lines(j.String()) {
-		if strings.Contains(line, text) {
-			return line
-		}
-	}
-	return ""
-}
-
-// execSQL does what only an operator at the database itself can do.
-func execSQL(t *testing.T, databaseURL, statement string) {
-	t.Helper()
-	driver, source := "pgx", databaseURL
-	if path, ok := models.SQLitePath(databaseURL); ok {
-		driver, source = "sqlite", path+"?_pragma=busy_timeout(5000)"
-	}
-	db, err := sql.Open(driver, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -22,7 +22,7 @@ func TestLastUsedIsTheLastAuthenticatedRequestWhateverItsAnswer(t *testing.T) {
 			"a HEAD":          func() answer { return s.send(http.MethodHead, "/api/agents", key) },
 		} {
 			t.Run(name, func(t *testing.T) {
-				s.clock.advance(time.Minute)
+				s.clock.Advance(time.Minute)
 				request()
 				if used, want := s.lastUsed(c), s.clock.Now(); used == nil || want.Sub(*used).Abs() > time.Millisecond {
 					t.Errorf("used at %v, want %v", used, want)
@@ -30,7 +30,7 @@ func TestLastUsedIsTheLastAuthenticatedRequestWhateverItsAnswer(t *testing.T) {
 			})
 		}
 		before := s.lastUsed(c)
-		s.clock.advance(time.Minute)
+		s.clock.Advance(time.Minute)
 		s.get("/api/agents", bearer(c.secret[:len(c.secret)-1])).is(http.StatusUnauthorized)
 		s.get("/healthz", key).is(http.StatusOK)
 		if used := s.lastUsed(c); !used.Equal(*before) {

@@ -143,11 +143,11 @@ func lockTable(t *testing.T, databaseURL, table string) (unlock func()) {
 // damageSQLite makes the schema unreadable, as a failing disk would.
 func damageSQLite(t *testing.T, databaseURL string) (repair func()) {
 	t.Helper()
-	execSQL(t, databaseURL, `PRAGMA writable_schema = ON;
+	modelstest.Exec(t, databaseURL, `PRAGMA writable_schema = ON;
 		UPDATE sqlite_schema SET sql = '-' || sql WHERE name = 'accounts';
 		PRAGMA schema_version = 1000`)
 	return func() {
-		execSQL(t, databaseURL, `PRAGMA writable_schema = ON;
+		modelstest.Exec(t, databaseURL, `PRAGMA writable_schema = ON;
 			UPDATE sqlite_schema SET sql = substr(sql, 2) WHERE name = 'accounts';
 			PRAGMA schema_version = 1001`)
 	}

@@ -56,13 +56,13 @@ func TestWaitingGivesBackWhatTheRateAllowsAndRefusalsTakeNothing(t *testing.T) {
 			}
 		}
 		served(3)
-		s.clock.advance(500*time.Millisecond - time.Nanosecond)
+		s.clock.Advance(500*time.Millisecond - time.Nanosecond)
 		served(0)
-		s.clock.advance(time.Nanosecond)
+		s.clock.Advance(time.Nanosecond)
 		served(1)
-		s.clock.advance(time.Second) // as long as Retry-After has asked for
+		s.clock.Advance(time.Second) // as long as Retry-After has asked for
 		served(2)
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 		served(3)
 	})
 }
@@ -170,7 +170,7 @@ func TestRequestThatCannotBeAuthenticatedTakesNothing(t *testing.T) {
 func TestLimitedRequestIsAUseOfTheKey(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(t *testing.T, s *service, c customer) {
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-		s.clock.advance(900 * time.Millisecond)
+		s.clock.Advance(900 * time.Millisecond)
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
 		if used, want := s.lastUsed(c), s.clock.Now(); used == nil || want.Sub(*used).Abs() > time.Millisecond {
 			t.Errorf("used at %v, want %v", used, want)

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -21,7 +20,7 @@ import (
 // a fuzzer or a benchmark sends, with one customer.
 type target struct {
 	handler http.Handler
-	log     *journal
+	log     *modelstest.LogBuffer
 	agentID uuid.UUID
 	secret  string
 }
@@ -29,9 +28,8 @@ type target struct {
 func newTarget(tb testing.TB) *target {
 	tb.Helper()
 	ctx := tb.Context()
-	t := &target{log: &journal{}}
-	logger := slog.New(slog.NewJSONHandler(t.log, nil))
-	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: logger})
+	t := &target{log: &modelstest.LogBuffer{}}
+	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: t.log.Logger()})
 	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
 	if err != nil {
 		tb.Fatal(err)
@@ -51,7 +49,7 @@ func newTarget(tb testing.TB) *target {
 	t.handler, err = handlers.New(handlers.Deps{
 		Store: store, Tokens: models.NewWidgetTokens(keyring, issuer, tokenTTL, nil), CookieKeys: keyring.CookieKeys(),
 		SessionMax: time.Hour, BaseURL: &url.URL{Scheme: "https", Host: "portal.example.com"},
-		Logger: logger, Registry: prometheus.NewRegistry(),
+		Logger: t.log.Logger(), Registry: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -64,14 +62,8 @@ var fuzzedAgent = uuid.MustParse("0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
 
 // send returns the answer and what was logged of it.
 func (t *target) send(r *http.Request) (*httptest.ResponseRecorder, string) {
-	t.log.reset()
+	t.log.Reset()
 	answer := httptest.NewRecorder()
 	t.handler.ServeHTTP(answer, r)
 	return answer, t.log.String()
-}
-
-func (j *journal) reset() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.text.Reset()
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
+
+	"portal/models/modelstest"
 )
 
 func TestKeyIsExchangedForATokenThatAnyoneCanVerify(t *testing.T) {
@@ -106,7 +108,7 @@ func TestPublishedKeysArePublicAndNamedByTheirThumbprint(t *testing.T) {
 }
 
 // verified checks a token as its consumer would, with what is published alone.
-func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *clock) *jwt.Token {
+func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *modelstest.Clock) *jwt.Token {
 	t.Helper()
 	parsed, err := jwt.Parse(token, func(token *jwt.Token) (any, error) {
 		kid, _ := token.Header["kid"].(string)

@@ -81,7 +81,7 @@ func TestActivityTellsWhichKey(t *testing.T) {
 		}
 
 		// What is left of a key that an operator has deleted is its label.
-		operatorSQL(t, databaseURL, "DELETE FROM api_keys WHERE id = '"+first.ID.String()+"'")
+		modelstest.Exec(t, databaseURL, "DELETE FROM api_keys WHERE id = '"+first.ID.String()+"'")
 		items := activityItems(c.get("/activity").is(http.StatusOK))
 		items[0].says("revoked the API key prod")
 		if text := items[0].text() + items[1].text(); strings.Contains(text, first.Masked()) || strings.Contains(text, "nas_...  ") {
@@ -96,7 +96,7 @@ func TestARenamingWithoutTheFormerLabelIsTold(t *testing.T) {
 		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
 		c := s.customer(t)
 		key := c.key("X")
-		operatorSQL(t, databaseURL, fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
+		modelstest.Exec(t, databaseURL, fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
 			VALUES ('%s', '%s', 'operator', 'api_key.renamed', '%s', 'X', '', '2026-01-01 00:00:00+00:00')`,
 			uuid.Must(uuid.NewV7()), c.account.ID, key.ID))
 		activityItems(c.get("/activity").is(http.StatusOK))[0].says("renamed an API key to X " + key.Masked())

@@ -1,7 +1,6 @@
 package portal_test
 
 import (
-	"database/sql"
 	"net/http"
 	"net/url"
 	"strings"
@@ -209,17 +208,10 @@ func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 	}
 }
 
-// damageSQLite makes the schema unreadable, which no connection outlives.
+// damageSQLite makes the schema unreadable, which breaks every connection.
 func damageSQLite(t *testing.T, databaseURL string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", strings.TrimPrefix(databaseURL, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.Exec(`PRAGMA writable_schema = ON;
+	modelstest.Exec(t, databaseURL, `PRAGMA writable_schema = ON;
 		UPDATE sqlite_schema SET sql = '-' || sql WHERE name = 'accounts';
-		PRAGMA schema_version = 1000`); err != nil {
-		t.Fatal(err)
-	}
+		PRAGMA schema_version = 1000`)
 }

@@ -2,9 +2,7 @@ package portal_test
 
 import (
 	"context"
-	"database/sql"
 	"net/http"
-	"strings"
 	"testing"
 
 	"portal/models"
@@ -49,18 +47,14 @@ func TestARevocationWithoutAnAnswerIsSaidToBeUnknown(t *testing.T) {
 	})
 }
 
-// holdKeys keeps everyone else from changing keys until it is released.
+// holdKeys locks the keys for writing until release is called.
 func holdKeys(t *testing.T, databaseURL string) (release func()) {
 	t.Helper()
-	driver, source, hold := "pgx", databaseURL, "BEGIN; LOCK TABLE api_keys IN SHARE MODE"
-	if path, ok := strings.CutPrefix(databaseURL, "sqlite:"); ok {
-		driver, source, hold = "sqlite", path, "BEGIN IMMEDIATE"
+	hold := "BEGIN; LOCK TABLE api_keys IN SHARE MODE"
+	if _, ok := models.SQLitePath(databaseURL); ok {
+		hold = "BEGIN IMMEDIATE"
 	}
-	db, err := sql.Open(driver, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := db.Conn(context.Background())
+	conn, err := modelstest.OpenDatabase(t, databaseURL).Conn(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +64,5 @@ func holdKeys(t *testing.T, databaseURL string) (release func()) {
 	return func() {
 		_, _ = conn.ExecContext(context.Background(), "ROLLBACK")
 		_ = conn.Close()
-		_ = db.Close()
 	}
 }

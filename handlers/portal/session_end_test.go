@@ -1,8 +1,6 @@
 package portal_test
 
 import (
-	"context"
-	"database/sql"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -27,7 +25,7 @@ func TestADisabledUserIsOutAtOnce(t *testing.T) {
 				c := s.customer(t)
 				v := as.of(t, c.visitor)
 				v.get("/api-keys").is(http.StatusOK)
-				operatorSQL(t, databaseURL, "UPDATE "+table+" SET disabled_at = CURRENT_TIMESTAMP")
+				modelstest.Exec(t, databaseURL, "UPDATE "+table+" SET disabled_at = CURRENT_TIMESTAMP")
 				if as.htmx {
 					v.get("/api-keys").redirects("/login?ended=1&next=%2Fapi-keys")
 				} else {
@@ -35,7 +33,7 @@ func TestADisabledUserIsOutAtOnce(t *testing.T) {
 				}
 				v.post("/agents", url.Values{"name": {"by the disabled"}}).redirects("/login?ended=1&next=%2Fagents")
 				v.signIn(c.email, password).is(http.StatusUnprocessableEntity)
-				operatorSQL(t, databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
+				modelstest.Exec(t, databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
 				if agents, err := s.store.Agents(t.Context(), c.account.ID); err != nil || len(agents) != 0 {
 					t.Errorf("%s: agents %v, %v", table, agents, err)
 				}
@@ -177,21 +175,4 @@ func siteOf(t testing.TB, store *models.Store, secret, previous string) *site {
 		t.Fatal(err)
 	}
 	return &site{store, handler, base}
-}
-
-// operatorSQL does what only an operator at the database itself can do.
-func operatorSQL(t *testing.T, databaseURL, statement string) {
-	t.Helper()
-	driver, source := "pgx", databaseURL
-	if path, ok := models.SQLitePath(databaseURL); ok {
-		driver, source = "sqlite", path+"?_pragma=busy_timeout(5000)"
-	}
-	db, err := sql.Open(driver, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,7 +1,6 @@
-// Package modelstest gives tests real databases: SQLite files, and databases on
-// a private PostgreSQL cluster that one test process starts when it first needs
-// it. It has no stand-in for either: where PostgreSQL is missing, tests fail and
-// say how to get it.
+// Package modelstest is the test kit of the store: real databases, a clock, a log buffer and
+// operators' SQL. Each test process starts one private PostgreSQL server when it first needs it.
+// Where PostgreSQL is missing, tests fail and say how to install it.
 package modelstest
 
 import (
@@ -14,35 +13,21 @@ import (
 	"portal/models"
 )
 
-// Databases runs a test over SQLite and over PostgreSQL, each time with a fresh
-// database whose schema is up to date and which holds nothing.
+// Databases runs a test on SQLite and on PostgreSQL, each time with the URL of a new database.
 func Databases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { run(t, SQLiteURL(t)) })
 	t.Run("postgres", func(t *testing.T) { run(t, PostgresURL(t)) })
 }
 
-// SQLiteURL returns the URL of a SQLite database that does not exist yet, in a
-// directory of its own.
+// SQLiteURL returns the URL of an SQLite database that does not exist yet, in a directory of its
+// own.
 func SQLiteURL(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
 }
 
-// PostgresURL returns the URL of a fresh PostgreSQL database whose schema is up
-// to date. It goes with the test.
-func PostgresURL(t testing.TB) string {
-	t.Helper()
-	return postgresURL(t, "TEMPLATE migrated")
-}
-
-// EmptyPostgresURL is [PostgresURL] without a schema.
-func EmptyPostgresURL(t testing.TB) string {
-	t.Helper()
-	return postgresURL(t, "TEMPLATE template0")
-}
-
-// Open opens a store on the database, and closes it with the test.
+// Open opens a store on the database. It is closed at the end of the test.
 func Open(t testing.TB, url string, options models.Options) *models.Store {
 	t.Helper()
 	store, err := models.Open(context.Background(), url, options)
@@ -57,8 +42,7 @@ func Open(t testing.TB, url string, options models.Options) *models.Store {
 	return store
 }
 
-// Main runs a package's tests and then stops what they have started; call it
-// from TestMain.
+// Main runs the tests of a package, stops the PostgreSQL server and exits. TestMain calls it.
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := stopCluster(); err != nil {

@@ -1,0 +1,152 @@
+// Package postgres starts private PostgreSQL servers, for tests and benchmarks.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"portal/models/modelstest/process"
+)
+
+// Cluster is a private PostgreSQL server on a loopback port. It is not durable unless its settings
+// say so, because its files are deleted at the end.
+type Cluster struct {
+	dir, bin string
+	port     int
+}
+
+// Start creates a cluster with these extra settings, such as "log_statement=all", and starts it.
+// The caller must call Stop. The error says how to install a missing program.
+func Start(settings ...string) (*Cluster, error) {
+	bin, err := findPrograms()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "portal-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	port, err := process.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, bin: bin, port: port}
+	if owner := serverUser(); owner != nil {
+		if err := os.Chown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.run("initdb", "--pgdata", c.data(), "--username", "portal", "--auth", "trust", "--encoding", "UTF8",
+		"--locale", "C.UTF-8", "--no-sync"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	options := []string{
+		"-p", strconv.Itoa(port), "-k", dir, "-c", "listen_addresses=127.0.0.1",
+		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=200",
+	}
+	for _, setting := range settings {
+		options = append(options, "-c", setting)
+	}
+	if err := c.run("pg_ctl", "start", "--wait", "--pgdata", c.data(), "--log", c.LogFile(), "--options", strings.Join(options, " ")); err != nil {
+		log, _ := os.ReadFile(c.LogFile())
+		return nil, errors.Join(err, errors.New(string(log)), os.RemoveAll(dir))
+	}
+	return c, nil
+}
+
+// URL returns the URL of a database of the cluster. The database "postgres" always exists.
+func (c *Cluster) URL(database string) string {
+	return fmt.Sprintf("postgres://portal@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+}
+
+// LogFile returns the path of the server's log.
+func (c *Cluster) LogFile() string { return filepath.Join(c.dir, "log") }
+
+// Program returns the path of one of PostgreSQL's programs, such as pg_dump.
+func (c *Cluster) Program(name string) string { return filepath.Join(c.bin, name) }
+
+// Halt stops the server at once, as a crash does. [Cluster.Resume] starts it again. Without
+// "synchronous_commit=on" the transactions of the last half second are lost.
+func (c *Cluster) Halt() error {
+	return c.run("pg_ctl", "stop", "--wait", "--pgdata", c.data(), "--mode", "immediate")
+}
+
+// Resume starts a halted server again.
+func (c *Cluster) Resume() error {
+	// pg_ctl reuses the options of the first start.
+	return c.run("pg_ctl", "restart", "--wait", "--pgdata", c.data(), "--log", c.LogFile())
+}
+
+// Stop stops the server if it runs, and deletes its files.
+func (c *Cluster) Stop() error {
+	_ = c.Halt() // fails if the server is halted already
+	return os.RemoveAll(c.dir)
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+func (c *Cluster) run(program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...) //nolint:gosec // PostgreSQL's own programs
+	cmd.Dir = c.dir
+	if owner := serverUser(); owner != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+	}
+	// A file, because the server inherits it and would keep a pipe open after pg_ctl has exited.
+	output, err := os.CreateTemp(c.dir, program)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = output.Close() }()
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(output.Name())
+		return fmt.Errorf("%s: %w\n%s", program, err, text)
+	}
+	return nil
+}
+
+// serverUser returns the user postgres when this process runs as root, because the server refuses
+// to run as root. Otherwise it returns nil.
+func serverUser() *syscall.Credential {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	postgres, err := user.Lookup("postgres")
+	if err != nil {
+		return nil
+	}
+	uid, uidErr := strconv.ParseUint(postgres.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(postgres.Gid, 10, 32)
+	if uidErr != nil || gidErr != nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+func findPrograms() (string, error) {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		// The programs are where a symbolic link leads.
+		path, err = filepath.EvalSymlinks(path)
+		return filepath.Dir(path), err
+	}
+	// On Debian the server's programs are not on the PATH.
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil || len(found) == 0 {
+		return "", errors.New("the PostgreSQL server is missing: initdb is neither on the PATH nor in " +
+			"/usr/lib/postgresql; install it (Debian: apt-get install postgresql)")
+	}
+	slices.Sort(found)
+	return filepath.Dir(found[len(found)-1]), nil
+}
