@@ -88,8 +88,7 @@ func TestIDsInFormsAreThoseOfTheAccount(t *testing.T) {
 		w := newWorld(t, databaseURL)
 		victim, intruder := w.tenant(t, "victim"), w.tenant(t, "intruder")
 		for path, kind := range map[string]string{
-			"/api-keys?revoked=": "api-keys", "/api-keys?already-revoked=": "api-keys",
-			"/agents?created=": "agents", "/agents?removed=": "agents", "/activity?before=": "activity",
+			"/activity?before=": "activity", "/integrate?agent=": "agents",
 		} {
 			for _, id := range victim.belongings[kind] {
 				for _, as := range []voice{page, fragment} {

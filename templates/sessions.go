@@ -9,7 +9,6 @@ func (SignInPage) screen() screen { return screen{file: "sessions/new.html", lay
 type SignInForm struct {
 	Email   string // as it was typed
 	Next    string // where to go afterwards
-	Ended   bool   // the session was over when a form was sent
 	Problem string // why signing in failed; never says which of the two was wrong
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -17,17 +16,13 @@ import (
 const accountPath = "/account"
 
 // showAccount shows where the user is signed in, and the form that changes the
-// password. Coming from one of its forms, it says what has been done.
+// password.
 func (p *Portal) showAccount(c *gin.Context) error {
 	page, err := p.accountPage(c, templates.PasswordForm{})
 	if err != nil {
 		return err
 	}
-	notice, err := p.accountNotice(c, page.Sessions)
-	if err != nil {
-		return err
-	}
-	return p.reply(c, reply{notice: notice, fragment: page.Sessions, page: present(page)})
+	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
 }
 
 // revokeSession ends one of the user's other sessions.
@@ -48,7 +43,7 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.sessionsEnded(c, toldSession, url.Values{paramEnded: {id.String()}})
+	return p.sessionsEnded(c, "The session has ended.")
 }
 
 // revokeOtherSessions ends all of the user's sessions but this one. That there
@@ -59,16 +54,16 @@ func (p *Portal) revokeOtherSessions(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.sessionsEnded(c, toldSessions, url.Values{paramEnded: {endedOthers}})
+	return p.sessionsEnded(c, "You are signed in here alone now.")
 }
 
-func (p *Portal) sessionsEnded(c *gin.Context, notice string, done url.Values) error {
+func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {
 	list, err := p.sessionList(c)
 	if err != nil {
 		return err
 	}
 	list.Focused = true
-	return p.reply(c, reply{notice: notice, fragment: list, location: accountPath + "?" + done.Encode()})
+	return p.reply(c, reply{notice: notice, fragment: list, location: accountPath})
 }
 
 // changePassword changes the user's password. It waits its turn for longer than
@@ -119,9 +114,9 @@ func (p *Portal) changePassword(c *gin.Context) error {
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   toldPassword,
+		notice:   "Your password was changed. You are signed in here alone now.",
 		fragment: templates.PasswordChanged{Form: form, List: list},
-		location: accountPath + "?" + url.Values{paramChanged: {changedPassword}}.Encode(),
+		location: accountPath,
 	})
 }
 

@@ -86,18 +86,6 @@ func TestTheSessionOfAnotherUserCannotBeEnded(t *testing.T) {
 	})
 }
 
-func TestNoticesOfTheAccountAreBorneOut(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		c.elsewhere(iPhone)
-		for _, query := range []string{"?ended=others", "?changed=password", "?ended=" + sessionOf(c.visitor), "?ended=nonsense"} {
-			if told := c.get("/account"+query).one("status", "").text(); told != "" {
-				t.Errorf("%s has it say %q", query, told)
-			}
-		}
-	})
-}
-
 func TestChangingThePassword(t *testing.T) {
 	const another = "a much longer battery staple"
 	onSite(t, func(t *testing.T, s *site) {

@@ -14,14 +14,13 @@ import (
 
 const agentsPath = "/agents"
 
-// listAgents shows the agents and the form that creates one. Coming from that
-// form or from a removal, the page says what has been done.
+// listAgents shows the agents and the form that creates one.
 func (p *Portal) listAgents(c *gin.Context) error {
 	page, err := p.agentsPage(c, templates.AgentForm{}, uuid.Nil)
 	if err != nil {
 		return err
 	}
-	return p.reply(c, reply{notice: agentNotice(c, page.List), fragment: page.List, page: present(page)})
+	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
 // showAgent shows one agent of the list: where Cancel leads.
@@ -57,37 +56,11 @@ func (p *Portal) createAgent(c *gin.Context) error {
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   toldCreated(agent.Name),
+		notice:   fmt.Sprintf("The agent “%s” was created.", agent.Name),
 		fragment: templates.AgentCreated{Form: page.Form, List: page.List},
-		location: fmt.Sprintf("%s?%s=%s", agentsPath, paramCreated, agent.ID),
+		location: agentsPath,
 	})
 }
-
-// The parameters by which the page of agents is told what has been done.
-const (
-	paramCreated = "created"
-	paramRemoved = "removed"
-)
-
-// agentNotice is what the page of agents says of what was done on the way to it.
-// It says nothing that the list does not bear out.
-func agentNotice(c *gin.Context, list templates.AgentList) string {
-	names := map[string]string{}
-	for _, agent := range list.Agents {
-		names[agent.ID.String()] = agent.Name
-	}
-	if name, listed := names[c.Query(paramCreated)]; listed {
-		return toldCreated(name)
-	}
-	if removed, ok := parseID(c.Query(paramRemoved)); ok {
-		if _, listed := names[removed.String()]; !listed {
-			return "The agent was removed."
-		}
-	}
-	return ""
-}
-
-func toldCreated(name string) string { return fmt.Sprintf("The agent “%s” was created.", name) }
 
 // agent returns the customer's agent that the address names.
 func (p *Portal) agent(c *gin.Context) (models.Agent, error) {

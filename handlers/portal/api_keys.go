@@ -13,19 +13,13 @@ import (
 	"portal/templates"
 )
 
-// listAPIKeys shows the active keys and the form of generation. Coming from a
-// form of one of the keys, the address names the key, and the page says what
-// became of it.
+// listAPIKeys shows the active keys and the form that generates one.
 func (p *Portal) listAPIKeys(c *gin.Context) error {
-	notice, err := p.listNotice(c)
-	if err != nil {
-		return err
-	}
 	page, err := p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()})
 	if err != nil {
 		return err
 	}
-	return p.reply(c, reply{notice: notice, fragment: page.List, page: present(page)})
+	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
 // The parameter by which the row of a key is told which of its buttons it was

@@ -17,10 +17,6 @@ const (
 	homePath   = "/api-keys"
 	signInPath = "/login"
 
-	// paramSessionEnded has the sign-in page say that nothing came of what was
-	// asked for.
-	paramSessionEnded = "ended"
-
 	sessionKey = "portal.session"
 )
 
@@ -33,11 +29,12 @@ func (p *Portal) requireSession(c *gin.Context) {
 		p.Render(c, err)
 		c.Abort()
 	case session == nil:
-		query := url.Values{"next": {p.wayBack(c)}}
+		notice := ""
 		if interrupted(c) {
-			query.Set(paramSessionEnded, "1")
+			notice = "Your session has ended. Nothing was changed."
 		}
-		if err := p.redirect(c, signInPath+"?"+query.Encode()); err != nil {
+		query := url.Values{"next": {p.wayBack(c)}}
+		if err := p.redirectWith(c, signInPath+"?"+query.Encode(), notice); err != nil {
 			p.Render(c, err)
 		}
 		c.Abort()

@@ -43,8 +43,12 @@ func newTarget(f *testing.F) target {
 	return t
 }
 
-func (t target) get(path string) *httptest.ResponseRecorder {
-	return t.send(httptest.NewRequest(http.MethodGet, path, http.NoBody))
+func (t target) get(path string, cookies ...*http.Cookie) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+	for _, cookie := range cookies {
+		r.AddCookie(cookie)
+	}
+	return t.send(r)
 }
 
 func (t target) fragment(path string) *httptest.ResponseRecorder {
@@ -103,7 +107,7 @@ func (t target) life(tb testing.TB, label string) (pages []shown, made bool) {
 	if revoked.Code != http.StatusSeeOther {
 		tb.Fatalf("revoking answers %d", revoked.Code)
 	}
-	see("notice", t.get(revoked.Header().Get("Location")), http.StatusOK)
+	see("notice", t.get("/api-keys", revoked.Result().Cookies()...), http.StatusOK)
 	see("activity", t.get("/activity"), http.StatusOK)
 	return pages, true
 }

@@ -153,7 +153,8 @@ func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
 // reports to t.
 func (as voice) of(t *testing.T, v *visitor) *visitor {
 	asking := *v
-	asking.t = t
+	asking.t, asking.header = t, v.header.Clone()
+	asking.header.Del("Hx-Request")
 	if as.htmx {
 		asking.header = http.Header{"Hx-Request": {"true"}}
 	}

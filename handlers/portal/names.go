@@ -11,9 +11,6 @@ import (
 	"portal/templates"
 )
 
-// paramRenamed tells the page of keys which key has just been given another label.
-const paramRenamed = "renamed"
-
 // editName asks for another label of a key, in its row.
 func (p *Portal) editName(c *gin.Context) error {
 	key, err := p.apiKey(c)
@@ -49,8 +46,8 @@ func (p *Portal) updateName(c *gin.Context) error {
 	}
 	row.RenameFocused = true
 	return p.reply(c, reply{
-		notice: toldRenamed(key), fragment: row,
-		location: fmt.Sprintf("%s?%s=%s#%s-%s", homePath, paramRenamed, key.ID, focusRename, key.ID),
+		notice: fmt.Sprintf("The API key %s is now called “%s”.", key.Masked(), key.Label), fragment: row,
+		location: fmt.Sprintf("%s#%s-%s", homePath, focusRename, key.ID),
 	})
 }
 
@@ -64,8 +61,4 @@ func (p *Portal) askName(c *gin.Context, key models.APIKey, status int, rename t
 	}
 	row.Rename = &rename
 	return p.reply(c, reply{status: status, fragment: row, page: p.apiKeysPageWith(c, row)})
-}
-
-func toldRenamed(key models.APIKey) string {
-	return fmt.Sprintf("The API key %s is now called “%s”.", key.Masked(), key.Label)
 }

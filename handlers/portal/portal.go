@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gorilla/securecookie"
 
 	"portal/handlers/middleware"
 	"portal/models"
@@ -34,6 +35,8 @@ type Deps struct {
 type Portal struct {
 	store     *models.Store
 	sessions  *sessionStore
+	cookies   cookies
+	flashes   []securecookie.Codec
 	templates *templates.Templates
 	assets    *static.Assets
 	tokenURL  string // of the endpoint that examples call
@@ -57,9 +60,12 @@ func New(d Deps) (*Portal, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
+	jar := cookies{secure: d.BaseURL.Scheme == "https"}
 	return &Portal{
 		store:     d.Store,
-		sessions:  newSessionStore(d.Store, d.CookieKeys, d.SessionMax, d.BaseURL.Scheme == "https"),
+		sessions:  newSessionStore(d.Store, d.CookieKeys, d.SessionMax, jar),
+		cookies:   jar,
+		flashes:   newCodecs(d.CookieKeys, flashAge),
 		templates: parsed,
 		assets:    assets,
 		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),

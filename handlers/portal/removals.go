@@ -40,6 +40,6 @@ func (p *Portal) createRemoval(c *gin.Context) error {
 	return p.reply(c, reply{
 		notice:   fmt.Sprintf("The agent “%s” was removed.", agent.Name),
 		fragment: templates.AgentRemoved{List: page.List},
-		location: fmt.Sprintf("%s?%s=%s", agentsPath, paramRemoved, agent.ID),
+		location: agentsPath,
 	})
 }

@@ -15,7 +15,7 @@ import (
 // decided here: no handler looks at how it was asked.
 type reply struct {
 	status   int                            // zero: 200; 204: the fragment has not changed
-	notice   string                         // what has just been done, for the live region
+	notice   string                         // what the action did: in a live region, or after the redirect
 	fragment templates.Fragment             // what HTMX puts into the page
 	page     func() (templates.Page, error) // the whole page for a browser
 	location string                         // or where a browser goes instead (303)
@@ -41,7 +41,7 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 		return nil
 	}
 	if r.location != "" {
-		return p.redirect(c, r.location)
+		return p.redirectWith(c, r.location, r.notice)
 	}
 	page, err := r.page()
 	if err != nil {
@@ -50,7 +50,15 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 	if r.reveals {
 		p.hasRevealed(c)
 	}
-	return p.sendPage(c, r.status, page, r.notice)
+	return p.sendPage(c, r.status, page)
+}
+
+// redirectWith redirects to location, where the page shows the notice if there is one.
+func (p *Portal) redirectWith(c *gin.Context, location, notice string) error {
+	if notice != "" {
+		p.setFlash(c, notice)
+	}
+	return p.redirect(c, location)
 }
 
 // redirect sends the browser on to another page.
@@ -90,7 +98,7 @@ func (p *Portal) Render(c *gin.Context, err error) {
 func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 	if !askedByHTMX(c) {
 		p.recognize(c, page.Status)
-		return p.sendPage(c, page.Status, page, "")
+		return p.sendPage(c, page.Status, page)
 	}
 	html, err := p.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
 	if err != nil {
@@ -100,8 +108,12 @@ func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 	return nil
 }
 
-func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page, notice string) error {
-	frame := templates.Frame{Notice: notice, Now: p.now().UTC().Format(time.RFC3339)}
+func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page) error {
+	frame := templates.Frame{Now: p.now().UTC().Format(time.RFC3339)}
+	// An error page leaves the message to the page after it: it may answer a mere subresource.
+	if status < http.StatusBadRequest {
+		frame.Notice = p.takeFlash(c)
+	}
 	if session, ok := sessionOf(c); ok {
 		frame.Account, frame.Email = session.AccountName, session.Email
 	}

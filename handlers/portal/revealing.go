@@ -2,10 +2,8 @@ package portal
 
 import (
 	"crypto/rand"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
-	"github.com/gorilla/sessions"
 )
 
 // Going back to a page that showed a key must not show it again. Browsers keep
@@ -14,37 +12,20 @@ import (
 // told to clear their cache. So a page with a key sets a cookie, and the next page
 // takes it away and tells the browser to clear its cache. The cookie says nothing
 // but that.
-const (
-	revealedCookie       = "revealed"
-	secureRevealedCookie = "__Host-revealed"
-)
+const revealedCookie = "revealed"
 
 // hasRevealed marks the browser as one that may keep a page with a key.
 func (p *Portal) hasRevealed(c *gin.Context) {
-	p.setRevealed(c, rand.Text(), 0)
+	p.cookies.set(c.Writer, revealedCookie, rand.Text(), 0)
 }
 
 // forgetRevealed makes a browser that may keep a page with a key let go of it.
 func (p *Portal) forgetRevealed(c *gin.Context) {
-	if _, err := c.Request.Cookie(p.revealedCookie()); err != nil {
+	if _, err := c.Request.Cookie(p.cookies.name(revealedCookie)); err != nil {
 		return
 	}
-	p.setRevealed(c, "", -1)
+	p.cookies.set(c.Writer, revealedCookie, "", -1)
 	c.Header("Clear-Site-Data", `"cache"`)
-}
-
-func (p *Portal) revealedCookie() string {
-	if p.sessions.options.Secure {
-		return secureRevealedCookie
-	}
-	return revealedCookie
-}
-
-// setRevealed sets the cookie under the terms of the session's.
-func (p *Portal) setRevealed(c *gin.Context, value string, maxAge int) {
-	options := p.sessions.options
-	options.MaxAge = maxAge
-	http.SetCookie(c.Writer, sessions.NewCookie(p.revealedCookie(), value, &options))
 }
 
 const revealsKey = "portal.reveals"

@@ -87,12 +87,6 @@ func (p *Portal) revocationFailed(c *gin.Context, id uuid.UUID, err error) error
 	})
 }
 
-// The parameters by which the page of keys is told what has become of a key.
-const (
-	paramRevoked        = "revoked"
-	paramAlreadyRevoked = "already-revoked"
-)
-
 // revoked answers for a key that is revoked now: its row goes, and the live
 // region says so.
 func (p *Portal) revoked(c *gin.Context, key models.APIKey, already bool) error {
@@ -103,51 +97,18 @@ func (p *Portal) revoked(c *gin.Context, key models.APIKey, already bool) error 
 	list := p.apiKeyList(keys, nil, defaultKeyView())
 	list.Header.Focused = true
 	return p.reply(c, reply{
-		notice:   toldRevoked(key, already),
+		notice:   revokedNotice(key, already),
 		fragment: templates.APIKeyRevoked{ID: key.ID, List: list},
-		location: revokedPath(key, already),
+		location: homePath,
 	})
 }
 
 // goToRevoked leads to the list of keys, which says that the key is revoked.
 func (p *Portal) goToRevoked(c *gin.Context, key models.APIKey, already bool) error {
-	return p.redirect(c, revokedPath(key, already))
+	return p.redirectWith(c, homePath, revokedNotice(key, already))
 }
 
-func revokedPath(key models.APIKey, already bool) string {
-	param := paramRevoked
-	if already {
-		param = paramAlreadyRevoked
-	}
-	return fmt.Sprintf("%s?%s=%s", homePath, param, key.ID)
-}
-
-// listNotice is what the page of keys says of the key that was revoked or renamed
-// on the way to it, if one was.
-func (p *Portal) listNotice(c *gin.Context) (string, error) {
-	for _, param := range []string{paramRevoked, paramAlreadyRevoked, paramRenamed} {
-		text, asked := c.GetQuery(param)
-		if !asked {
-			continue
-		}
-		id, ok := parseID(text)
-		if !ok {
-			return "", problem.NotFound()
-		}
-		key, err := p.store.APIKey(c.Request.Context(), customer(c).AccountID, id)
-		switch {
-		case err != nil:
-			return "", err
-		case param == paramRenamed && key.RevokedAt == nil:
-			return toldRenamed(key), nil
-		case param != paramRenamed && key.RevokedAt != nil:
-			return toldRevoked(key, param == paramAlreadyRevoked), nil
-		}
-	}
-	return "", nil
-}
-
-func toldRevoked(key models.APIKey, already bool) string {
+func revokedNotice(key models.APIKey, already bool) string {
 	if already {
 		return fmt.Sprintf("The API key “%s” (%s) was already revoked.", key.Label, key.Masked())
 	}

@@ -120,13 +120,18 @@ func TestTheOldKeyIsRevokedInTheLastStep(t *testing.T) {
 			if !v.get(rotationOf(old)+"?asked=yes").one("button", "Revoke the old key").has("autofocus") {
 				t.Error("after Cancel the button does not take the focus")
 			}
-			v.post(rotationOf(old)+"/revocation", nil).redirects("/api-keys?revoked=" + old.ID.String())
-			c.get("/api-keys?revoked="+old.ID.String()).is(http.StatusOK).one("status", "was revoked")
-			told := "/api-keys?already-revoked=" + old.ID.String()
-			v.post(rotationOf(old)+"/revocation", nil).redirects(told)
-			v.get(rotationOf(old)).redirects(told)
-			v.get(rotationOf(old) + "/revocation").redirects(told)
-			v.post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}).redirects(told)
+			v.post(rotationOf(old)+"/revocation", nil).redirects("/api-keys")
+			page := voice{}.of(t, c.visitor)
+			page.get("/api-keys").is(http.StatusOK).one("status", "was revoked")
+			for _, repeat := range []func() answer{
+				func() answer { return v.post(rotationOf(old)+"/revocation", nil) },
+				func() answer { return v.get(rotationOf(old)) },
+				func() answer { return v.get(rotationOf(old) + "/revocation") },
+				func() answer { return v.post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}) },
+			} {
+				repeat().redirects("/api-keys")
+				page.get("/api-keys").is(http.StatusOK).one("status", "was already revoked")
+			}
 		})
 	})
 }

@@ -26,12 +26,8 @@ func TestADisabledUserIsOutAtOnce(t *testing.T) {
 				v := as.of(t, c.visitor)
 				v.get("/api-keys").is(http.StatusOK)
 				modelstest.Exec(t, databaseURL, "UPDATE "+table+" SET disabled_at = CURRENT_TIMESTAMP")
-				if as.htmx {
-					v.get("/api-keys").redirects("/login?ended=1&next=%2Fapi-keys")
-				} else {
-					v.get("/api-keys").redirects(toSignIn)
-				}
-				v.post("/agents", url.Values{"name": {"by the disabled"}}).redirects("/login?ended=1&next=%2Fagents")
+				v.get("/api-keys").redirects(toSignIn)
+				v.post("/agents", url.Values{"name": {"by the disabled"}}).redirects("/login?next=%2Fagents")
 				v.signIn(c.email, password).is(http.StatusUnprocessableEntity)
 				modelstest.Exec(t, databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
 				if agents, err := s.store.Agents(t.Context(), c.account.ID); err != nil || len(agents) != 0 {

@@ -30,20 +30,11 @@ type (
 	userKey struct{}
 )
 
-func newSessionStore(store *models.Store, keys [][]byte, age time.Duration, secure bool) *sessionStore {
-	s := &sessionStore{store: store, name: "session", options: sessions.Options{
-		Path: "/", MaxAge: int(age / time.Second), HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
-	}}
-	if secure {
-		// A browser takes this name only from us, for this host alone.
-		s.name = "__Host-session"
+func newSessionStore(store *models.Store, keys [][]byte, age time.Duration, cookies cookies) *sessionStore {
+	return &sessionStore{
+		store: store, codecs: newCodecs(keys, age),
+		options: cookies.options(int(age / time.Second)), name: cookies.name("session"),
 	}
-	for _, key := range keys {
-		codec := securecookie.New(key, nil)
-		codec.MaxAge(s.options.MaxAge)
-		s.codecs = append(s.codecs, codec)
-	}
-	return s
 }
 
 // Get returns the session of the request, which is looked up once. See New.

@@ -26,7 +26,7 @@ func (p *Portal) newSession(c *gin.Context) error {
 	if err := p.store.Ping(c.Request.Context()); err != nil {
 		return err
 	}
-	form := templates.SignInForm{Next: next, Ended: c.Query(paramSessionEnded) != ""}
+	form := templates.SignInForm{Next: next}
 	return p.reply(c, reply{fragment: form, page: present(templates.SignInPage{Form: form})})
 }
 

@@ -104,16 +104,12 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 			t.Run(test.method+" "+test.path, func(t *testing.T) {
 				bothVoices(t, func(t *testing.T, as voice) {
 					v := as.of(t, s.visitor(t))
-					query := url.Values{"next": {test.next}}
-					interrupted := as.htmx || test.method == http.MethodPost
-					if interrupted {
-						query.Set("ended", "1")
-					}
-					toSignIn := "/login?" + query.Encode()
+					toSignIn := "/login?" + url.Values{"next": {test.next}}.Encode()
 					v.send(test.method, test.path, "", nil).redirects(toSignIn)
-					page := v.get(toSignIn)
-					if told := containsText(page, sessionEnded); told != interrupted {
-						t.Errorf("that the session has ended is told: %t, want %t", told, interrupted)
+					page := voice{}.of(t, v).get(toSignIn)
+					want := as.htmx || test.method == http.MethodPost
+					if got := containsText(page, sessionEnded); got != want {
+						t.Errorf("the page says that the session has ended: %t, want %t", got, want)
 					}
 					signedIn := v.post("/login", url.Values{
 						"email": {c.email}, "password": {password}, "next": {hidden(page, "next")},
@@ -139,8 +135,8 @@ func TestAWrongPasswordTakesThePlaceOfTheEndOfTheSession(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			sent := v.post("/api-keys", form)
-			sent.redirects("/login?ended=1&next=%2Fapi-keys")
-			page := c.get("/login?ended=1&next=%2Fapi-keys").is(http.StatusOK)
+			sent.redirects("/login?next=%2Fapi-keys")
+			page := c.get("/login?next=%2Fapi-keys").is(http.StatusOK)
 			page.one("status", sessionEnded)
 			if alerts := page.all("alert", sessionEnded); len(alerts) > 0 {
 				t.Error("it is told twice")
