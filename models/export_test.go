@@ -17,7 +17,7 @@ func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
 		db: s.db.WithQueryHook(hook), now: s.now, logger: s.logger, auth: s.auth, passwords: s.passwords, usage: s.usage,
-		seen: s.seen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
+		lastSeen: s.lastSeen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
 	}
 }
 

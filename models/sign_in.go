@@ -21,9 +21,9 @@ const (
 	signInWindow = time.Minute
 	signInLimit  = 10
 
-	// signInQueue bounds the wait for a turn to hash. The wait does not count against [Timeout],
+	// hashQueueTimeout bounds the wait for a turn to hash. The wait does not count against [Timeout],
 	// which bounds each use of the database.
-	signInQueue = 8 * time.Second
+	hashQueueTimeout = 8 * time.Second
 )
 
 // errHashReplaced is that of an upgrade that came second.
@@ -53,7 +53,7 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 		return User{}, err
 	}
 	var user User
-	queued, cancel := context.WithTimeout(ctx, signInQueue)
+	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
 	err := s.passwords.exclusively(queued, func() error {
 		// And once more, now that whoever was ahead has been counted.

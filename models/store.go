@@ -29,7 +29,7 @@ type Store struct {
 	auth      *authenticator
 	passwords passwordHasher
 	usage     *usageRecorder
-	seen      *sightings
+	lastSeen  *lastSeenBuffer
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -65,7 +65,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	s := &Store{
 		db: db, now: o.Now, logger: o.Logger, auth: &authenticator{source: source},
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
-		passwords: newPasswordHasher(), usage: newUsageRecorder(), seen: newSightings(),
+		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
 		stop: make(chan struct{}),
 	}
 	if s.now == nil {

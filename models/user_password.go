@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 )
 
-// ChangePassword gives the user of a session another password, which takes the
-// old one, ends the user's other sessions, and records the activity. It returns
-// the session's reference from now on: who has copied the one before is out too.
+// ChangePassword sets a new password for the user of a session, ends the user's other sessions, and
+// records the activity. It returns a new token for the session, so that a stolen copy of the old
+// token is useless.
 //
-// It returns [ErrWrongCredentials] or a [*SignInLimitError] for the old
-// password, as [Store.VerifyPassword] does, an [*InvalidError] for the field
-// "password" about the new one, the first and the last of these joined if both
-// are wrong, [ErrSessionNotFound] if the session has ended meanwhile, or
-// [ErrUnavailable]. It bounds its own time.
-func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (reference string, err error) {
+// It returns [ErrWrongCredentials] or a [*SignInLimitError] for the old password, as
+// [Store.VerifyPassword] does, and an [*InvalidError] for the field "password" if the new password
+// breaks a rule. If both passwords are wrong, the two errors are joined. It returns
+// [ErrSessionNotFound] if the session has ended, or [ErrUnavailable]. It sets its own deadlines.
+func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := s.VerifyPassword(ctx, session.Email, oldPassword, actor.Address)
 	switch {
@@ -29,22 +29,28 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	case invalid != nil:
 		return "", invalid
 	}
-	reference = newReference()
-	change := passwordChange{
-		// Of two changes at once, the second finds its old password gone.
-		over: user.PasswordHash, actor: actor, action: ActionPasswordChanged,
-		keep: session.ID, reference: hashReference(reference),
-	}
-	if err := s.setPassword(ctx, user, newPassword, change); err != nil {
+	token = newSessionToken()
+	err = s.setPassword(ctx, newPassword, func(ctx context.Context, tx bun.Tx, hash string) error {
+		// Of two concurrent changes, the second finds that its old password is no longer stored.
+		if err := s.lockPassword(ctx, tx, user, "NO KEY UPDATE"); err != nil {
+			return err
+		}
+		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", hashSessionToken(token)).
+			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
+		if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
+			return err
+		}
+		return s.replacePassword(ctx, tx, user, hash, session.ID, actor, ActionPasswordChanged)
+	})
+	if err != nil {
 		return "", err
 	}
-	return reference, nil
+	return token, nil
 }
 
-// ResetPassword gives the user with this e-mail another password, ends all of
-// the user's sessions, and records the activity. It is for operators. It
-// returns an [*InvalidError] for the field "password", [ErrAccountNotFound], or
-// [ErrUnavailable].
+// ResetPassword sets a new password for the user with this e-mail, ends all of the user's sessions,
+// and records the activity. It is for operators. It returns an [*InvalidError] for the field
+// "password", [ErrAccountNotFound], or [ErrUnavailable].
 func (s *Store) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err
@@ -57,24 +63,16 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 	if err != nil {
 		return failed("find user", err)
 	}
-	// Over whatever is there now: who has taken over the user's session must
-	// not be able to get in the way by changing the password.
-	return s.setPassword(ctx, user, password, passwordChange{actor: Operator(), action: ActionPasswordReset})
+	// The old hash is not compared: an intruder must not be able to block the reset by changing the
+	// password at the same time.
+	return s.setPassword(ctx, password, func(ctx context.Context, tx bun.Tx, hash string) error {
+		return s.replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset)
+	})
 }
 
-// passwordChange is what becomes of a user with their password.
-type passwordChange struct {
-	over      string // the hash of the password that it takes the place of; empty: whatever is there
-	actor     Actor
-	action    Action
-	keep      uuid.UUID // the one session that goes on; zero: none
-	reference []byte    // the hash of that session's new reference
-}
-
-// setPassword returns [ErrWrongCredentials] if the password is not the one that
-// the change is over, and [ErrSessionNotFound] if the one to keep has ended.
-func (s *Store) setPassword(ctx context.Context, user User, password string, change passwordChange) error {
-	queued, cancel := context.WithTimeout(ctx, signInQueue)
+// setPassword hashes a new password and calls store with the hash in a transaction.
+func (s *Store) setPassword(ctx context.Context, password string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
+	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
 	hash, err := s.passwords.hash(queued, password)
 	if err != nil {
@@ -82,29 +80,39 @@ func (s *Store) setPassword(ctx context.Context, user User, password string, cha
 	}
 	ctx, cancel = context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
-			Where("id = ? AND ? IN ('', password_hash)", user.ID, change.over).Exec(ctx)
-		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
-			return err
-		}
-		if err := s.record(ctx, tx, user.AccountID, change.actor, change.action, user.ID, user.Email); err != nil {
-			return err
-		}
-		if change.keep != uuid.Nil {
-			result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", change.reference).
-				Where("id = ? AND user_id = ?", change.keep, user.ID).Exec(ctx)
-			if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
-				return err
-			}
-		}
-		_, err = s.endSessionsIn(ctx, tx, user.AccountID, change.actor, ActionSessionRevoked, func(q *bun.DeleteQuery) *bun.DeleteQuery {
-			return q.Where("user_id = ? AND id <> ?", user.ID, change.keep)
-		})
-		return err
-	})
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return store(ctx, tx, hash) })
 	if err != nil {
 		return failed("set password", err)
 	}
 	return nil
+}
+
+// replacePassword stores the new hash, ends the user's sessions except keep, and records the
+// activity.
+func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash string, keep uuid.UUID, actor Actor, action Action) error {
+	result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).Where("id = ?", user.ID).Exec(ctx)
+	if err := unlessAffected(result, err, ErrAccountNotFound); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
+		return err
+	}
+	_, err = s.endSessions(ctx, tx, user.AccountID, actor, ActionSessionRevoked, "user_id = ? AND id <> ?", user.ID, keep)
+	return err
+}
+
+// lockPassword returns [ErrWrongCredentials] unless the stored password is still the one that the
+// user was verified with. It locks the user's row with the given strength until the transaction
+// ends. SQLite needs no lock: its transactions run one at a time.
+func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User, strength string) error {
+	query := tx.NewSelect().Model((*User)(nil)).Column("id").
+		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash)
+	if s.db.Dialect().Name() == dialect.PG {
+		query = query.For(strength)
+	}
+	err := query.Scan(ctx, new(uuid.UUID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrWrongCredentials
+	}
+	return err
 }

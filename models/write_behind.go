@@ -53,7 +53,7 @@ func (s *Store) flush(ctx context.Context) error {
 			}
 			return nil
 		}),
-		s.flushSightings(ctx),
+		s.flushLastSeen(ctx),
 	)
 }
 

@@ -50,7 +50,7 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 // were none is no error: it is what was asked for.
 func (p *Portal) revokeOtherSessions(c *gin.Context) error {
 	session := customer(c)
-	_, err := p.store.RevokeOtherSessions(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
+	err := p.store.RevokeOtherSessions(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,72 @@
+package models
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// RevokeAPIKey revokes one of the account's keys and records the activity. After it returns, no
+// instance accepts the key. It returns the revoked key, with [ErrKeyAlreadyRevoked] if it was
+// revoked before. It returns [ErrKeyNotFound], or [ErrUnavailable], after which the outcome is
+// unknown.
+func (s *Store) RevokeAPIKey(ctx context.Context, accountID, id uuid.UUID, actor Actor) (APIKey, error) {
+	return s.changeKey(ctx, accountID, id, func(ctx context.Context, tx bun.Tx, key *APIKey) error {
+		now := s.clock()
+		key.RevokedAt = &now
+		if _, err := tx.NewUpdate().Model(key).Column("revoked_at").WherePK().Exec(ctx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionKeyRevoked, id, key.Label)
+	})
+}
+
+// RenameAPIKey gives one of the account's active keys another label and records the activity. It
+// returns the key with its new label. The error may be an [*InvalidError] for the field "label",
+// [ErrKeyNotFound], [ErrKeyAlreadyRevoked] with the unchanged key, or [ErrUnavailable].
+func (s *Store) RenameAPIKey(ctx context.Context, accountID, id uuid.UUID, label string, actor Actor) (APIKey, error) {
+	label, err := cleanName("label", "Label", label)
+	if err != nil {
+		return APIKey{}, err
+	}
+	return s.changeKey(ctx, accountID, id, func(ctx context.Context, tx bun.Tx, key *APIKey) error {
+		if key.Label == label {
+			return nil
+		}
+		activity := Activity{
+			AccountID: accountID, Action: ActionKeyRenamed, SubjectID: &id, Label: label, FormerLabel: key.Label,
+		}
+		key.Label = label
+		if _, err := tx.NewUpdate().Model(key).Column("label").WherePK().Exec(ctx); err != nil {
+			return err
+		}
+		return s.recordActivity(ctx, tx, actor, activity)
+	})
+}
+
+// changeKey locks one of the account's keys and calls change with it, unless the key is revoked. It
+// updates no row of a key that is missing or revoked: even that would renew the epoch, and a client
+// that guesses ids could make every instance drop its authentication cache.
+func (s *Store) changeKey(
+	ctx context.Context, accountID, id uuid.UUID, change func(context.Context, bun.Tx, *APIKey) error,
+) (APIKey, error) {
+	var key APIKey
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
+		if key, err = s.lockKey(ctx, tx, accountID, id); err != nil {
+			return err
+		}
+		if key.RevokedAt != nil {
+			return ErrKeyAlreadyRevoked
+		}
+		return change(ctx, tx, &key)
+	})
+	switch {
+	case errors.Is(err, ErrKeyNotFound), errors.Is(err, ErrKeyAlreadyRevoked):
+		return key, err
+	case err != nil:
+		return APIKey{}, failed("change API key", err)
+	}
+	return key, nil
+}

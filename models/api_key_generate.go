@@ -1,0 +1,86 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// MaxActiveKeys is how many active keys an account can have.
+const MaxActiveKeys = 100
+
+// NewAPIKey is the input of [Store.GenerateAPIKey].
+type NewAPIKey struct {
+	Label    string    // 1 to 100 characters, no control characters
+	FormID   uuid.UUID // of the rendered form; each form generates at most one key
+	Replaces uuid.UUID // an active key of the same account, in a rotation; zero if none
+}
+
+// GenerateAPIKey creates a key and records the activity. The second result is the whole key, which
+// is stored nowhere and cannot be read again.
+//
+// It returns an [*InvalidError] for the field "label", a [*RepeatedFormError], [ErrKeyLimit],
+// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked] about the key to replace, or [ErrUnavailable].
+func (s *Store) GenerateAPIKey(ctx context.Context, accountID uuid.UUID, n NewAPIKey, actor Actor) (APIKey, string, error) {
+	label, err := cleanName("label", "Label", n.Label)
+	if err != nil {
+		return APIKey{}, "", err
+	}
+	secret := newKeySecret()
+	hash := hashKey(secret)
+	key := APIKey{
+		ID: newID(), AccountID: accountID, Label: label, KeyHash: hash[:],
+		LastFour: secret[keyLength-4:], FormID: n.FormID, CreatedAt: s.clock(),
+	}
+	if n.Replaces != uuid.Nil {
+		key.ReplacesID = &n.Replaces
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		if err := s.checkNewKey(ctx, tx, n, accountID); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&key).Exec(ctx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionKeyGenerated, key.ID, key.Label)
+	})
+	if err != nil {
+		return APIKey{}, "", failed("generate API key", err)
+	}
+	return key, secret, nil
+}
+
+// checkNewKey returns an error if the form has already generated a key, the account has too many
+// keys, or the key to replace is missing or revoked.
+func (s *Store) checkNewKey(ctx context.Context, tx bun.Tx, n NewAPIKey, accountID uuid.UUID) error {
+	var made APIKey
+	err := tx.NewSelect().Model(&made).Where("account_id = ? AND form_id = ?", accountID, n.FormID).Scan(ctx)
+	if err == nil {
+		return &RepeatedFormError{made}
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	active, err := tx.NewSelect().Model((*APIKey)(nil)).
+		Where("account_id = ? AND revoked_at IS NULL", accountID).Count(ctx)
+	if err != nil {
+		return err
+	}
+	if active >= MaxActiveKeys {
+		return ErrKeyLimit
+	}
+	if n.Replaces == uuid.Nil {
+		return nil
+	}
+	replaced, err := s.lockKey(ctx, tx, accountID, n.Replaces)
+	if err == nil && replaced.RevokedAt != nil {
+		return ErrKeyAlreadyRevoked
+	}
+	return err
+}
