@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
-	"hash/maphash"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,59 +15,47 @@ import (
 	"portal/models"
 )
 
-// RateLimit is how fast one API key may be used: a bucket of Burst requests that
-// fills at PerSecond. Both are 1 to a million; the zero value is no limit.
+// RateLimit is the request rate of one API key: a bucket of Burst requests that refills at
+// PerSecond. Both are 1 to 1,000,000. The zero value means no limit.
 type RateLimit struct {
-	PerSecond int // requests a second
-	Burst     int // requests at once, of a key that has rested
+	PerSecond int
+	Burst     int
 }
 
-// A limiter has room for 65,536 buckets, in sets of eight. It is bounded so that
-// no number of keys takes the memory of the process, and a key that has rested
-// needs none of it: its bucket is full.
+// A limiter remembers at most 65,536 buckets, in shards so small that an eviction is short.
 const (
-	bucketSets = 1 << 13
-	setSize    = 8
+	shardCount = 64
+	shardSize  = 1024
 )
 
-// rateLimiter holds each API key to a [RateLimit]. It is safe for concurrent
-// use and knows keys by their ids, never by any part of the keys themselves.
+// rateLimiter holds each API key to a [RateLimit]. It is safe for concurrent use.
 //
-// It counts for this one instance, in memory: counting for all of them would
-// cost each request a write to the database, which is what the limit protects.
+// It counts the requests of this instance only, in memory. A count shared by all instances would
+// cost a database write per request, and the limit is there to protect the database.
 //
-// A bucket is one number, the time at which it is full again (the generic cell
-// rate algorithm). A request moves that time on by what it takes to fill one
-// place, and is refused where it would be further away than an empty bucket is
-// from full. This is exact, also where callers read the clock in another order
-// than they get the lock.
-//
-// The id of a key leads to one set of buckets. Where all of a set belong to
-// others, the fullest is given away: one that is full is not missed, and of the
-// others it is the one that lets the least through. All of it is 1.5 MiB, from
-// the beginning on, in which the collector has nothing to follow; a map of as
-// many entries goes on growing when they are replaced.
+// It uses the generic cell rate algorithm (GCRA), which stores one time per key: when the key's
+// bucket is full again. Each request moves that time one interval later. A request is refused if
+// the bucket would then take longer to fill than an empty one. The result is exact even if
+// concurrent requests take the lock in another order than they read the clock.
 type rateLimiter struct {
-	interval time.Duration // in which one request comes back
-	fill     time.Duration // in which an empty bucket is full again
-	policy   string        // the limit as the RateLimit-Policy header
+	interval time.Duration // one request comes back in this time
+	fill     time.Duration // an empty bucket is full after this time
+	policy   string        // value of the RateLimit-Policy header
 
 	now     func() time.Time
 	started time.Time
-	seed    maphash.Seed
 
-	mu      sync.Mutex
-	buckets [bucketSets][setSize]bucket
+	shards [shardCount]rateLimitShard
 }
 
-// bucket is that of one key. The zero value is nobody's.
-type bucket struct {
-	keyID uuid.UUID
-	full  time.Duration // when it is full again, after started
+// rateLimitShard holds the buckets of a part of the keys.
+type rateLimitShard struct {
+	mu     sync.Mutex
+	fullAt map[uuid.UUID]time.Duration // since started, by key id; a missing bucket is full
 }
 
-// newRateLimiter returns a limiter whose buckets are full, or nil for the zero
-// limit. A nil now is time.Now.
+// newRateLimiter returns a limiter whose buckets are full, or nil for the zero limit. A nil now
+// means time.Now.
 func newRateLimiter(limit RateLimit, now func() time.Time) *rateLimiter {
 	if limit == (RateLimit{}) {
 		return nil
@@ -73,54 +63,56 @@ func newRateLimiter(limit RateLimit, now func() time.Time) *rateLimiter {
 	if now == nil {
 		now = time.Now
 	}
-	// Rounded up: never more than was asked for.
+	// Rounded up, so that the rate never exceeds the limit.
 	interval := (time.Second + time.Duration(limit.PerSecond) - 1) / time.Duration(limit.PerSecond)
 	window := (limit.Burst + limit.PerSecond - 1) / limit.PerSecond
-	return &rateLimiter{
+	l := &rateLimiter{
 		interval: interval,
 		fill:     interval * time.Duration(limit.Burst),
 		policy:   fmt.Sprintf(`"key";q=%d;w=%d`, limit.Burst, window),
 		now:      now,
 		started:  now(),
-		seed:     maphash.MakeSeed(),
 	}
+	for i := range l.shards {
+		l.shards[i].fullAt = map[uuid.UUID]time.Duration{}
+	}
+	return l
 }
 
-// take takes one request from a key's bucket and returns 0. From an empty one it
-// takes nothing, and returns how long it is until there is a request again.
+// take takes one request from the key's bucket and returns 0. If the bucket is empty, it takes
+// nothing and returns the time until the next request is allowed.
 func (l *rateLimiter) take(keyID uuid.UUID) (wait time.Duration) {
 	now := l.now().Sub(l.started)
-	set := &l.buckets[maphash.Bytes(l.seed, keyID[:])%bucketSets]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := find(set, keyID)
-	full := max(b.full, now) + l.interval
-	if wait := full - now - l.fill; wait > 0 {
+	s := &l.shards[keyID[len(keyID)-1]%shardCount] // the last byte of an id is random
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fullAt, known := s.fullAt[keyID]
+	fullAt = max(fullAt, now) + l.interval
+	if wait := fullAt - now - l.fill; wait > 0 {
 		return wait
 	}
-	b.full = full
+	if !known && len(s.fullAt) == shardSize {
+		s.evict()
+	}
+	s.fullAt[keyID] = fullAt
 	return 0
 }
 
-// find returns the bucket of a key, which may have been another's until now.
-func find(set *[setSize]bucket, keyID uuid.UUID) *bucket {
-	fullest := &set[0]
-	for i := range set {
-		b := &set[i]
-		if b.keyID == keyID {
-			return b
-		}
-		if b.full < fullest.full {
-			fullest = b
-		}
+// evict forgets the fuller half of the buckets, so that no key gets a new burst because of other
+// keys. It makes a new map, because a map grows while its entries are replaced.
+func (s *rateLimitShard) evict() {
+	emptiestFirst := slices.SortedFunc(maps.Keys(s.fullAt), func(a, b uuid.UUID) int {
+		return cmp.Compare(s.fullAt[b], s.fullAt[a])
+	})
+	kept := make(map[uuid.UUID]time.Duration, shardSize)
+	for _, keyID := range emptiestFirst[:shardSize/2] {
+		kept[keyID] = s.fullAt[keyID]
 	}
-	*fullest = bucket{keyID: keyID}
-	return fullest
+	s.fullAt = kept
 }
 
-// limit takes the request from the bucket of its key. It errs with a 429, which
-// says when to go on, where that is empty. The headers are those of
-// draft-ietf-httpapi-ratelimit-headers.
+// limit takes one request from the bucket of the caller's key. If the bucket is empty, it returns
+// a 429 and sets the headers of draft-ietf-httpapi-ratelimit-headers.
 func (a *API) limit(c *gin.Context, caller models.Principal) error {
 	if a.limiter == nil {
 		return nil
@@ -130,7 +122,7 @@ func (a *API) limit(c *gin.Context, caller models.Principal) error {
 		return nil
 	}
 	limited := problem.RateLimited(wait)
-	// As the draft writes them: Header.Set would make them Ratelimit.
+	// Set in the map, because Header.Set would change the name to Ratelimit.
 	headers := c.Writer.Header()
 	headers["RateLimit"] = []string{`"key";r=0;t=` + limited.RetryAfterSeconds()}
 	headers["RateLimit-Policy"] = []string{a.limiter.policy}

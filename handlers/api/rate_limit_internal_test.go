@@ -7,26 +7,25 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
 
-// handClock is a time that only a test moves.
-type handClock struct{ at time.Time }
+// manualClock is a clock that only the test moves.
+type manualClock struct{ at time.Time }
 
-func newHandClock() *handClock { return &handClock{time.Unix(1_767_225_600, 0)} }
+func newManualClock() *manualClock { return &manualClock{time.Unix(1_767_225_600, 0)} }
 
-func (c *handClock) now() time.Time { return c.at }
+func (c *manualClock) now() time.Time { return c.at }
 
-// numbered is the id of one of many keys.
+// numbered returns the id of the nth key.
 func numbered(n int) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:], uint64(n)*0x9E3779B97F4A7C15)
+	binary.BigEndian.PutUint64(id[8:], uint64(n)*0x9E3779B97F4A7C15)
 	return id
 }
 
-func TestPolicyTellsTheTimeInWhichAnEmptyBucketFills(t *testing.T) {
+func TestPolicyGivesTheBurstAndTheTimeToRefillIt(t *testing.T) {
 	for limit, want := range map[RateLimit]string{
 		{50, 100}:      `"key";q=100;w=2`,
 		{50, 101}:      `"key";q=101;w=3`,
@@ -41,12 +40,12 @@ func TestPolicyTellsTheTimeInWhichAnEmptyBucketFills(t *testing.T) {
 	}
 }
 
-// In no stretch of time are there more requests than the burst and what the rate
-// gives in it; who waits as long as was said is served, and a moment earlier not.
-func TestNoStretchOfTimeHasMoreThanTheLimit(t *testing.T) {
+// No interval has more requests than the burst plus the rate times its length. A request after
+// exactly the returned wait is served; one nanosecond earlier it is not.
+func TestNoIntervalHasMoreRequestsThanTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := RateLimit{rapid.IntRange(1, 2000).Draw(t, "per second"), rapid.IntRange(1, 20).Draw(t, "burst")}
-		clock := newHandClock()
+		clock := newManualClock()
 		l := newRateLimiter(limit, clock.now)
 		var served []time.Time
 		for range rapid.IntRange(1, 200).Draw(t, "requests") {
@@ -55,12 +54,12 @@ func TestNoStretchOfTimeHasMoreThanTheLimit(t *testing.T) {
 			if wait > 0 && rapid.Bool().Draw(t, "waits") {
 				clock.at = clock.at.Add(wait - 1)
 				if l.take(uuid.UUID{}) != 1 {
-					t.Fatal("served earlier than was said")
+					t.Fatal("served before the wait was over")
 				}
 				clock.at = clock.at.Add(1)
 				wait = l.take(uuid.UUID{})
 				if wait > 0 {
-					t.Fatal("not served when it was said")
+					t.Fatal("not served after the wait")
 				}
 			}
 			if wait == 0 {
@@ -78,8 +77,8 @@ func TestNoStretchOfTimeHasMoreThanTheLimit(t *testing.T) {
 	})
 }
 
-// Whoever asks reads the clock before it is their turn: times come out of order.
-func TestTakersAtOnceDoNotExceedTheLimit(t *testing.T) {
+// Callers read the clock before they take the lock, so times arrive out of order.
+func TestConcurrentCallersDoNotExceedTheLimit(t *testing.T) {
 	limit := RateLimit{PerSecond: 5000, Burst: 50}
 	l := newRateLimiter(limit, nil)
 	var served atomic.Int64
@@ -101,21 +100,28 @@ func TestTakersAtOnceDoNotExceedTheLimit(t *testing.T) {
 	}
 }
 
-// What is remembered has its place from the beginning, however many keys come.
-func TestWhatTheLimiterRemembersIsBounded(t *testing.T) {
-	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: 2}, newHandClock().now)
-	if size := unsafe.Sizeof(*l); size > 2<<20 {
-		t.Errorf("a limiter has %d bytes", size)
+func TestMemoryDoesNotGrowWithTheNumberOfKeys(t *testing.T) {
+	before := heapInUse()
+	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: 2}, newManualClock().now)
+	for n := range 16 * shardCount*shardSize {
+		l.take(numbered(n))
 	}
-	n := 0
-	if allocated := testing.AllocsPerRun(4*bucketSets*setSize, func() { n++; l.take(numbered(n)) }); allocated > 0 {
-		t.Errorf("%v allocations for another key", allocated)
+	if grown := heapInUse() - before; grown > 6<<20 {
+		t.Errorf("the limiter takes %d bytes", grown)
 	}
+	runtime.KeepAlive(l)
 }
 
-func TestAThousandKeysAreEachHeldToTheirOwnLimit(t *testing.T) {
+func heapInUse() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func TestEachKeyHasItsOwnLimit(t *testing.T) {
 	const burst = 3
-	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: burst}, newHandClock().now)
+	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: burst}, newManualClock().now)
 	for request := range 2 * burst {
 		for n := range 1000 {
 			if served := l.take(numbered(n)) == 0; served != (request < burst) {
@@ -125,26 +131,26 @@ func TestAThousandKeysAreEachHeldToTheirOwnLimit(t *testing.T) {
 	}
 }
 
-// Nobody gets a fresh bucket by having others crowd theirs out.
-func TestEmptyBucketsAreTheLastToBeForgotten(t *testing.T) {
-	clock := newHandClock()
+// A key does not get a new burst because other keys fill the memory.
+func TestEmptyBucketsAreEvictedLast(t *testing.T) {
+	clock := newManualClock()
 	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: 2}, clock.now)
 	for range 2 {
 		l.take(numbered(0))
 	}
-	for n := 1; n <= 3*bucketSets*setSize; n++ {
+	for n := 1; n <= 3*shardCount*shardSize; n++ {
 		l.take(numbered(n))
 	}
 	if l.take(numbered(0)) == 0 {
-		t.Error("a key that had used up its burst has been forgotten")
+		t.Error("the empty bucket was evicted")
 	}
 	clock.at = clock.at.Add(time.Second)
 	if l.take(numbered(0)) > 0 {
-		t.Error("after waiting it is still limited")
+		t.Error("the key is still limited after the wait")
 	}
 }
 
-// BenchmarkRateLimiter is what a request that is let through pays for the limit.
+// BenchmarkRateLimiter measures the cost of a request within the limit.
 func BenchmarkRateLimiter(b *testing.B) {
 	generous := RateLimit{PerSecond: 1_000_000, Burst: 1_000_000}
 	const many = 10_000
@@ -159,7 +165,7 @@ func BenchmarkRateLimiter(b *testing.B) {
 			l.take(ids[0])
 		}
 	})
-	b.Run("one key, 64 at once", func(b *testing.B) {
+	b.Run("one key, 64 goroutines", func(b *testing.B) {
 		l := newRateLimiter(generous, nil)
 		b.ReportAllocs()
 		b.SetParallelism(32)
@@ -176,7 +182,7 @@ func BenchmarkRateLimiter(b *testing.B) {
 			l.take(ids[n%many])
 		}
 	})
-	b.Run("always another key", func(b *testing.B) {
+	b.Run("a new key each time", func(b *testing.B) {
 		l := newRateLimiter(generous, nil)
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
