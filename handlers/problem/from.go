@@ -8,16 +8,14 @@ import (
 	"portal/models"
 )
 
-// table is every error of the models that a request can meet, with what is said
-// of it. Where an error matches several rows the first one counts.
+// table maps the errors of package models that a handler can return. The first matching row counts.
 var table = []struct {
-	err error
-	is  Problem
+	err     error
+	problem Problem
 }{
 	{models.ErrUnavailable, Unavailable(nil)},
-	// A missed deadline, or a caller who has left and reads no answer (the log
-	// and the metrics do not take that for a fault).
 	{context.DeadlineExceeded, Unavailable(nil)},
+	// The client has gone and reads no response. The log and the metrics show this as 499.
 	{context.Canceled, Unavailable(nil)},
 
 	{models.ErrKeyMissingPrefix, Unauthorized("This is not an API key: API keys begin with nas_. " +
@@ -28,53 +26,47 @@ var table = []struct {
 		"Check that it belongs to this service, or generate a new one on the API Keys page.")},
 	{models.ErrKeyRevoked, Unauthorized("The API key has been revoked. " +
 		"Generate a new one on the API Keys page and use that.")},
-	{models.ErrSessionNotFound, Unauthorized("You are not signed in, or your session has ended. Sign in again.")},
+	{models.ErrAgentNotFound, Problem{
+		Status: http.StatusNotFound, Code: CodeAgentNotFound, Message: "There is no such agent in this account.",
+	}},
 
-	{models.ErrAgentNotFound, row(http.StatusNotFound, CodeAgentNotFound, "There is no such agent in this account.")},
-	{models.ErrKeyNotFound, row(http.StatusNotFound, CodeNotFound, "There is no such API key in this account.")},
-	{models.ErrAccountNotFound, row(http.StatusNotFound, CodeNotFound, "There is no such account.")},
-
-	{models.ErrKeyAlreadyRevoked, row(http.StatusConflict, CodeConflict, "This API key is revoked already.")},
-	{models.ErrKeyLimit, row(http.StatusConflict, CodeConflict,
+	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
+		"You are not signed in, or your session has ended. Sign in again.")},
+	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "There is no such API key in this account.")},
+	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
 		"This account has as many active API keys as it can have. Revoke one that is no longer used, then generate a new one.")},
-	{models.ErrAgentIDTaken, row(http.StatusConflict, CodeConflict, "An agent with this id exists already.")},
-	{models.ErrEmailTaken, row(http.StatusConflict, CodeConflict, "A user with this e-mail exists already.")},
-
-	{models.ErrWrongCredentials, row(http.StatusUnprocessableEntity, CodeInvalidInput, "The e-mail or the password is wrong.")},
+	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "The e-mail or the password is wrong.")},
 }
 
-// From returns what is said of err, which must not be nil. A [Problem] in its
-// chain is returned as it is; an error that is not in the table is a 500 that
-// says nothing of the cause. Cause is err itself, for the log.
+// From returns the problem for err, which must not be nil. It returns a [Problem] in the chain of
+// err unchanged. An error that it does not know becomes a 500. Cause is err, for the log.
 func From(err error) Problem {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p
 	}
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		return because(err, row(http.StatusUnprocessableEntity, CodeInvalidInput, invalid.Message))
-	}
-	if _, ok := errors.AsType[*models.RepeatedFormError](err); ok {
-		return because(err, row(http.StatusConflict, CodeConflict,
-			"This form has already made its API key, whose value cannot be shown again."))
-	}
-	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
-		p := row(http.StatusTooManyRequests, CodeRateLimited, "Too many wrong passwords. Wait a little, then try again.")
-		p.RetryAfter = limit.RetryAfter
-		return because(err, p)
-	}
-	for _, known := range table {
-		if errors.Is(err, known.err) {
-			return because(err, known.is)
-		}
-	}
-	return Internal(err)
-}
-
-func row(status int, code, message string) Problem {
-	return Problem{Status: status, Code: code, Message: message}
-}
-
-func because(err error, p Problem) Problem {
+	p := fromModels(err)
 	p.Cause = err
 	return p
+}
+
+func fromModels(err error) Problem {
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return portalOnly(http.StatusUnprocessableEntity, invalid.Message)
+	}
+	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
+		p := portalOnly(http.StatusTooManyRequests, "Too many wrong passwords. Wait a little, then try again.")
+		p.RetryAfter = limit.RetryAfter
+		return p
+	}
+	for _, row := range table {
+		if errors.Is(err, row.err) {
+			return row.problem
+		}
+	}
+	return Internal(nil)
+}
+
+// portalOnly returns a problem without a code, because the JSON API never returns it.
+func portalOnly(status int, message string) Problem {
+	return Problem{Status: status, Message: message}
 }

@@ -1,10 +1,8 @@
-// Package problem says how each error is told to whoever sent the request: its
-// status, its code and a message for people. There is one table, and both
-// voices speak from it: the JSON API renders a [Problem] as its error body, the
-// portal as a page or an alert.
+// Package problem maps errors to HTTP responses: status, code and message. The JSON API and the
+// portal share its one table. The API renders a [Problem] as its error body, the portal as a page
+// or an alert.
 //
-// A message never carries the text of an underlying error: what went wrong
-// inside belongs in the log, beside the request id.
+// The message of a 5xx never contains the underlying error. The log has it, with the request id.
 package problem
 
 import (
@@ -14,7 +12,7 @@ import (
 	"time"
 )
 
-// The codes that the JSON API answers with. They are part of its contract.
+// The codes of the JSON API. They are part of its contract.
 const (
 	CodeUnauthorized         = "UNAUTHORIZED"
 	CodeInvalidRequest       = "INVALID_REQUEST"
@@ -28,24 +26,15 @@ const (
 	CodeInternal             = "INTERNAL"
 )
 
-// The codes that only the portal meets: input that breaks a rule, a deed that
-// cannot be done as things stand, and a form that another site has sent.
-const (
-	CodeInvalidInput = "INVALID_INPUT"
-	CodeConflict     = "CONFLICT"
-	CodeCrossOrigin  = "CROSS_ORIGIN"
-)
-
-// Problem is an error as it is told to whoever sent the request. It is an error
-// itself, so that a handler can return one.
+// Problem is an error response. It is itself an error, so that a handler can return one.
 //
-//nolint:errname // it is what a caller is told first, and an error only on the way there
+//nolint:errname // mainly a response
 type Problem struct {
 	Status     int           // HTTP status, 400 to 599
-	Code       string        // stable, for programs
-	Message    string        // sentences for people; says nothing of the cause of a 5xx
-	RetryAfter time.Duration // when to try again; zero: not said
-	Cause      error         // for the log alone; may be nil
+	Code       string        // for programs; empty if only the portal returns the problem
+	Message    string        // for people; never contains the cause of a 5xx
+	RetryAfter time.Duration // zero: no Retry-After header
+	Cause      error         // for the log only; may be nil
 }
 
 func (p Problem) Error() string {
@@ -58,9 +47,8 @@ func (p Problem) Error() string {
 // Unwrap returns the cause, or nil.
 func (p Problem) Unwrap() error { return p.Cause }
 
-// RetryAfterSeconds is the value of the Retry-After header (RFC 9110, section
-// 10.2.3): whole seconds, rounded up, so that nobody is asked back too early.
-// It is empty when there is nothing to say.
+// RetryAfterSeconds returns the value of the Retry-After header (RFC 9110, section 10.2.3): whole
+// seconds, rounded up. It is empty if RetryAfter is not positive.
 func (p Problem) RetryAfterSeconds() string {
 	if p.RetryAfter <= 0 {
 		return ""
@@ -68,24 +56,22 @@ func (p Problem) RetryAfterSeconds() string {
 	return strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10)
 }
 
-// Unauthorized returns a 401 for credentials that were refused; message says
-// what is wrong with them and what to do.
+// Unauthorized returns a 401 for refused credentials. message says what is wrong and what to do.
 func Unauthorized(message string) Problem {
 	return Problem{Status: http.StatusUnauthorized, Code: CodeUnauthorized, Message: message}
 }
 
-// InvalidRequest returns a 400 for a request that cannot be understood; message
-// says what was expected.
+// InvalidRequest returns a 400. message says what the request should contain.
 func InvalidRequest(message string) Problem {
 	return Problem{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: message}
 }
 
-// NotFound returns a 404 for an address that nothing answers to.
+// NotFound returns a 404 for a path without a route.
 func NotFound() Problem {
 	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Message: "There is nothing at this address."}
 }
 
-// MethodNotAllowed returns a 405. Whoever renders it sends Allow beside it.
+// MethodNotAllowed returns a 405. The caller sets the Allow header.
 func MethodNotAllowed() Problem {
 	return Problem{
 		Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed,
@@ -101,7 +87,7 @@ func PayloadTooLarge(limit int64) Problem {
 	}
 }
 
-// UnsupportedMediaType returns a 415 for a body of another type than want.
+// UnsupportedMediaType returns a 415 for a body that is not of the type want.
 func UnsupportedMediaType(want string) Problem {
 	return Problem{
 		Status: http.StatusUnsupportedMediaType, Code: CodeUnsupportedMediaType,
@@ -109,8 +95,8 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
-// RateLimited returns a 429 for an API key that has no request left until wait is
-// over. Whoever renders it sends RateLimit and RateLimit-Policy beside it.
+// RateLimited returns a 429 for an API key whose next request is allowed after wait. The caller
+// sets the RateLimit and RateLimit-Policy headers.
 func RateLimited(wait time.Duration) Problem {
 	return Problem{
 		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
@@ -120,17 +106,16 @@ func RateLimited(wait time.Duration) Problem {
 	}
 }
 
-// CrossOrigin returns a 403 for a form that another site has sent.
+// CrossOrigin returns a 403 for a form from another site.
 func CrossOrigin(cause error) Problem {
 	return Problem{
-		Status: http.StatusForbidden, Code: CodeCrossOrigin,
+		Status:  http.StatusForbidden,
 		Message: "This request came from another site and was refused. Go to the portal and try again from there.",
 		Cause:   cause,
 	}
 }
 
-// Unavailable returns a 503 that asks the caller back soon: a database that fails
-// over is away for seconds.
+// Unavailable returns a 503 with a short Retry-After, because a database failover takes seconds.
 func Unavailable(cause error) Problem {
 	return Problem{
 		Status: http.StatusServiceUnavailable, Code: CodeUnavailable,
@@ -140,7 +125,7 @@ func Unavailable(cause error) Problem {
 	}
 }
 
-// Internal returns a 500 that says nothing of its cause.
+// Internal returns a 500 whose message does not contain cause.
 func Internal(cause error) Problem {
 	return Problem{
 		Status: http.StatusInternalServerError, Code: CodeInternal,

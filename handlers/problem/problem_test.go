@@ -12,7 +12,7 @@ import (
 	"portal/models"
 )
 
-func TestEveryErrorOfTheModelsHasItsStatusAndCode(t *testing.T) {
+func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 	for _, known := range []struct {
 		err    error
 		status int
@@ -22,18 +22,13 @@ func TestEveryErrorOfTheModelsHasItsStatusAndCode(t *testing.T) {
 		{models.ErrKeyMalformed, http.StatusUnauthorized, "UNAUTHORIZED"},
 		{models.ErrKeyUnknown, http.StatusUnauthorized, "UNAUTHORIZED"},
 		{models.ErrKeyRevoked, http.StatusUnauthorized, "UNAUTHORIZED"},
-		{models.ErrSessionNotFound, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrSessionNotFound, http.StatusUnauthorized, ""},
 		{models.ErrAgentNotFound, http.StatusNotFound, "AGENT_NOT_FOUND"},
-		{models.ErrKeyNotFound, http.StatusNotFound, "NOT_FOUND"},
-		{models.ErrAccountNotFound, http.StatusNotFound, "NOT_FOUND"},
-		{models.ErrKeyAlreadyRevoked, http.StatusConflict, "CONFLICT"},
-		{models.ErrKeyLimit, http.StatusConflict, "CONFLICT"},
-		{models.ErrAgentIDTaken, http.StatusConflict, "CONFLICT"},
-		{models.ErrEmailTaken, http.StatusConflict, "CONFLICT"},
-		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, "INVALID_INPUT"},
-		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, "INVALID_INPUT"},
-		{&models.RepeatedFormError{}, http.StatusConflict, "CONFLICT"},
-		{&models.SignInLimitError{RetryAfter: time.Minute}, http.StatusTooManyRequests, "RATE_LIMITED"},
+		{models.ErrKeyNotFound, http.StatusNotFound, ""},
+		{models.ErrKeyLimit, http.StatusUnprocessableEntity, ""},
+		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, ""},
+		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, ""},
+		{&models.SignInLimitError{RetryAfter: time.Minute}, http.StatusTooManyRequests, ""},
 		{models.ErrUnavailable, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{context.Canceled, http.StatusServiceUnavailable, "UNAVAILABLE"},
@@ -44,13 +39,13 @@ func TestEveryErrorOfTheModelsHasItsStatusAndCode(t *testing.T) {
 		if got.Status != known.status || got.Code != known.code || got.Message == "" {
 			t.Errorf("%v: %d %s %q, want %d %s", known.err, got.Status, got.Code, got.Message, known.status, known.code)
 		}
-		if got.Cause != wrapped { //nolint:errorlint // the very error, for the log
+		if got.Cause != wrapped { //nolint:errorlint // identity, not equivalence
 			t.Errorf("%v: the cause is %v", known.err, got.Cause)
 		}
 	}
 }
 
-func TestServerErrorsHaveOneMessageWhateverTheirCause(t *testing.T) {
+func TestServerErrorMessageDoesNotDependOnTheCause(t *testing.T) {
 	for _, pair := range [][2]error{
 		{models.ErrUnavailable, fmt.Errorf("ping: %w: %w", models.ErrUnavailable, errors.New("dial tcp 10.0.0.7:5432"))},
 		{errors.New("a"), errors.New("b")},
@@ -62,21 +57,21 @@ func TestServerErrorsHaveOneMessageWhateverTheirCause(t *testing.T) {
 	}
 }
 
-func TestInvalidInputIsToldInItsOwnWords(t *testing.T) {
-	told := problem.From(&models.InvalidError{Field: "label", Message: "Give the key a label."})
-	if told.Message != "Give the key a label." {
-		t.Errorf("message %q", told.Message)
+func TestInvalidInputKeepsItsMessage(t *testing.T) {
+	got := problem.From(&models.InvalidError{Field: "label", Message: "Give the key a label."}).Message
+	if want := "Give the key a label."; got != want {
+		t.Errorf("message %q, want %q", got, want)
 	}
 }
 
-func TestProblemInTheChainIsToldAsItIs(t *testing.T) {
-	told := problem.From(fmt.Errorf("read the form: %w", problem.PayloadTooLarge(512)))
-	if told != problem.PayloadTooLarge(512) {
-		t.Errorf("told %+v", told)
+func TestWrappedProblemIsUnchanged(t *testing.T) {
+	want := problem.PayloadTooLarge(512)
+	if got := problem.From(fmt.Errorf("read the form: %w", want)); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-func TestRetryAfterIsInWholeSecondsAndNeverTooEarly(t *testing.T) {
+func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 	for wait, want := range map[time.Duration]string{
 		0:                           "",
 		-time.Second:                "",
