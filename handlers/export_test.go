@@ -2,7 +2,7 @@ package handlers
 
 import "github.com/gin-gonic/gin"
 
-// Routes are all that the handler of New answers to.
+// Routes returns the routes of the handler that New returns.
 func Routes(d Deps) (gin.RoutesInfo, error) {
 	engine, err := newRouter(d)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package handlers puts the two voices, the portal and the JSON API, behind one
-// http.Handler. It holds what is common to both and the order in which it
-// happens; what each voice answers is registered by its own package.
+// Package handlers builds the one http.Handler of the portal and the JSON API. It holds the
+// middleware common to both and its order. Packages portal and api register their own routes.
 package handlers
 
 import (
@@ -19,13 +18,13 @@ import (
 	"portal/models"
 )
 
-// Deps is what the handlers are built from.
+// Deps are the dependencies of the handlers.
 type Deps struct {
 	Store  *models.Store
 	Tokens *models.WidgetTokens
 
 	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
-	SessionMax time.Duration // how long a browser keeps the session cookie
+	SessionMax time.Duration // lifetime of the session cookie
 
 	BaseURL        *url.URL // the public URL, as browsers see it
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is believed
@@ -33,17 +32,16 @@ type Deps struct {
 	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
 
-	// Stopping is closed when the server is about to stop: an answer that is held
-	// until there is something to tell is then held no longer. Nil: never.
+	// Stopping is closed when the server begins to stop. Long-polling requests then end. A nil
+	// channel never closes.
 	Stopping <-chan struct{}
 
 	Logger   *slog.Logger
-	Registry *prometheus.Registry // where request counts are registered
+	Registry *prometheus.Registry // for the request metrics
 }
 
-// New returns the handler of every request. It errs when a trusted proxy is not
-// a network, when the registry has the metrics of another handler, or when the
-// portal cannot be built.
+// New returns the handler of every request. It errs if a trusted proxy is not a network, if the
+// registry already has the request metrics, or if the portal cannot be built.
 func New(d Deps) (http.Handler, error) {
 	engine, err := newRouter(d)
 	if err != nil {
@@ -52,13 +50,13 @@ func New(d Deps) (http.Handler, error) {
 	return middleware.Head(engine), nil
 }
 
-// newRouter is the one route table.
+// newRouter returns the route table.
 func newRouter(d Deps) (*gin.Engine, error) {
 	engine, err := newEngine(d.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
-	people, err := portal.New(portal.Deps{
+	pages, err := portal.New(portal.Deps{
 		Store:      d.Store,
 		CookieKeys: d.CookieKeys,
 		SessionMax: d.SessionMax,
@@ -68,43 +66,37 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs := api.New(api.Deps{Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now})
+	jsonAPI := api.New(api.Deps{Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now})
 	metrics, err := middleware.Metrics(d.Registry)
 	if err != nil {
 		return nil, err
 	}
 
-	// Every request, whoever answers it. The first is the outermost: a request
-	// that panics is counted and logged with the answer it got.
+	// Recovery is the innermost, so that the others see the response to a panic.
 	engine.Use(
 		middleware.RequestID(),
 		metrics,
 		middleware.AccessLog(d.Logger),
 		middleware.SecurityHeaders(d.BaseURL, func(path string) bool { return !api.Owns(path) }),
 		middleware.Recovery(d.Logger, func(c *gin.Context, err error) {
-			byAddress(c, func() { api.Render(c, err) }, func() { people.Render(c, err) })
+			byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
 		}),
 	)
 
-	// Programs, with or without an API key.
-	programs.Register(engine)
+	jsonAPI.Register(engine)
+	pages.Register(engine.Group("", middleware.CrossOrigin(pages.Render)))
 
-	// People in a browser, signed in or not.
-	people.Register(engine.Group("", middleware.CrossOrigin(people.Render)))
-
-	// No route, or not for this method.
 	engine.NoRoute(func(c *gin.Context) {
-		byAddress(c, func() { programs.NotFound(c) }, func() { people.NotFound(c) })
+		byPath(c, func() { jsonAPI.NotFound(c) }, func() { pages.NotFound(c) })
 	})
 	engine.NoMethod(middleware.AllowHead(), func(c *gin.Context) {
-		byAddress(c, func() { programs.MethodNotAllowed(c) }, func() { people.MethodNotAllowed(c) })
+		byPath(c, func() { jsonAPI.MethodNotAllowed(c) }, func() { pages.MethodNotAllowed(c) })
 	})
 
 	return engine, nil
 }
 
-// newEngine returns a gin engine without what gin does of its own accord: it
-// redirects nothing, believes no proxy but these, and prints nothing.
+// newEngine returns a gin engine without redirects, debug output or trust in other proxies.
 func newEngine(trustedProxies []string) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -117,12 +109,11 @@ func newEngine(trustedProxies []string) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// byAddress runs program under /api and person elsewhere: an error has the voice
-// of whoever would have answered.
-func byAddress(c *gin.Context, program, person func()) {
+// byPath calls inAPI for a path under /api and inPortal for any other.
+func byPath(c *gin.Context, inAPI, inPortal func()) {
 	if api.Owns(c.Request.URL.Path) {
-		program()
+		inAPI()
 		return
 	}
-	person()
+	inPortal()
 }

@@ -8,16 +8,14 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// AccessLog writes one line for each request: method, route pattern, status,
-// duration in nanoseconds, request id and the caller's address, and for a 5xx the
-// cause that the handler left with c.Error. It never writes path, query, headers
-// or body.
-//
-// A 5xx is an error; a caller who left before the answer is status 499 and not.
+// AccessLog writes one line per request: method, route pattern, status, duration in nanoseconds,
+// request id and client address. The line of a 5xx has level error and the cause from c.Error. It
+// never writes path, query, headers or body. A client that disconnects before the response is
+// logged with status 499.
 func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, ctx, method := time.Now(), c.Request.Context(), methodOf(c.Request)
-		// Deferred, so that a request that ends in a panic has its line as well.
+		// Deferred, so that a panic is logged too.
 		defer func() {
 			route, status := outcome(ctx, c)
 			level := slog.LevelInfo
@@ -28,8 +26,7 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 				return
 			}
 			now := time.Now()
-			// Not by the logger, which would look up where in the source the line
-			// is written: always here.
+			// Not with logger.LogAttrs, which would look up the source line of every call.
 			line := slog.NewRecord(now, level, "request", 0)
 			line.AddAttrs(
 				slog.String("method", method),
@@ -42,7 +39,7 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 			if cause := c.Errors.Last(); cause != nil && level == slog.LevelError {
 				line.AddAttrs(slog.String("cause", cause.Error()))
 			}
-			// A log that cannot be written is no reason to refuse the request.
+			// A request does not fail because its log line cannot be written.
 			_ = logger.Handler().Handle(ctx, line)
 		}()
 		c.Next()

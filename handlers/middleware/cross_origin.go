@@ -8,10 +8,9 @@ import (
 	"portal/handlers/problem"
 )
 
-// CrossOrigin refuses a request that changes something and that a browser sends
-// on behalf of another origin, going by Sec-Fetch-Site and Origin; render tells
-// the caller. Requests with neither header do not come from browsers and pass:
-// they carry no one's cookies but their own.
+// CrossOrigin refuses unsafe requests that a browser sends from another origin, and renders the
+// error with render. It reads Sec-Fetch-Site and Origin. Requests with neither header do not come
+// from a browser and pass.
 func CrossOrigin(render Render) gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
 	return func(c *gin.Context) {

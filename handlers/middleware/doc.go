@@ -1,14 +1,10 @@
-// Package middleware is what every request passes through, whichever voice
-// answers it: the request id, the access log, the counts, recovery from panics,
-// security headers, the deadline for the database and the refusal of forms that
-// other sites send.
+// Package middleware has the Gin middleware of the portal and the JSON API: request id, access log,
+// metrics, panic recovery, security headers, deadline and cross-origin protection.
 //
-// It never logs what a caller sent beyond the method: no path, query, header or
-// body, where a key or a password may stand.
+// It logs no path, query, header or body, because each may contain a key or a password.
 package middleware
 
 import "github.com/gin-gonic/gin"
 
-// Render tells the caller of an error and ends the request. Each voice has its
-// own: an error body, a page or a fragment.
+// Render writes err as the response: an error body in the API, a page or a fragment in the portal.
 type Render func(c *gin.Context, err error)

@@ -10,8 +10,8 @@ import (
 
 type headKey struct{}
 
-// Head answers HEAD wherever next answers GET: the server leaves out the body,
-// for it goes by the request as it came (RFC 9110, section 9.3.2).
+// Head passes HEAD requests to next as GET. The server omits the body, because it goes by the
+// original request (RFC 9110, section 9.3.2).
 func Head(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
@@ -22,8 +22,7 @@ func Head(next http.Handler) http.Handler {
 	})
 }
 
-// AllowHead names HEAD in the Allow header where GET is, since [Head] answers
-// it. It belongs in the chain of a 405.
+// AllowHead adds HEAD to an Allow header that has GET. It goes before the handler of a 405.
 func AllowHead() gin.HandlerFunc {
 	return func(c *gin.Context) {
 		allow := c.Writer.Header().Get("Allow")
@@ -36,8 +35,8 @@ func AllowHead() gin.HandlerFunc {
 	}
 }
 
-// methodOf returns the method as it came, or "other" for one that HTTP does not
-// define: a caller must not be able to fill the log and the metrics with names.
+// methodOf returns the original method, or "other" for one that HTTP does not define, so that
+// clients cannot create metrics without bound.
 func methodOf(r *http.Request) string {
 	if head, _ := r.Context().Value(headKey{}).(bool); head {
 		return http.MethodHead

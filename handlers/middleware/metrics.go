@@ -9,17 +9,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests by method, route pattern and status, and measures
-// how long they took, in seconds, by method and route pattern. It errs when
-// registry has these metrics already.
+// Metrics counts requests by method, route pattern and status, and measures their duration by
+// method and route pattern. It errs if registry already has these metrics.
 func Metrics(registry prometheus.Registerer) (gin.HandlerFunc, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "portal_http_requests_total",
-		Help: "Requests answered, by method, route pattern and status; 499 is a caller who left before the answer.",
+		Help: "Requests answered, by method, route pattern and status; 499 is a client that disconnected before the response.",
 	}, []string{"method", "route", "status"})
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "portal_http_request_duration_seconds",
-		Help:    "Time from the request's headers to the end of its answer, by method and route pattern.",
+		Help:    "Time from the request's headers to the end of its response, by method and route pattern.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 	}, []string{"method", "route"})
 	for _, metric := range []prometheus.Collector{requests, durations} {

@@ -7,17 +7,16 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// unmatched stands for the route of a request that no route answers to: its
-// path is the caller's own words.
+// unmatched is the route of a request without one. The client chose its path, so that is not logged.
 const unmatched = "unmatched"
 
-// statusClientGone is what the log and the metrics call a request whose caller
-// left before the answer. No caller ever sees it.
+// statusClientGone is the status, in the log and the metrics only, of a request whose client
+// disconnected before the response.
 const statusClientGone = 499
 
-// outcome is what became of a request. It is taken with the context as it was
-// before the handlers ran, which ends early only when the caller leaves: work
-// that fails because of that is no fault of ours, and no 5xx.
+// outcome returns the route pattern and the status for the log and the metrics. ctx is the
+// request's context from before the handlers, which is canceled only if the client disconnects. A
+// 5xx is then a consequence of that, and not an error of the service.
 func outcome(ctx context.Context, c *gin.Context) (route string, status int) {
 	route, status = c.FullPath(), c.Writer.Status()
 	if route == "" {

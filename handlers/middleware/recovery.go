@@ -12,12 +12,9 @@ import (
 	"portal/handlers/problem"
 )
 
-// Recovery turns a panic into a 500 that render tells the caller, and logs the
-// stack with the request id. It never logs the request: its headers hold keys
-// and cookies.
-//
-// Where an answer is under way already the connection is cut instead, so that
-// half an answer is not taken for a whole one.
+// Recovery turns a panic into a 500, which it renders with render. It logs the stack with the
+// request id, but never the request, whose headers may contain keys and cookies. If part of the
+// response has been sent, it aborts the connection, so that the client sees an incomplete response.
 func Recovery(logger *slog.Logger, render Render) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		defer func() {

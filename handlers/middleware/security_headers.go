@@ -9,8 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// contentSecurityPolicy allows what this origin serves as a file, and nothing
-// else: no inline script or style, no frame, no form that leads elsewhere.
+// contentSecurityPolicy allows files and forms of this origin only, and no inline script or style.
 var contentSecurityPolicy = strings.Join([]string{
 	"default-src 'none'",
 	"script-src 'self'",
@@ -23,19 +22,16 @@ var contentSecurityPolicy = strings.Join([]string{
 	"object-src 'none'",
 }, "; ")
 
-// permissionsPolicy turns off what no page here asks for. Writing to the
-// clipboard stays: "Copy key" needs it.
+// permissionsPolicy turns off features that no page uses. "Copy key" needs clipboard-write.
 const permissionsPolicy = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 
-// SecurityHeaders sets the headers that bound what a browser does with an
-// answer. Referrer-Policy is same-origin and not no-referrer, under which
-// browsers send "Origin: null" with our own forms, and [CrossOrigin] reads that.
-// Strict-Transport-Security is sent where the public URL is https, for the names
-// below it too (OWASP ASVS 5.0, 3.4.1).
+// SecurityHeaders sets the security headers of a response. Strict-Transport-Security is set if the
+// public URL is https, and includes subdomains (OWASP ASVS 5.0, 3.4.1). Referrer-Policy is
+// same-origin: with no-referrer, browsers send "Origin: null" with our own forms, which
+// [CrossOrigin] refuses.
 //
-// Where page says that no page is served at a path, a browser is told only what
-// concerns any answer: the rest is for documents, and a quarter of the bytes of
-// an answer to a backend.
+// Paths for which page returns false get no headers that concern documents only. Those would be a
+// quarter of the bytes of an API response.
 func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerFunc {
 	all := http.Header{
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"},
@@ -55,7 +51,7 @@ func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerF
 		if page(c.Request.URL.Path) {
 			headers = pages
 		}
-		// The values are shared: whoever sets another puts a new slice there.
+		// All responses share these slices. Header.Set replaces a slice and never changes it.
 		maps.Copy(c.Writer.Header(), headers)
 	}
 }
