@@ -7,7 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// unmatched is the route of a request without one. The client chose its path, so that is not logged.
+// unmatched is the route of a request without one. The client chose its path, which is not logged.
 const unmatched = "unmatched"
 
 // statusClientGone is the status, in the log and the metrics only, of a request whose client
