@@ -18,9 +18,9 @@ type agentsBody struct {
 	Agents []agentBody `json:"agents"` // never null
 }
 
-// listAgents answers with the agents of the caller's account, by name.
+// listAgents returns the agents of the caller's account, ordered by name.
 func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
-	ctx, cancel := databaseContext(c, caller.Waited())
+	ctx, cancel := withTimeout(c, caller.Waited())
 	defer cancel()
 	agents, err := a.store.Agents(ctx, caller.AccountID)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"portal/models"
 )
 
-// The challenges of a 401 (RFC 6750, section 3): the second one when the caller
-// sent credentials and they were refused.
+// The challenges of a 401 (RFC 6750, section 3), without and with credentials in the request.
 const (
 	challenge        = `Bearer realm="api"`
 	challengeInvalid = `Bearer realm="api", error="invalid_token"`
@@ -19,9 +18,8 @@ const (
 
 const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 
-// authenticate returns who calls. It errs with a 401 where the credentials are
-// missing, malformed or refused, and with [models.ErrUnavailable] where a
-// well-formed key cannot be checked.
+// authenticate returns the caller. It returns a 401 if the credentials are missing, malformed or
+// refused, and [models.ErrUnavailable] if a well-formed key cannot be checked.
 func (a *API) authenticate(c *gin.Context) (models.Principal, error) {
 	caller, err := a.principal(c)
 	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
@@ -41,8 +39,8 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 	return a.store.Authenticate(c.Request.Context(), key)
 }
 
-// bearer returns the credential of the one Authorization header (RFC 9110,
-// section 11.6.2): a scheme in either case, spaces, and the credential.
+// bearer returns the Bearer credential of the one Authorization header (RFC 9110, section 11.6.2).
+// The scheme is case-insensitive.
 func bearer(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {

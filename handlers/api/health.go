@@ -10,14 +10,14 @@ type healthBody struct {
 	Status string `json:"status"`
 }
 
-// showHealth answers while the process lives.
+// showHealth returns 200 while the process lives.
 func (a *API) showHealth(c *gin.Context) error {
 	return healthy(c)
 }
 
-// showReadiness answers 200 only while the database does.
+// showReadiness returns 200 while the database answers, otherwise 503.
 func (a *API) showReadiness(c *gin.Context) error {
-	ctx, cancel := databaseContext(c, 0)
+	ctx, cancel := withTimeout(c, 0)
 	defer cancel()
 	if err := a.store.Ping(ctx); err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	"portal/models"
 )
 
-// introspectionBody is the answer of RFC 7662, section 2.2: of a token that is
-// not active it says nothing but that.
+// introspectionBody is the response of RFC 7662, section 2.2. Without claims it is
+// {"active": false}.
 type introspectionBody struct {
 	Active bool `json:"active"`
 	*models.WidgetClaims
 }
 
-// introspectWidgetToken tells whether a widget token is active at this moment,
-// and what it claims. A token of another account is as unknown as a forged one.
+// introspectWidgetToken returns whether a widget token is active, and its claims if it is. A token
+// of another account is not active.
 func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) error {
 	token, err := readToken(c)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *API) introspect(c *gin.Context, caller models.Principal, token string) 
 	if err != nil {
 		return introspectionBody{}, err
 	}
-	ctx, cancel := databaseContext(c, caller.Waited())
+	ctx, cancel := withTimeout(c, caller.Waited())
 	defer cancel()
 	active, err := a.store.WidgetTokenActive(ctx, caller.AccountID, claims)
 	if err != nil || !active {
