@@ -16,22 +16,22 @@ func TestEveryStateOfTheKeysPageIsAccessibleAndFits(t *testing.T) {
 	i := inspect(t, v.Tab)
 
 	login := pages.OpenLogin(v.Tab)
-	i.look(t, "sign-in")
+	i.check(t, "sign-in")
 	login.SignIn(c.email, "wrong")
 	login.ExpectAlert()
-	i.look(t, "sign-in refused")
+	i.check(t, "sign-in refused")
 
 	keys := c.signIn(v.Tab)
-	i.look(t, "no keys")
+	i.check(t, "no keys")
 	keys.Submit(strings.Repeat("long ", 20) + "!")
 	keys.ExpectAlert()
-	i.look(t, "a label refused")
+	i.check(t, "a label refused")
 
 	reveal := keys.Generate("production")
-	i.look(t, "a key revealed")
+	i.check(t, "a key revealed")
 	reveal.Done()
 	reveal.ExpectGate()
-	i.look(t, "a key about to be lost")
+	i.check(t, "a key not copied")
 	reveal.CloseWithoutCopying()
 	reveal.ExpectClosed()
 
@@ -39,53 +39,53 @@ func TestEveryStateOfTheKeysPageIsAccessibleAndFits(t *testing.T) {
 	holdClipboard(t)
 	reveal.Copy()
 	reveal.ExpectCopied()
-	i.look(t, "a key copied")
+	i.check(t, "a key copied")
 	reveal.Done()
 	reveal.ExpectClosed()
-	i.look(t, "a list of keys")
+	i.check(t, "a list of keys")
 	i.resize(t, 360)
-	keys.ExpectColumns() // a table stays one, however it is drawn
+	keys.ExpectColumns() // narrow layouts keep the table roles
 	i.resize(t, 1280)
 
 	keys.Row("production").Revoke().ExpectFocusOnCancel()
-	i.look(t, "asked to confirm")
+	i.check(t, "revocation to confirm")
 	confirmation := pages.OpenKeys(v.Tab).Row("production").Revoke()
 	confirmation.Confirm()
 	keys.ExpectStatusSaying(`(?i)revoked`)
-	i.look(t, "a key revoked")
+	i.check(t, "a key revoked")
 }
 
 func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v, _ := arrive(t, sharedPortal(t), withoutMotion)
+	c, v, _ := startSignedIn(t, sharedPortal(t), withoutMotion)
 	v.allowStatus(http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusConflict)
 	i := inspect(t, v.Tab)
 
 	agents := pages.OpenAgents(v.Tab)
-	i.look(t, "no agents")
+	i.check(t, "no agents")
 	agents.Create(strings.Repeat("long ", 20) + "!")
 	agents.ExpectAlert()
-	i.look(t, "a name refused")
+	i.check(t, "a name refused")
 	agents.Create("Front desk")
 	agents.ExpectListed("Front desk", "")
 	c.newAgent(t, strings.Repeat("W", 100))
 	agents = pages.OpenAgents(v.Tab)
-	i.look(t, "a list of agents")
-	agents.AskToRemove("Front desk")
-	i.look(t, "asked to remove an agent")
+	i.check(t, "a list of agents")
+	agents.StartRemoval("Front desk")
+	i.check(t, "removal of an agent to confirm")
 
 	pages.OpenKeys(v.Tab).Add(strings.Repeat("W", 100))
 	pages.OpenActivity(v.Tab)
-	i.look(t, "activity")
+	i.check(t, "activity")
 
 	v.Open("/no-such-page")
-	i.look(t, "not found")
+	i.check(t, "not found")
 
-	// What a browser without scripts is shown, to a browser with them: axe-core is one.
+	// This is the page for browsers without JavaScript. axe-core needs JavaScript to inspect it.
 	pages.OpenKeys(v.Tab).SubmitAsPage("as a page")
 	v.ExpectHeading("API key generated")
-	i.look(t, "a key revealed on a page")
+	i.check(t, "a key revealed on a page")
 	v.Reload()
 	v.ExpectAlertSaying(`nas_\.\.\.`)
-	i.look(t, "a form repeated")
+	i.check(t, "a form repeated")
 }

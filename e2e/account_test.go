@@ -11,11 +11,11 @@ import (
 	"portal/e2e/pages"
 )
 
-func TestSessionsAreSeenAndEnded(t *testing.T) {
+func TestSessionsAreListedAndEnded(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, p *process) {
 		inBothModes(t, func(t *testing.T, mode profile) {
-			c, v, keys := arrive(t, p, mode)
+			c, v, keys := startSignedIn(t, p, mode)
 			phone := visit(t, p.URL, asPhone)
 			c.signIn(phone.Tab)
 			third := visit(t, p.URL)
@@ -42,7 +42,7 @@ func TestSessionsAreSeenAndEnded(t *testing.T) {
 func TestThePasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		account := keys.FollowToAccount()
 		account.ChangePassword("not the password", "a much longer battery staple")
@@ -61,13 +61,13 @@ func TestThePasswordIsChanged(t *testing.T) {
 func TestActivityIsFilteredAndExported(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		c.newAgent(t, "=Front desk")
 		keys.Follow("Activity")
 		activity := pages.OpenActivity(v.Tab)
 		activity.Filter("New agents")
 		if entries := activity.Entries(); len(entries) != 1 {
-			t.Errorf("%d deeds are told, want 1: %q", len(entries), entries)
+			t.Errorf("got %d entries, want 1: %q", len(entries), entries)
 		}
 		file, err := os.Open(activity.Export())
 		if err != nil {
@@ -76,58 +76,58 @@ func TestActivityIsFilteredAndExported(t *testing.T) {
 		defer file.Close()
 		lines, err := csv.NewReader(file).ReadAll()
 		if err != nil || len(lines) != 2 || lines[1][3] != "'=Front desk" {
-			t.Errorf("the file holds %q: %v", lines, err)
+			t.Errorf("the export holds %q, error %v", lines, err)
 		}
 		activity.Filter("Everything")
 		activity.ExpectInOrder(`created the agent =Front desk`, `signed in`)
 	})
 }
 
-// Without JavaScript nothing keeps the second click of a double click back.
+// Without JavaScript the browser sends both clicks of a double click.
 func TestADoubleClickMakesOneAgent(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, _ := arrive(t, sharedPortal(t), mode)
+		_, v, _ := startSignedIn(t, sharedPortal(t), mode)
 		pages.OpenAgents(v.Tab).CreateByDoubleClick("Front desk")
 		v.ExpectStatusSaying(`“Front desk” was created`)
 		pages.OpenAgents(v.Tab).ExpectCount(1)
 	})
 }
 
-func TestThePagesBesideTheKeysAreAccessibleAndFit(t *testing.T) {
+func TestAccountIntegrateAndActivityAreAccessibleAndFit(t *testing.T) {
 	t.Parallel()
-	c, v, _ := arrive(t, sharedPortal(t), withoutMotion)
+	c, v, _ := startSignedIn(t, sharedPortal(t), withoutMotion)
 	v.allowStatus(http.StatusUnprocessableEntity)
 	i := inspect(t, v.Tab)
 
 	pages.OpenAccount(v.Tab)
-	i.look(t, "one session")
+	i.check(t, "one session")
 	other := visit(t, c.at.URL, asPhone)
 	c.signIn(other.Tab)
 	account := pages.OpenAccount(v.Tab)
 	account.ExpectSessions(2)
-	i.look(t, "two sessions")
+	i.check(t, "two sessions")
 	account.ChangePassword("wrong", "a much longer battery staple")
 	account.ExpectAlert()
-	i.look(t, "a current password refused")
+	i.check(t, "a current password refused")
 	account.ChangePassword(c.password, "short")
 	account.ExpectAlert()
-	i.look(t, "a new password refused")
+	i.check(t, "a new password refused")
 	account.EndSession("iPhone")
 	account.ExpectStatusSaying(`ended`)
-	i.look(t, "a session ended")
+	i.check(t, "a session ended")
 
 	pages.OpenIntegrate(v.Tab)
-	i.look(t, "examples without an agent")
+	i.check(t, "examples without an agent")
 	c.newAgent(t, "Front desk")
 	c.newAgent(t, "Night shift")
 	pages.OpenIntegrate(v.Tab).Choose("Go")
-	i.look(t, "examples")
+	i.check(t, "examples")
 
 	activity := pages.OpenActivity(v.Tab)
 	activity.Filter("Renamings")
 	activity.ExpectTextSaying("Nothing of this kind yet")
-	i.look(t, "no activity of a kind")
+	i.check(t, "no activity of a kind")
 }
 
 func asPhone(o *playwright.BrowserNewContextOptions) {

@@ -8,10 +8,10 @@ import (
 	"portal/e2e/pages"
 )
 
-func TestAgentsAreMadeListedAndRemoved(t *testing.T) {
+func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		server := backend{site: c.at.URL, key: keys.Add("server")}
 		byOperator := c.newAgent(t, "Night shift")
 
@@ -22,30 +22,30 @@ func TestAgentsAreMadeListedAndRemoved(t *testing.T) {
 		agents.ExpectListed("Front desk", "")
 		server.expectServed(t, byOperator)
 
-		agents.AskToRemove("Night shift")
-		agents.Keep()
+		agents.StartRemoval("Night shift")
+		agents.CancelRemoval()
 		agents.ExpectListed("Night shift", byOperator)
 		agents.Remove("Night shift")
 		agents.ExpectNotListed("Night shift")
 		agents.ExpectListed("Front desk", "")
-		if got := server.askForToken(t, byOperator); got.status != http.StatusNotFound || got.Code != "AGENT_NOT_FOUND" {
-			t.Errorf("a removed agent answers %+v", got)
+		if got := server.requestToken(t, byOperator); got.status != http.StatusNotFound || got.Code != "AGENT_NOT_FOUND" {
+			t.Errorf("the token request for a removed agent got %+v", got)
 		}
 		pages.OpenActivity(v.Tab).ExpectInOrder(`(?i)removed.*Night shift|Night shift.*removed`, `(?i)created.*Front desk|Front desk.*created`)
 	})
 }
 
-func TestANameThatBreaksTheRulesIsKeptForCorrection(t *testing.T) {
+func TestAnInvalidAgentNameStaysInTheField(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, _ := arrive(t, sharedPortal(t), mode)
+		_, v, _ := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		agents := pages.OpenAgents(v.Tab)
 		tooLong := strings.Repeat("long ", 20) + "!"
 		agents.Create(tooLong)
 		agents.ExpectAlert()
 		if agents.Name() != tooLong {
-			t.Errorf("the field holds %q instead of what was typed", agents.Name())
+			t.Errorf("the field holds %q, want the input", agents.Name())
 		}
 		agents.Create("Front desk")
 		agents.ExpectListed("Front desk", "")
@@ -53,9 +53,9 @@ func TestANameThatBreaksTheRulesIsKeptForCorrection(t *testing.T) {
 	})
 }
 
-func TestAnAgentsIDIsCopied(t *testing.T) {
+func TestAnAgentIDIsCopied(t *testing.T) {
 	t.Parallel()
-	c, v, _ := arrive(t, sharedPortal(t), withClipboard)
+	c, v, _ := startSignedIn(t, sharedPortal(t), withClipboard)
 	id := c.newAgent(t, "Front desk")
 	agents := pages.OpenAgents(v.Tab)
 	holdClipboard(t)

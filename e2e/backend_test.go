@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// backend is a customer's server: it holds an API key and asks for widget tokens with it.
+// backend is a customer's server. It requests widget tokens with an API key.
 type backend struct {
 	site string
 	key  string
 }
 
-// reply is what the API told a backend.
+// reply is the API's response to a token request.
 type reply struct {
 	status int
 	Error  string `json:"error"`
@@ -24,8 +24,8 @@ type reply struct {
 
 var backendClient = &http.Client{Timeout: 10 * time.Second}
 
-// askForToken asks for a widget token of the agent.
-func (b backend) askForToken(t *testing.T, agentID string) reply {
+// requestToken requests a widget token for the agent.
+func (b backend) requestToken(t *testing.T, agentID string) reply {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.site+"/api/widget/token", strings.NewReader(`{"agentId":"`+agentID+`"}`))
 	if err != nil {
@@ -35,28 +35,28 @@ func (b backend) askForToken(t *testing.T, agentID string) reply {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := backendClient.Do(request)
 	if err != nil {
-		t.Fatalf("ask for a widget token: %v", err)
+		t.Fatalf("request a widget token: %v", err)
 	}
 	defer response.Body.Close()
-	answer := reply{status: response.StatusCode}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		t.Fatalf("read the answer: %v", err)
+	got := reply{status: response.StatusCode}
+	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
+		t.Fatalf("read the response: %v", err)
 	}
-	return answer
+	return got
 }
 
-// expectServed makes sure that the key works.
+// expectServed checks that the key works.
 func (b backend) expectServed(t *testing.T, agentID string) {
 	t.Helper()
-	if got := b.askForToken(t, agentID); got.status != http.StatusOK || got.Token == "" {
+	if got := b.requestToken(t, agentID); got.status != http.StatusOK || got.Token == "" {
 		t.Errorf("the backend's key does not work: %+v", got)
 	}
 }
 
-// expectRefused makes sure that the key does not work.
+// expectRefused checks that the API refuses the key.
 func (b backend) expectRefused(t *testing.T, agentID string) {
 	t.Helper()
-	if got := b.askForToken(t, agentID); got.status != http.StatusUnauthorized || got.Code != "UNAUTHORIZED" || got.Error == "" {
+	if got := b.requestToken(t, agentID); got.status != http.StatusUnauthorized || got.Code != "UNAUTHORIZED" || got.Error == "" {
 		t.Errorf("want the backend refused with 401 UNAUTHORIZED, got %+v", got)
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// browser is the one Chromium of a run; each visitor gets a profile of its own in it.
+// browser is the Chromium process of a run. Each visitor has a separate profile in it.
 type browser struct {
 	driver   *playwright.Playwright
 	chromium playwright.Browser
 }
 
 func startBrowser(t tools, scratch string) (*browser, error) {
-	// playwright-go knows node's place from the environment alone.
+	// playwright-go reads the path of node only from the environment.
 	if err := os.Setenv("PLAYWRIGHT_NODEJS_PATH", t.node); err != nil {
-		return nil, fmt.Errorf("name node to the Playwright driver: %w", err)
+		return nil, fmt.Errorf("set the path of node: %w", err)
 	}
 	folder, err := t.prepareDriver(scratch)
 	if err != nil {
@@ -37,8 +37,8 @@ func startBrowser(t tools, scratch string) (*browser, error) {
 	return &browser{driver: driver, chromium: chromium}, nil
 }
 
-// withBackForwardCache takes back what Playwright does: it turns the back/forward cache off. Customers have it on, and a
-// key must not come back out of it.
+// withBackForwardCache removes the Playwright default that turns the back/forward cache off.
+// Customers' browsers use that cache, and it must never show a key again.
 var withBackForwardCache = []string{"--disable-back-forward-cache"}
 
 func chromiumFlags() []string {
@@ -46,7 +46,7 @@ func chromiumFlags() []string {
 		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
 	}
 	if os.Geteuid() == 0 {
-		flags = append(flags, "--no-sandbox") // Chromium's sandbox refuses to work for root
+		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root
 	}
 	return flags
 }

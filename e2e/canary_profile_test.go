@@ -14,9 +14,9 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// visitKeeping opens a tab in a browser of its own that keeps its profile in folder, as people's browsers do; the
-// profiles of other tests live in memory.
-func visitKeeping(t *testing.T, site, folder string) *visitor {
+// visitWithProfileOnDisk opens a tab in a separate browser that stores its profile in folder. The
+// profiles of other tests are in memory.
+func visitWithProfileOnDisk(t *testing.T, site, folder string) *visitor {
 	t.Helper()
 	found, err := theRun.getTools()
 	if err != nil {
@@ -29,14 +29,14 @@ func visitKeeping(t *testing.T, site, folder string) *visitor {
 		t.Fatalf("start Chromium with a profile: %v", err)
 	}
 	t.Cleanup(func() { _ = context.Close() })
-	context.SetDefaultTimeout(patience)
+	context.SetDefaultTimeout(expectTimeout)
 	v := &visitor{watcher: watch(context), context: context}
 	v.Tab = v.newTab(t, site, true)
 	return v
 }
 
-// searchProfile looks through all that a browser has written to its disk. The cookies are where the session's cookie
-// belongs; the cache may hold what is the same for everybody and nothing else.
+// searchProfile searches every file of a browser profile for secrets, except the cookie store. It
+// also checks that the cache holds only static files.
 func (c *canary) searchProfile(t *testing.T, folder string) {
 	t.Helper()
 	var all bytes.Buffer
@@ -59,18 +59,18 @@ func (c *canary) searchProfile(t *testing.T, folder string) {
 		}
 	}
 	if !cached.MatchString(all.String()) {
-		t.Error("the browser has no cache, and proves nothing")
+		t.Error("the profile holds no cache entries, so the search proves nothing")
 	}
 }
 
-// forms are the ways in which a secret can be written.
-func forms(secret string) map[string]string {
+// encodings returns a secret in its common encodings, by name.
+func encodings(secret string) map[string]string {
 	raw := []byte(secret)
-	written := map[string]string{
+	encoded := map[string]string{
 		"as it is": secret, "hex": hex.EncodeToString(raw), "HEX": strings.ToUpper(hex.EncodeToString(raw)),
 		"URL-encoded": url.QueryEscape(secret), "UTF-16": strings.Join(strings.Split(secret, ""), "\x00"),
 	}
-	// Inside something longer, base64 can begin at each of three places.
+	// Within longer data, the base64 of a secret depends on its offset modulo three.
 	for shift, name := range []string{"base64", "base64 shifted by one", "base64 shifted by two"} {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), raw...))
 		if shift > 0 {
@@ -79,16 +79,17 @@ func forms(secret string) map[string]string {
 		if (shift+len(raw))%3 != 0 {
 			text = text[:len(text)-1]
 		}
-		written[name] = text
-		written[name+" for URLs"] = strings.NewReplacer("+", "-", "/", "_").Replace(text)
+		encoded[name] = text
+		encoded[name+" for URLs"] = strings.NewReplacer("+", "-", "/", "_").Replace(text)
 	}
-	return written
+	return encoded
 }
 
-var referenceForm = regexp.MustCompile(`[0-9A-Za-z_-]{43}`)
+var sessionTokenPattern = regexp.MustCompile(`[0-9A-Za-z_-]{43}`)
 
-// referenceIn is the reference to a session in a signed cookie, which anybody who holds the cookie can read.
-func referenceIn(cookie string) string {
+// sessionTokenIn returns the session token in a signed cookie. The cookie is signed and not
+// encrypted.
+func sessionTokenIn(cookie string) string {
 	signed, err := base64.URLEncoding.DecodeString(cookie)
 	if err != nil {
 		return ""
@@ -101,5 +102,5 @@ func referenceIn(cookie string) string {
 	if err != nil {
 		return ""
 	}
-	return string(referenceForm.Find(value))
+	return string(sessionTokenPattern.Find(value))
 }

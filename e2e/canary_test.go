@@ -17,16 +17,16 @@ import (
 	"portal/models/modelstest/postgres"
 )
 
-// A day of a customer and an operator, some of it wrong, on a PostgreSQL that logs every statement and in a browser
-// that keeps what it can on disk. Afterwards nothing that anybody was given or has typed to prove who they are stands
-// anywhere but with its owner.
+// A customer and an operator use the portal and make typical mistakes. PostgreSQL logs every
+// statement, and the browser stores its profile on disk. No log, metric, database or browser file
+// may contain a secret afterwards.
 func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)
 	agentID := c.operator(t, "", "agent", "create", "--account", c.email, "--name", "Front desk")
 
 	profile := t.TempDir()
-	v := visitKeeping(t, c.portal.URL, profile)
+	v := visitWithProfileOnDisk(t, c.portal.URL, profile)
 	v.allowStatus(http.StatusUnauthorized, http.StatusUnprocessableEntity)
 	pages.OpenLogin(v.Tab).SignIn(c.email, c.secret("wrong password", randomHex(12)))
 	pages.ExpectLogin(v.Tab).ExpectAlert()
@@ -36,13 +36,13 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	first := c.key("first key", keys.Add("production"))
 	second := c.key("second key", keys.Add("leaked"))
 
-	c.useUp(t, first, agentID)
+	c.useKey(t, first, agentID)
 	c.misuse(t, second)
 	c.operator(t, second, "key", "revoke", "--key", "-")
 	keys = pages.OpenKeys(v.Tab)
 	keys.Row("production").Revoke().Confirm()
 	keys.ExpectStatusSaying(`(?i)revoked`)
-	c.useUp(t, first, agentID)
+	c.useKey(t, first, agentID)
 
 	c.operator(t, c.secret("reset password", randomHex(12)), "account", "reset-password", "--email", c.email)
 	pages.OpenLogin(v.Tab).SignIn(c.email, c.known["reset password"])
@@ -58,28 +58,29 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	}
 
 	if len(c.known) != 12 {
-		t.Errorf("the secrets that came up are %q", slices.Collect(maps.Keys(c.known)))
+		t.Errorf("want 12 secrets, got %q", slices.Collect(maps.Keys(c.known)))
 	}
 	metrics := c.metrics(t)
 	if err := c.portal.stop(); err != nil {
 		t.Error(err)
 	}
 	c.searchFor(t, "the portal's log", c.portal.log.String(), `"route":"/login"`)
-	c.searchFor(t, "what operators were told", c.told.String(), "portal: nas_...")
+	c.searchFor(t, "the output of operator commands", c.operatorOutput.String(), "portal: nas_...")
 	c.searchFor(t, "the metrics", metrics, "portal_http_requests_total")
 	c.searchFor(t, "PostgreSQL's log", readFile(t, c.cluster.LogFile()), "INSERT INTO \"api_keys\"")
 	c.searchFor(t, "the database", c.dump(t), "production")
 	c.searchProfile(t, profile)
 }
 
-// canary is a portal of its own, and all that must not be found.
+// canary is a portal and the secrets that it must not leak.
 type canary struct {
 	portal  *process
 	cluster *postgres.Cluster
 	monitor string // address of /metrics
 	email   string
-	known   map[string]string // secrets by what they are
-	told    bytes.Buffer      // both outputs of the operator's commands
+	known   map[string]string // secrets by description
+
+	operatorOutput bytes.Buffer // standard output and standard error of operator commands
 }
 
 func newCanary(t *testing.T) *canary {
@@ -104,58 +105,58 @@ func newCanary(t *testing.T) *canary {
 	return c
 }
 
-// secret notes a secret and returns it.
+// secret records a secret and returns it.
 func (c *canary) secret(what, value string) string {
 	c.known[what] = value
 	return value
 }
 
-// key notes the random part of an API key, which is enough to make the rest, and returns the key.
+// key records the random part of an API key, from which the rest follows, and returns the key.
 func (c *canary) key(what, key string) string {
 	c.secret(what, key[len("nas_"):len("nas_")+30])
 	return key
 }
 
-// cookies notes what stands for the user in the browser.
+// cookies records the session cookies and their session tokens.
 func (c *canary) cookies(what string, cookies []*http.Cookie) {
 	for _, cookie := range cookies {
 		if !strings.HasSuffix(cookie.Name, "session") {
 			continue
 		}
 		c.secret(what+"'s cookie", cookie.Value)
-		if reference := referenceIn(cookie.Value); reference != "" {
-			c.secret(what+"'s reference", reference)
+		if token := sessionTokenIn(cookie.Value); token != "" {
+			c.secret(what+"'s token", token)
 		}
 	}
 }
 
-// operator runs one of the binary's commands and notes all that it says.
+// operator runs a command of the binary, records its output and returns its result.
 func (c *canary) operator(t *testing.T, input string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command(c.portal.program.binary, arguments...)
 	command.Env = c.portal.program.environment()
 	command.Stdin = strings.NewReader(input + "\n")
 	var result bytes.Buffer
-	command.Stdout, command.Stderr = io.MultiWriter(&result, &c.told), &c.told
+	command.Stdout, command.Stderr = io.MultiWriter(&result, &c.operatorOutput), &c.operatorOutput
 	if err := command.Run(); err != nil {
-		t.Fatalf("portal %s: %v: %s", strings.Join(arguments, " "), err, c.told.String())
+		t.Fatalf("portal %s: %v: %s", strings.Join(arguments, " "), err, c.operatorOutput.String())
 	}
 	return strings.TrimSpace(result.String())
 }
 
-// useUp exchanges the key for a token, if it still works, and asks about the token.
-func (c *canary) useUp(t *testing.T, key, agentID string) {
+// useKey exchanges the key for a token and introspects the token. A revoked key gets no token.
+func (c *canary) useKey(t *testing.T, key, agentID string) {
 	t.Helper()
 	server := backend{site: c.portal.URL, key: key}
-	if got := server.askForToken(t, agentID); got.Token != "" {
-		// The claims are no secret; the signature is what makes them a token.
+	if got := server.requestToken(t, agentID); got.Token != "" {
+		// The claims are not secret. The signature is.
 		parts := strings.Split(got.Token, ".")
 		c.secret("widget token", parts[len(parts)-1])
 		c.send(t, "/api/widget/introspect", "application/x-www-form-urlencoded", "Bearer "+key, url.Values{"token": {got.Token}}.Encode())
 	}
 }
 
-// misuse sends the key wherever it does not belong.
+// misuse sends the key in wrong places: paths, queries, bodies and malformed headers.
 func (c *canary) misuse(t *testing.T, key string) {
 	t.Helper()
 	for _, authorization := range []string{key, "Basic " + key, "Bearer " + key[:30], "Bearer " + key + "x", "Bearer " + key + " " + key} {
@@ -166,10 +167,10 @@ func (c *canary) misuse(t *testing.T, key string) {
 	}
 	c.send(t, "/api/widget/token", "application/json", "Bearer "+key, `{"agentId":"`+key+`"}`)
 	c.send(t, "/api/widget/token", key, "Bearer "+key, key)
-	for _, typed := range []url.Values{
+	for _, form := range []url.Values{
 		{"email": {"nobody@example.com"}, "password": {key}}, {"email": {key}, "password": {"x"}}, {"email": {c.known["wrong password"]}, "password": {"x"}},
 	} {
-		c.send(t, "/login", "application/x-www-form-urlencoded", "", typed.Encode())
+		c.send(t, "/login", "application/x-www-form-urlencoded", "", form.Encode())
 	}
 }
 
@@ -208,7 +209,7 @@ func (c *canary) metrics(t *testing.T) string {
 	return string(text)
 }
 
-// dump is what whoever steals a backup has.
+// dump returns a dump of the database.
 func (c *canary) dump(t *testing.T) string {
 	t.Helper()
 	output, err := exec.Command(c.cluster.Program("pg_dump"), "--inserts", c.cluster.URL("postgres")).Output()
@@ -218,16 +219,17 @@ func (c *canary) dump(t *testing.T) string {
 	return string(output)
 }
 
-// searchFor looks for every secret in a text, which must hold what shows that it is the right one.
+// searchFor fails the test if text contains a secret in any encoding. text must contain proof,
+// which shows that it is the right text.
 func (c *canary) searchFor(t *testing.T, where, text, proof string) {
 	t.Helper()
 	if !strings.Contains(text, proof) {
-		t.Errorf("%s does not hold %q and proves nothing", where, proof)
+		t.Errorf("%s does not contain %q, so the search proves nothing", where, proof)
 	}
 	for what, secret := range c.known {
-		for form, written := range forms(secret) {
-			if strings.Contains(text, written) {
-				t.Errorf("%s holds the %s (%s)", where, what, form)
+		for encoding, encoded := range encodings(secret) {
+			if strings.Contains(text, encoded) {
+				t.Errorf("%s contains the %s (%s)", where, what, encoding)
 			}
 		}
 	}

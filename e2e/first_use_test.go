@@ -11,11 +11,12 @@ import (
 	"portal/e2e/pages"
 )
 
-// The answer may be held while the database is looked at, but not by it: on both databases the page is told in seconds.
-func TestTheRevealTellsOfTheFirstRequest(t *testing.T) {
+// The server holds the request for the first use open and returns it within seconds, on both
+// databases.
+func TestTheRevealShowsTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, p *process) {
-		c, v, keys := arrive(t, p)
+		c, v, keys := startSignedIn(t, p)
 		agentID := c.newAgent(t, "Front desk")
 		reveal := keys.Generate("production")
 		secret := reveal.Key()
@@ -27,9 +28,9 @@ func TestTheRevealTellsOfTheFirstRequest(t *testing.T) {
 			t.Error("the key is no longer there")
 		}
 		if n := v.Occurrences(secret); n != 1 {
-			t.Errorf("the key stands in %d places of the page", n)
+			t.Errorf("the page contains the key %d times, want once", n)
 		}
-		// A key that is used is not one that was kept.
+		// A key that is in use can still be lost, so the warning stays.
 		reveal.Done()
 		reveal.ExpectGate()
 		reveal.CloseWithoutCopying()
@@ -37,14 +38,14 @@ func TestTheRevealTellsOfTheFirstRequest(t *testing.T) {
 	})
 }
 
-// What is copied works where it is pasted: in a shell that has read the .env line.
-func TestTheCommandOfTheRevealWorksAsPasted(t *testing.T) {
+// The copied curl command runs in a shell that has the copied .env line.
+func TestTheCurlCommandRunsAsPasted(t *testing.T) {
 	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Fatal("curl is missing: apt-get install curl")
 	}
-	c, v, keys := arrive(t, sharedPortal(t), withClipboard)
+	c, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
 	holdClipboard(t)
 	run := func(reveal pages.Reveal) map[string]any {
 		reveal.CopyLine()
@@ -58,39 +59,39 @@ func TestTheCommandOfTheRevealWorksAsPasted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", curl, err, output)
 		}
-		answer := map[string]any{}
-		if err := json.Unmarshal(output, &answer); err != nil {
-			t.Fatalf("the answer is no JSON: %v\n%s", err, output)
+		body := map[string]any{}
+		if err := json.Unmarshal(output, &body); err != nil {
+			t.Fatalf("the response is not JSON: %v\n%s", err, output)
 		}
 		reveal.ExpectFirstRequestReceived()
 		reveal.Done()
 		reveal.ExpectClosed()
-		return answer
+		return body
 	}
-	if answer := run(keys.Generate("no agent yet")); answer["agents"] == nil {
-		t.Errorf("without an agent the command answered %v", answer)
+	if body := run(keys.Generate("no agent yet")); body["agents"] == nil {
+		t.Errorf("without an agent the command printed %v", body)
 	}
 	c.newAgent(t, "Front desk")
-	if answer := run(keys.Generate("with an agent")); answer["access_token"] == nil {
-		t.Errorf("with an agent the command answered %v", answer)
+	if body := run(keys.Generate("with an agent")); body["access_token"] == nil {
+		t.Errorf("with an agent the command printed %v", body)
 	}
 }
 
-// An answer that is held is no reason for the portal to be late when it is asked to stop.
-func TestAHeldAnswerDoesNotHoldUpTheStop(t *testing.T) {
+// A stop ends a long poll at once.
+func TestALongPollDoesNotDelayTheStop(t *testing.T) {
 	t.Parallel()
 	p := ownPortal(t, settings{})
-	_, v, keys := arrive(t, p)
+	_, v, keys := startSignedIn(t, p)
 	v.allow(`Failed to (load resource|fetch)|net::ERR`)
 	reveal := keys.Generate("production")
 	reveal.ExpectFirstRequestAwaited()
-	time.Sleep(1500 * time.Millisecond) // by now it is held
+	time.Sleep(1500 * time.Millisecond) // until the long poll is open
 	start := time.Now()
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("it took %v to stop", took)
+		t.Errorf("the stop took %v", took)
 	}
 	if strings.Contains(p.log.String(), "requests dropped") {
 		t.Error("requests were dropped")

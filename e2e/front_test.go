@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// portalBehindTLS is a portal for this test alone, and the site it is reached at: a proxy that ends TLS.
+// portalBehindTLS starts a portal for this test behind a proxy that terminates TLS. site is the
+// proxy's URL.
 func portalBehindTLS(t *testing.T) (p *process, site string) {
 	t.Helper()
 	target := &url.URL{Scheme: "http"}

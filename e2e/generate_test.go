@@ -12,20 +12,20 @@ import (
 	"portal/e2e/pages"
 )
 
-func TestALabelThatBreaksTheRulesIsKeptForCorrection(t *testing.T) {
+func TestAnInvalidLabelStaysInTheField(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := arrive(t, sharedPortal(t), mode)
+		_, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		tooLong := strings.Repeat("long ", 20) + "!"
 
 		keys.Submit(tooLong)
 		keys.ExpectLabelExplained()
 		if keys.Label() != tooLong {
-			t.Errorf("the field holds %q instead of what was typed", keys.Label())
+			t.Errorf("the field holds %q, want the input", keys.Label())
 		}
 		if n := v.count(http.MethodPost, "/api-keys", http.StatusUnprocessableEntity); n != 1 {
-			t.Errorf("%d answers were 422, want one", n)
+			t.Errorf("%d responses were 422, want one", n)
 		}
 		keys.ExpectNone()
 
@@ -40,11 +40,11 @@ func TestALabelThatBreaksTheRulesIsKeptForCorrection(t *testing.T) {
 	})
 }
 
-// Whole documents get pasted by mistake.
-func TestALabelOfAnyLengthIsKeptForCorrection(t *testing.T) {
+// Users paste whole documents by mistake.
+func TestALabelOfAnyLengthStaysInTheField(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := arrive(t, sharedPortal(t), mode)
+		_, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		pasted := strings.Repeat("long ", 10<<10) + "!"
 
@@ -56,9 +56,9 @@ func TestALabelOfAnyLengthIsKeptForCorrection(t *testing.T) {
 	})
 }
 
-func TestALabelIsShownAsItWasTyped(t *testing.T) {
+func TestALabelIsShownAsEntered(t *testing.T) {
 	t.Parallel()
-	_, _, keys := arrive(t, sharedPortal(t))
+	_, _, keys := startSignedIn(t, sharedPortal(t))
 	for _, label := range []string{`<img src=x onerror=alert(1)> & "quotes"`, "Produktion – Zürich 🚀", strings.Repeat("W", 100)} {
 		keys.Add(label)
 		keys.Row(label).ExpectText("Label", label)
@@ -67,10 +67,10 @@ func TestALabelIsShownAsItWasTyped(t *testing.T) {
 
 func TestKeysMayShareALabel(t *testing.T) {
 	t.Parallel()
-	_, _, keys := arrive(t, sharedPortal(t))
+	_, _, keys := startSignedIn(t, sharedPortal(t))
 	first, second := keys.Add("same"), keys.Add("same")
 	if first == second {
-		t.Error("two keys are one")
+		t.Error("two forms returned the same key")
 	}
 	if n := keys.Count(); n != 2 {
 		t.Errorf("the list holds %d keys, want both", n)
@@ -80,18 +80,19 @@ func TestKeysMayShareALabel(t *testing.T) {
 func TestADoubleClickMakesOneKey(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := arrive(t, sharedPortal(t), mode)
+		_, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusConflict)
 		keys.Type("once")
 		keys.PressGenerateTwice()
 		if !v.JavaScript {
-			// The second click overtakes the first: what comes is the key or the word that it was made.
+			// The browser may show the response to either click: the key, or the alert that it
+			// exists.
 			v.ExpectTextSaying(`API key generated|nas_\.\.\.`)
 		} else {
-			// The second click is not even sent: the customer sees the key.
+			// The second click is not sent.
 			pages.ExpectReveal(v.Tab).Abandon()
 			if n := v.count(http.MethodPost, "/api-keys", http.StatusConflict); n != 0 {
-				t.Errorf("%d clicks too many were sent", n)
+				t.Errorf("%d repeated forms were sent", n)
 			}
 		}
 		keys = pages.OpenKeys(v.Tab)
@@ -102,51 +103,52 @@ func TestADoubleClickMakesOneKey(t *testing.T) {
 	})
 }
 
-// Reloading the page that shows a key sends its form again, which makes nothing and shows nothing.
-func TestARepeatedFormIsToldThatItHasMadeTheKey(t *testing.T) {
+// Reloading the page that shows a key sends its form again. It must not create or show a key.
+func TestARepeatedFormSaysThatTheKeyExists(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t), withoutJavaScript)
+	_, v, keys := startSignedIn(t, sharedPortal(t), withoutJavaScript)
 	v.allowStatus(http.StatusConflict)
 	secret := keys.Generate("only one").Key()
 
 	v.Reload()
-	expectRepeatTold(t, v, "only one", secret)
+	expectKeyExistsAlert(t, v, "only one", secret)
 	if n := pages.OpenKeys(v.Tab).Count(); n != 1 {
 		t.Errorf("the repeated form made %d keys", n)
 	}
 }
 
-// The key is made, but its answer never arrives: trying again must neither make another nor pretend to know the value.
-func TestAnAnswerLostOnTheWayIsToldAtTheNextTry(t *testing.T) {
+// The server creates the key, but the response is lost. A retry must not create another key or
+// claim to show its value.
+func TestARetryAfterALostResponseSaysThatTheKeyExists(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t))
+	_, v, keys := startSignedIn(t, sharedPortal(t))
 	v.allowStatus(http.StatusConflict)
 	v.allow("net::ERR_FAILED|Failed to fetch")
-	v.loseAnswers(t, "/api-keys")
+	v.dropResponses(t, "/api-keys")
 
 	keys.Submit("lost")
 	keys.ExpectAlertSaying(`(?i)again`)
 	if keys.Label() != "lost" {
-		t.Errorf("the field holds %q instead of what was typed", keys.Label())
+		t.Errorf("the field holds %q, want the input", keys.Label())
 	}
-	v.deliverAnswers(t)
+	v.deliverResponses(t)
 	keys.PressGenerate()
-	expectRepeatTold(t, v, "lost", "")
+	expectKeyExistsAlert(t, v, "lost", "")
 
-	keys.RevokeRepeated("lost").Confirm()
+	keys.RevokeFromAlert("lost").Confirm()
 	keys.ExpectStatusSaying(`(?i)revoked`)
-	keys.ExpectNone() // trying again made no second key
+	keys.ExpectNone() // the retry created no second key
 }
 
-func TestTheMostKeysAnAccountMayHaveAreSaid(t *testing.T) {
+func TestTheKeyLimitIsExplained(t *testing.T) {
 	t.Parallel()
-	_, v, _ := arrive(t, sharedPortal(t))
+	_, v, _ := startSignedIn(t, sharedPortal(t))
 	v.allow(`status of 4\d\d`)
 	cookies := v.cookies(t)
 	for n := range 99 {
 		form := url.Values{"label": {"key " + pad(int64(n))}, "form_id": {uuid.NewString()}}
 		if status, _ := postForm(t, v.Site+"/api-keys", form, cookies); status != http.StatusOK {
-			t.Fatalf("making a key by HTTP answered %d", status)
+			t.Fatalf("generating a key by HTTP returned %d", status)
 		}
 	}
 	keys := pages.OpenKeys(v.Tab)
@@ -154,7 +156,7 @@ func TestTheMostKeysAnAccountMayHaveAreSaid(t *testing.T) {
 	keys.Submit("one too many")
 	keys.ExpectAlertSaying(`(?i)revoke`)
 	if keys.Label() != "one too many" {
-		t.Errorf("the field holds %q instead of what was typed", keys.Label())
+		t.Errorf("the field holds %q, want the input", keys.Label())
 	}
 	keys.Row("key 042").Revoke().Confirm()
 	keys.ExpectNotListed("key 042")
@@ -163,15 +165,16 @@ func TestTheMostKeysAnAccountMayHaveAreSaid(t *testing.T) {
 	keys.ExpectListed("one too many")
 }
 
-// expectRepeatTold waits for the answer to a repeated form. The secret, when the test knows it, must not be there.
-func expectRepeatTold(t *testing.T, v *visitor, label, secret string) {
+// expectKeyExistsAlert waits for the response to a repeated form: an alert with the label and the
+// masked key. A non-empty secret must not be on the page.
+func expectKeyExistsAlert(t *testing.T, v *visitor, label, secret string) {
 	t.Helper()
 	alert := v.ExpectAlertSaying(`nas_\.\.\.`)
 	if !strings.Contains(alert, label) {
 		t.Errorf("the alert does not name the key's label: %q", alert)
 	}
 	if n := v.count(http.MethodPost, "/api-keys", http.StatusConflict); n != 1 {
-		t.Errorf("%d answers were 409, want one", n)
+		t.Errorf("%d responses were 409, want one", n)
 	}
 	if secret != "" {
 		v.ExpectNowhere(secret)
@@ -181,8 +184,8 @@ func expectRepeatTold(t *testing.T, v *visitor, label, secret string) {
 	}
 }
 
-// loseAnswers lets forms reach the server, and loses what it says to them.
-func (v *visitor) loseAnswers(t *testing.T, path string) {
+// dropResponses lets forms to path reach the server and drops the responses.
+func (v *visitor) dropResponses(t *testing.T, path string) {
 	t.Helper()
 	err := v.Page.Route(v.Site+path, func(route playwright.Route) {
 		if route.Request().Method() != http.MethodPost {
@@ -193,13 +196,13 @@ func (v *visitor) loseAnswers(t *testing.T, path string) {
 		_ = route.Abort()
 	})
 	if err != nil {
-		t.Fatalf("stand in the way: %v", err)
+		t.Fatalf("drop the responses: %v", err)
 	}
 }
 
-func (v *visitor) deliverAnswers(t *testing.T) {
+func (v *visitor) deliverResponses(t *testing.T) {
 	t.Helper()
 	if err := v.Page.UnrouteAll(); err != nil {
-		t.Fatalf("get out of the way: %v", err)
+		t.Fatalf("deliver the responses: %v", err)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"portal/e2e/pages"
 )
 
-// A replacement is shown once like any other key, and over HTTPS browsers keep whole pages for going back.
-func TestNoWayOfGoingBackShowsAReplacementAgainOverHTTPS(t *testing.T) {
+// A replacement is shown once, like any other key. Over HTTPS browsers cache whole pages for going
+// back.
+func TestGoingBackNeverShowsAReplacementAgainOverHTTPS(t *testing.T) {
 	t.Parallel()
 	p, site := portalBehindTLS(t)
 	inBothModes(t, func(t *testing.T, mode profile) {

@@ -12,7 +12,7 @@ import (
 	"portal/e2e/pages"
 )
 
-// inspector looks at a state of a page the way its visitors may: in light and dark, wide and narrow.
+// inspector checks a page for accessibility and layout, in light and dark and at several widths.
 type inspector struct {
 	*pages.Tab
 	axe string
@@ -31,12 +31,12 @@ func inspect(t *testing.T, b *pages.Tab) inspector {
 	return inspector{Tab: b, axe: string(axe)}
 }
 
-// look inspects the page as it stands; state names it in what is reported. What does not depend on colours is looked at
-// once in each width, and colours in every combination.
-func (i inspector) look(t *testing.T, state string) {
+// check checks the current state of the page, which failures call state. It checks colours at every
+// width in both colour schemes, and all other rules once at each width.
+func (i inspector) check(t *testing.T, state string) {
 	t.Helper()
 	defer i.resize(t, 1280)
-	for _, sight := range []struct {
+	for _, view := range []struct {
 		scheme *playwright.ColorScheme
 		width  int
 		rules  string
@@ -46,13 +46,13 @@ func (i inspector) look(t *testing.T, state string) {
 		{playwright.ColorSchemeDark, 360, allRules},
 		{playwright.ColorSchemeDark, 1280, colourRules},
 	} {
-		if err := i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: sight.scheme}); err != nil {
+		if err := i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: view.scheme}); err != nil {
 			t.Fatal(err)
 		}
-		i.resize(t, sight.width)
-		i.expectStill(t, state)
-		for _, violation := range i.violations(t, sight.rules) {
-			t.Errorf("%s, %s, %d px wide: %s", state, *sight.scheme, sight.width, violation)
+		i.resize(t, view.width)
+		i.expectNoMotion(t, state)
+		for _, violation := range i.violations(t, view.rules) {
+			t.Errorf("%s, %s, %d px wide: %s", state, *view.scheme, view.width, violation)
 		}
 	}
 	for _, width := range []int{360, 320} {
@@ -63,9 +63,9 @@ func (i inspector) look(t *testing.T, state string) {
 	}
 }
 
-// sweep makes sure that the state fits into every width, of phones up to large screens, and that all of a table and of a
-// list of steps stays within its edges.
-func (i inspector) sweep(t *testing.T, state string) {
+// checkWidths checks that the page fits every width from 320 to 1400 px, and that tables and lists
+// of steps contain all of their content.
+func (i inspector) checkWidths(t *testing.T, state string) {
 	t.Helper()
 	defer i.resize(t, 1280)
 	for width := 320; width <= 1400; width += 16 {
@@ -76,29 +76,29 @@ func (i inspector) sweep(t *testing.T, state string) {
 	}
 }
 
-// Options of axe-core that choose its rules.
+// Options of axe-core that select its rules.
 const (
 	allRules    = `{}`
 	colourRules = `{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`
 )
 
-// expectStill makes sure that nothing moves or fades for a visitor who asked for that. It also keeps what follows from
-// looking at colours on their way to others.
-func (i inspector) expectStill(t *testing.T, state string) {
+// expectNoMotion checks that nothing is animated under reduced motion. It also ends transitions, so
+// that axe-core never measures a colour in transition.
+func (i inspector) expectNoMotion(t *testing.T, state string) {
 	t.Helper()
-	moving, err := i.Page.Evaluate(`async () => {
-		await new Promise(resolve => setTimeout(resolve, 50)) // a change of colours begins to show with the next frame
-		const moving = document.getAnimations()
-		for (const animation of moving) {
-			try { animation.finish() } catch { animation.cancel() /* it would go on for ever */ }
+	animated, err := i.Page.Evaluate(`async () => {
+		await new Promise(resolve => setTimeout(resolve, 50)) // a colour transition starts with the next frame
+		const running = document.getAnimations()
+		for (const animation of running) {
+			try { animation.finish() } catch { animation.cancel() /* it has no end */ }
 		}
-		return [...new Set(moving.map(a => a.effect.target.localName + " (" + (a.transitionProperty || a.animationName) + ")"))].join(", ")
+		return [...new Set(running.map(a => a.effect.target.localName + " (" + (a.transitionProperty || a.animationName) + ")"))].join(", ")
 	}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if moving != "" {
-		t.Errorf("%s: under reduced motion there still move: %s", state, moving)
+	if animated != "" {
+		t.Errorf("%s: animated despite reduced motion: %s", state, animated)
 	}
 }
 
@@ -109,7 +109,7 @@ func (i inspector) resize(t *testing.T, width int) {
 	}
 }
 
-// violations are what axe-core finds.
+// violations returns the violations that axe-core finds.
 func (i inspector) violations(t *testing.T, rules string) []string {
 	t.Helper()
 	loaded, err := i.Page.Evaluate(`() => typeof axe !== "undefined"`)
@@ -130,7 +130,7 @@ func (i inspector) violations(t *testing.T, rules string) []string {
 		Nodes    []struct{ HTML, FailureSummary string }
 	}
 	if err := json.Unmarshal([]byte(result.(string)), &violations); err != nil {
-		t.Fatalf("read what axe-core found: %v", err)
+		t.Fatalf("read the violations: %v", err)
 	}
 	var found []string
 	for _, v := range violations {
@@ -141,7 +141,7 @@ func (i inspector) violations(t *testing.T, rules string) []string {
 	return found
 }
 
-// overflowing names what makes the page, or a dialog on it, scroll sideways.
+// overflowing returns the elements that make the page or an open dialog scroll sideways.
 func (i inspector) overflowing(t *testing.T) []string {
 	t.Helper()
 	return i.culprits(t, `() => {
@@ -160,7 +160,7 @@ func (i inspector) overflowing(t *testing.T) []string {
 	}`)
 }
 
-// protruding names what is beyond the edges of the table or list of steps that it belongs to, or of the window.
+// protruding returns the elements that lie outside their table, their list of steps or the window.
 func (i inspector) protruding(t *testing.T) []string {
 	t.Helper()
 	return i.culprits(t, `() => {
@@ -179,7 +179,7 @@ func (i inspector) protruding(t *testing.T) []string {
 	}`)
 }
 
-// culprits are what script, a function, returns.
+// culprits runs script, a function that returns descriptions of elements.
 func (i inspector) culprits(t *testing.T, script string) []string {
 	t.Helper()
 	found, err := i.Page.Evaluate(script)

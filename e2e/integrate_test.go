@@ -18,7 +18,8 @@ import (
 	"portal/e2e/pages"
 )
 
-// exampleServer is how an example that is a server is run, and how to get what runs it.
+// exampleServer is an example that runs a server: its command, and how to install the command if it
+// is missing.
 type exampleServer struct {
 	name, file string
 	command    []string
@@ -31,12 +32,12 @@ var exampleServers = []exampleServer{
 	{"Python", "server.py", []string{"python3", "server.py"}, "install it (Debian: apt-get install python3)"},
 }
 
-func TestExamplesRunAsTheyAreCopied(t *testing.T) {
+func TestExamplesRunAsCopied(t *testing.T) {
 	t.Parallel()
 	c := sharedPortal(t).newCustomer(t)
 	agentID := c.newAgent(t, "Front desk")
 	v := visit(t, c.at.URL, withClipboard)
-	v.keep(t, c.session(t))
+	v.setCookies(t, c.session(t))
 	reveal := pages.OpenKeys(v.Tab).Generate("example")
 	secret := reveal.Key()
 
@@ -52,7 +53,7 @@ func TestExamplesRunAsTheyAreCopied(t *testing.T) {
 	page.Copy("Python")
 	page.ExpectStatusSaying(`Copied the Python example`)
 	if v.Clipboard() != examples["Python"] {
-		t.Errorf("the clipboard holds\n%s\nand not the example", v.Clipboard())
+		t.Errorf("the clipboard does not hold the example but\n%s", v.Clipboard())
 	}
 
 	t.Run("curl", func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestExamplesRunAsTheyAreCopied(t *testing.T) {
 		command.Env = exampleEnvironment(secret)
 		output, err := command.CombinedOutput()
 		if err != nil {
-			t.Fatalf("it fails: %v\n%s", err, output)
+			t.Fatalf("the example fails: %v\n%s", err, output)
 		}
 		expectToken(t, c.at.URL, secret, agentID, output)
 	})
@@ -69,57 +70,57 @@ func TestExamplesRunAsTheyAreCopied(t *testing.T) {
 	for _, server := range exampleServers {
 		example := server.start(t, examples[server.name], secret)
 		running[server.name] = example
-		if want := "listening on " + example.site; !example.says(want) {
-			t.Errorf("the %s example does not say %q:\n%s", server.name, want, example.said)
+		if want := "listening on " + example.site; !example.prints(want) {
+			t.Errorf("the %s example does not print %q:\n%s", server.name, want, example.output)
 		}
-		status, body := askExample(t, example.site)
+		status, body := requestFromExample(t, example.site)
 		if status != http.StatusOK {
-			t.Errorf("the %s example answers %d: %s", server.name, status, body)
+			t.Errorf("the %s example returns %d: %s", server.name, status, body)
 			continue
 		}
 		expectToken(t, c.at.URL, secret, agentID, body)
 	}
-	customersPage(t, running["Node"].site, examples["Browser"])
+	expectTokenInBrowser(t, running["Node"].site, examples["Browser"])
 
 	if _, err := c.at.operator(secret, "key", "revoke", "--key", "-"); err != nil {
 		t.Fatal(err)
 	}
 	for name, example := range running {
-		if status, body := askExample(t, example.site); status != http.StatusBadGateway || strings.Contains(string(body), "access_token") {
-			t.Errorf("with a revoked key the %s example answers %d: %s", name, status, body)
+		if status, body := requestFromExample(t, example.site); status != http.StatusBadGateway || strings.Contains(string(body), "access_token") {
+			t.Errorf("with a revoked key the %s example returns %d: %s", name, status, body)
 		}
-		if !example.says("revoked") || strings.Contains(example.said.String(), secret) {
-			t.Errorf("the %s example does not log why the key was refused, or logs the key:\n%s", name, example.said)
+		if !example.prints("revoked") || strings.Contains(example.output.String(), secret) {
+			t.Errorf("the %s example does not log why the key was refused, or logs the key:\n%s", name, example.output)
 		}
 	}
 }
 
 func TestExamplesDoNotStartWithoutAKey(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t))
+	_, v, keys := startSignedIn(t, sharedPortal(t))
 	keys.Follow("Integrate")
 	page := pages.OpenIntegrate(v.Tab)
 	for _, server := range exampleServers {
 		page.Choose(server.name)
-		_, said, exited := server.run(t, page.Example(server.name), "")
+		_, output, exited := server.run(t, page.Example(server.name), "")
 		select {
 		case err := <-exited:
 			if err == nil {
-				t.Errorf("the %s example ends as if all were well", server.name)
+				t.Errorf("the %s example exits 0", server.name)
 			}
 		case <-time.After(time.Minute):
-			t.Errorf("the %s example goes on", server.name)
+			t.Errorf("the %s example keeps running", server.name)
 		}
-		if said := said.String(); !strings.Contains(said, "NAS_API_KEY is not set\n") || strings.Contains(said, "Traceback") {
-			t.Errorf("the %s example says\n%s", server.name, said)
+		if text := output.String(); !strings.Contains(text, "NAS_API_KEY is not set\n") || strings.Contains(text, "Traceback") {
+			t.Errorf("the %s example prints\n%s", server.name, text)
 		}
 	}
 }
 
-func TestExamplesAreForTheAgentThatIsChosen(t *testing.T) {
+func TestExamplesUseTheChosenAgent(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		keys.Follow("Integrate")
 		v.ExpectTextSaying("You have no agent yet")
 		first, second := c.newAgent(t, "Front desk"), c.newAgent(t, "Night shift")
@@ -135,44 +136,45 @@ func TestExamplesAreForTheAgentThatIsChosen(t *testing.T) {
 	})
 }
 
-// runningExample is an example that serves.
+// runningExample is an example server that is ready.
 type runningExample struct {
-	site string   // its address
-	said *logBook // on standard output and standard error
+	site   string   // its URL
+	output *logBook // standard output and standard error
 }
 
-// says waits for what the example prints: it comes through a pipe.
-func (e runningExample) says(text string) bool {
+// prints reports whether the example prints text within five seconds. Output arrives through a
+// pipe, with a delay.
+func (e runningExample) prints(text string) bool {
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if strings.Contains(e.said.String(), text) {
+		if strings.Contains(e.output.String(), text) {
 			return true
 		}
 	}
 	return false
 }
 
-// start runs the example with the key in its environment until it serves.
+// start runs the example with the key in its environment and waits until it is ready.
 func (s exampleServer) start(t *testing.T, code, key string) runningExample {
 	t.Helper()
-	address, said, exited := s.run(t, code, key)
+	address, output, exited := s.run(t, code, key)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-exited:
-			t.Fatalf("the %s example ended instead of serving:\n%s", s.name, said)
+			t.Fatalf("the %s example exited before it was ready:\n%s", s.name, output)
 		default:
 		}
 		response, err := formClient.Get("http://" + address + "/")
 		if err == nil {
 			_ = response.Body.Close()
-			return runningExample{"http://" + address, said}
+			return runningExample{"http://" + address, output}
 		}
 	}
-	t.Fatalf("the %s example does not serve:\n%s", s.name, said)
+	t.Fatalf("the %s example is not ready after a minute:\n%s", s.name, output)
 	return runningExample{}
 }
 
-// run runs the example until the test ends, unless it ends by itself before.
-func (s exampleServer) run(t *testing.T, code, key string) (address string, said *logBook, exited <-chan error) {
+// run starts the example and kills it when the test ends.
+func (s exampleServer) run(t *testing.T, code, key string) (address string, output *logBook, exited <-chan error) {
 	t.Helper()
 	requireProgram(t, s.command[0], s.missing)
 	address, err := freeAddress()
@@ -183,32 +185,32 @@ func (s exampleServer) run(t *testing.T, code, key string) (address string, said
 	if err := os.WriteFile(filepath.Join(folder, s.file), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said = &logBook{}
+	output = &logBook{}
 	command := exec.Command(s.command[0], s.command[1:]...)
 	command.Dir = folder
 	command.Env = append(exampleEnvironment(key), "PORT="+address[strings.LastIndex(address, ":")+1:])
-	command.Stdout, command.Stderr = said, said
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child, which is the server
+	command.Stdout, command.Stderr = output, output
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the server is a child of go run
 	if err := command.Start(); err != nil {
 		t.Fatalf("start the %s example: %v", s.name, err)
 	}
-	ended, gone := make(chan error, 1), make(chan struct{})
+	ended, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		ended <- command.Wait()
-		close(gone)
+		close(done)
 	}()
 	t.Cleanup(func() {
 		select {
-		case <-gone:
+		case <-done:
 		default:
 			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-			<-gone
+			<-done
 		}
 	})
-	return address, said, ended
+	return address, output, ended
 }
 
-func askExample(t *testing.T, site string) (status int, body []byte) {
+func requestFromExample(t *testing.T, site string) (status int, body []byte) {
 	t.Helper()
 	response, err := formClient.Post(site+"/widget-token", "", nil)
 	if err != nil {
@@ -222,14 +224,14 @@ func askExample(t *testing.T, site string) (status int, body []byte) {
 	return response.StatusCode, body
 }
 
-// expectToken makes sure that the answer holds a token for the agent that is good.
-func expectToken(t *testing.T, site, key, agentID string, answer []byte) {
+// expectToken checks that body holds a valid token for the agent.
+func expectToken(t *testing.T, site, key, agentID string, body []byte) {
 	t.Helper()
 	var issued struct {
 		AccessToken string `json:"access_token"`
 	}
-	if err := json.Unmarshal(answer, &issued); err != nil {
-		t.Fatalf("the answer is not JSON: %v\n%s", err, answer)
+	if err := json.Unmarshal(body, &issued); err != nil {
+		t.Fatalf("the response is not JSON: %v\n%s", err, body)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+"/api/widget/introspect",
 		strings.NewReader(url.Values{"token": {issued.AccessToken}}.Encode()))
@@ -255,15 +257,16 @@ func expectToken(t *testing.T, site, key, agentID string, answer []byte) {
 	}
 }
 
-// customersPage is a page of the customer's own, with the browser's example in it and the server's example behind it.
-func customersPage(t *testing.T, server, code string) {
+// expectTokenInBrowser opens a page with the browser example and checks that it gets a token from
+// the server example.
+func expectTokenInBrowser(t *testing.T, server, code string) {
 	t.Helper()
-	behind, err := url.Parse(server)
+	backendURL, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	routes := http.NewServeMux()
-	routes.Handle("/widget-token", httputil.NewSingleHostReverseProxy(behind))
+	routes.Handle("/widget-token", httputil.NewSingleHostReverseProxy(backendURL))
 	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>Customer</title><link rel="icon" href="data:,"><script>` + code + `</script>`))
 	})
@@ -273,7 +276,7 @@ func customersPage(t *testing.T, server, code string) {
 	v.Open("/")
 	got, err := v.Page.Evaluate(`async () => { const { token, seconds } = await widgetToken(); return token.split('.').length + ' parts, ' + (seconds > 0) }`)
 	if err != nil || got != "3 parts, true" {
-		t.Errorf("in a browser the example gives %v: %v", got, err)
+		t.Errorf("the browser example returns %v, error %v", got, err)
 	}
 }
 
@@ -284,7 +287,7 @@ func requireProgram(t *testing.T, program, remedy string) {
 	}
 }
 
-// exampleEnvironment is what a customer's server runs in, without a key if it is empty.
+// exampleEnvironment returns the environment of an example, with the key unless it is empty.
 func exampleEnvironment(key string) []string {
 	var env []string
 	if key != "" {

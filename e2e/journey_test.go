@@ -11,8 +11,8 @@ import (
 
 var wholeKey = regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`)
 
-// The whole life of a key, as one customer lives it.
-func TestACustomerMakesUsesAndRevokesAKey(t *testing.T) {
+// The whole life of a key: generate, use, revoke.
+func TestACustomerGeneratesUsesAndRevokesAKey(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, p *process) {
 		inBothModes(t, func(t *testing.T, mode profile) {
@@ -26,13 +26,13 @@ func TestACustomerMakesUsesAndRevokesAKey(t *testing.T) {
 			reveal := keys.Generate("production")
 			secret := reveal.Key()
 			if !wholeKey.MatchString(secret) {
-				t.Fatalf("the key revealed is %q", secret)
+				t.Fatalf("the revealed key is %q", secret)
 			}
 			reveal.ExpectReadOnly()
 			if n := v.Occurrences(secret); n != 1 {
-				t.Errorf("the key stands in %d places of the page", n)
+				t.Errorf("the page contains the key %d times, want once", n)
 			}
-			leaveWithTheKey(t, v, reveal, secret)
+			copyAndClose(t, v, reveal, secret)
 
 			keys.ExpectColumns()
 			row := keys.Row("production")
@@ -62,14 +62,14 @@ func TestACustomerMakesUsesAndRevokesAKey(t *testing.T) {
 			pages.ExpectLogin(v.Tab)
 
 			if strings.Contains(p.log.String(), secret[4:]) {
-				t.Error("the portal's log holds the key")
+				t.Error("the portal's log contains the key")
 			}
 		})
 	})
 }
 
-// signInOnTheWayToActivity shows that a visitor is asked who they are, told no more than that it was wrong, and then
-// led to where they were going.
+// signInOnTheWayToActivity opens the Activity page without a session, fails to sign in once, signs
+// in and checks that the portal returns to the Activity page.
 func signInOnTheWayToActivity(v *visitor, c customer) pages.Keys {
 	v.Open("/activity")
 	login := pages.ExpectLogin(v.Tab)
@@ -85,8 +85,8 @@ func signInOnTheWayToActivity(v *visitor, c customer) pages.Keys {
 	return pages.ExpectKeys(v.Tab)
 }
 
-// leaveWithTheKey takes the key along the way each mode offers: by its button, or from a page that needs none.
-func leaveWithTheKey(t *testing.T, v *visitor, reveal pages.Reveal, secret string) {
+// copyAndClose copies the key with its button, which needs JavaScript, and closes the reveal.
+func copyAndClose(t *testing.T, v *visitor, reveal pages.Reveal, secret string) {
 	t.Helper()
 	if v.JavaScript {
 		clipboard.Lock()
@@ -95,7 +95,7 @@ func leaveWithTheKey(t *testing.T, v *visitor, reveal pages.Reveal, secret strin
 		copied := v.Clipboard()
 		clipboard.Unlock()
 		if copied != secret {
-			t.Errorf("the clipboard holds %q, not the key", copied)
+			t.Errorf("the clipboard holds %q, want the key", copied)
 		}
 	}
 	reveal.Done()

@@ -6,8 +6,8 @@ import (
 	"portal/e2e/pages"
 )
 
-// Everything that a mouse can do, done without one.
-func TestTheJourneyByKeyboardAlone(t *testing.T) {
+// Every action of a key's life works without a mouse.
+func TestTheJourneyWorksByKeyboard(t *testing.T) {
 	t.Parallel()
 	p := sharedPortal(t)
 	c := p.newCustomer(t)
@@ -15,15 +15,15 @@ func TestTheJourneyByKeyboardAlone(t *testing.T) {
 
 	pages.OpenLogin(v.Tab)
 	v.ExpectFocus("textbox", "Email")
-	v.Write(c.email)
+	v.TypeText(c.email)
 	v.Press("Tab")
-	v.Write(c.password)
+	v.TypeText(c.password)
 	v.Press("Enter")
 	keys := pages.ExpectKeys(v.Tab)
 
 	v.TabTo("Tab", "link", "Skip to content")
 	v.TabTo("Tab", "textbox", "Label")
-	v.Write("typed")
+	v.TypeText("typed")
 	v.Press("Enter")
 	reveal := pages.ExpectReveal(v.Tab)
 	secret := reveal.Key()
@@ -34,7 +34,7 @@ func TestTheJourneyByKeyboardAlone(t *testing.T) {
 	v.Press("Enter")
 	reveal.ExpectCopied()
 	if got := v.Clipboard(); got != secret {
-		t.Errorf("the clipboard holds %q, not the key", got)
+		t.Errorf("the clipboard holds %q, want the key", got)
 	}
 	v.TabTo("Tab", "button", "Done")
 	v.Press("Space")

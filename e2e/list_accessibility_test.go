@@ -12,7 +12,7 @@ import (
 
 func TestEveryStateOfTheListIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v, keys := arrive(t, sharedPortal(t), withoutMotion)
+	c, v, keys := startSignedIn(t, sharedPortal(t), withoutMotion)
 	v.allowStatus(http.StatusUnprocessableEntity)
 	v.allow("ERR_FAILED|Failed to fetch")
 	i := inspect(t, v.Tab)
@@ -24,32 +24,32 @@ func TestEveryStateOfTheListIsAccessibleAndFits(t *testing.T) {
 		c.generate(t, cookies, fmt.Sprintf("idle %d", n))
 	}
 	keys = pages.OpenKeys(v.Tab)
-	i.look(t, "many keys")
+	i.check(t, "many keys")
 
 	keys.Row("busy").Usage()
-	i.look(t, "details of a key in use")
+	i.check(t, "details of a key in use")
 	rename := keys.Row("idle 1").Rename()
-	i.look(t, "asked for a name")
+	i.check(t, "a rename")
 	rename.Save(" ")
 	keys.ExpectAlert()
-	i.look(t, "a name refused")
+	i.check(t, "a name refused")
 	rename.Escape()
 
 	confirmation := keys.Row("busy").Revoke()
-	i.look(t, "asked to confirm for a key in use")
+	i.check(t, "revocation of a key in use to confirm")
 	err := v.Page.Route("**/revocation*", func(route playwright.Route) { _ = route.Abort() })
 	if err != nil {
 		t.Fatal(err)
 	}
 	confirmation.Confirm()
 	confirmation.ExpectSaying(`not known`)
-	i.look(t, "a revocation of unknown outcome")
+	i.check(t, "a revocation with an unknown outcome")
 
 	keys = pages.OpenKeys(v.Tab)
 	keys.Filter("idle")
-	i.look(t, "a filtered list")
+	i.check(t, "a filtered list")
 	keys.Filter("none")
-	i.look(t, "nothing found")
+	i.check(t, "nothing found")
 	keys.SortBy("Label", "ascending")
-	i.look(t, "a sorted list")
+	i.check(t, "a sorted list")
 }

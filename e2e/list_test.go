@@ -12,19 +12,19 @@ import (
 	"portal/e2e/pages"
 )
 
-// generate makes a key in another window, as far as the visitor can tell.
+// generate generates a key by HTTP, as another window would.
 func (c customer) generate(t *testing.T, cookies []*http.Cookie, label string) {
 	t.Helper()
 	form := url.Values{"label": {label}, "form_id": {uuid.NewString()}}
 	if status, _ := postForm(t, c.at.URL+"/api-keys", form, cookies); status != http.StatusOK {
-		t.Fatalf("generating a key by HTTP answered %d", status)
+		t.Fatalf("generating a key by HTTP returned %d", status)
 	}
 }
 
 func TestDetailsOpenUnderTheirKey(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, _, keys := arrive(t, sharedPortal(t), mode)
+		c, _, keys := startSignedIn(t, sharedPortal(t), mode)
 		agentID := c.newAgent(t, "Front desk")
 		secret := keys.Add("busy")
 		keys.Add("idle")
@@ -35,7 +35,7 @@ func TestDetailsOpenUnderTheirKey(t *testing.T) {
 		today := time.Now().UTC().Format("2 Jan 2006")
 		details := keys.Row("busy").Usage()
 		details.ExpectSaying(`3 requests in the last 30 days, 3 of them on ` + today)
-		details.ExpectDrawn(`3 in total`)
+		details.ExpectChart(`3 in total`)
 		keys.Row("idle").ExpectUsageClosed()
 		details.Close()
 		keys.ExpectColumns()
@@ -45,7 +45,7 @@ func TestDetailsOpenUnderTheirKey(t *testing.T) {
 func TestAKeyIsRenamedInPlace(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := arrive(t, sharedPortal(t), mode)
+		_, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		keys.Add("before")
 		rename := keys.Row("before").Rename()
@@ -58,7 +58,7 @@ func TestAKeyIsRenamedInPlace(t *testing.T) {
 		keys.ExpectNotListed("before")
 		keys.Row("after").ExpectFocusOnRename()
 
-		keys.Row("after").Rename().Keep()
+		keys.Row("after").Rename().Cancel()
 		keys.ExpectListed("after")
 		if v.JavaScript {
 			keys.Row("after").Rename().Escape()
@@ -70,7 +70,7 @@ func TestAKeyIsRenamedInPlace(t *testing.T) {
 func TestTheListIsSortedAndFiltered(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, _ := arrive(t, sharedPortal(t), mode)
+		c, v, _ := startSignedIn(t, sharedPortal(t), mode)
 		cookies := v.cookies(t)
 		for i := range 10 {
 			c.generate(t, cookies, fmt.Sprintf("key %d", i+1))
@@ -107,13 +107,14 @@ func TestTheListIsSortedAndFiltered(t *testing.T) {
 	})
 }
 
-// Somebody else works on the same account. What the visitor is at stays as it is.
-func TestTheListRefreshesItselfAndDisturbsNothing(t *testing.T) {
+// Another tab changes the same account. The rows that the user has open keep their state and the
+// focus.
+func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	t.Parallel()
 	c := sharedPortal(t).newCustomer(t)
 	v := visit(t, c.at.URL)
 	cookies := c.session(t)
-	v.keep(t, cookies)
+	v.setCookies(t, cookies)
 	if err := v.Page.Clock().Install(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestTheListRefreshesItselfAndDisturbsNothing(t *testing.T) {
 	keys.ExpectNotListed("revoked elsewhere")
 	keys.ExpectListed("renamed elsewhere")
 	keys.Row("used elsewhere").ExpectUsed()
-	confirmation = confirmation.Of("renamed elsewhere")
+	confirmation = confirmation.For("renamed elsewhere")
 	confirmation.ExpectOpen()
 	confirmation.ExpectFocusOnCancel()
 	keys.ExpectTextSaying(`Last 24 hours`)

@@ -9,11 +9,11 @@ import (
 	"portal/models/modelstest/postgres"
 )
 
-// The server goes away between the page and the click, and comes back.
-func TestAStoppedServerKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
+// The server stops after the page has loaded, and starts again.
+func TestPageAndInputSurviveAStoppedServer(t *testing.T) {
 	t.Parallel()
 	p := ownPortal(t, settings{})
-	_, v, keys := arrive(t, p)
+	_, v, keys := startSignedIn(t, p)
 	v.allow("ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|Failed to fetch")
 	keys.Add("stays")
 
@@ -22,7 +22,7 @@ func TestAStoppedServerKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	keys.PressGenerate()
 	keys.ExpectAlertSaying(`(?i)again`)
 	if keys.Label() != "patient" {
-		t.Errorf("the field holds %q instead of what was typed", keys.Label())
+		t.Errorf("the field holds %q, want the input", keys.Label())
 	}
 	keys.ExpectListed("stays")
 	p.resume(t)
@@ -42,11 +42,11 @@ func TestAStoppedServerKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	keys.ExpectListed("patient")
 }
 
-// The database goes away under a running portal.
-func TestADatabaseAwayKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
+// The database stops while the portal runs.
+func TestPageAndInputSurviveADatabaseOutage(t *testing.T) {
 	t.Parallel()
-	p, cluster := portalWithItsDatabase(t)
-	_, v, keys := arrive(t, p, withoutMotion)
+	p, cluster := portalWithOwnCluster(t)
+	_, v, keys := startSignedIn(t, p, withoutMotion)
 	v.allowStatus(http.StatusServiceUnavailable)
 
 	keys.Type("patient")
@@ -57,19 +57,19 @@ func TestADatabaseAwayKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	keys.PressGenerate()
 	keys.ExpectAlertSaying(`(?i)again`)
 	if keys.Label() != "patient" {
-		t.Errorf("the field holds %q instead of what was typed", keys.Label())
+		t.Errorf("the field holds %q, want the input", keys.Label())
 	}
-	unscripted.SubmitAsPage("offered again")
+	unscripted.SubmitAsPage("sent again")
 	unscripted.ExpectAlertSaying(`(?i)again`)
-	inspect(t, unscripted.Tab).look(t, "a form offered again")
-	away := v.secondTab(t)
-	away.Open("/api-keys")
-	away.ExpectTextSaying(`(?i)unavailable|cannot be reached|try again`)
+	inspect(t, unscripted.Tab).check(t, "a form to send again")
+	down := v.secondTab(t)
+	down.Open("/api-keys")
+	down.ExpectTextSaying(`(?i)unavailable|cannot be reached|try again`)
 	if n := v.count(http.MethodGet, "/api-keys", http.StatusServiceUnavailable); n != 1 {
-		t.Errorf("%d pages were 503 while the database was away, want one", n)
+		t.Errorf("%d pages were 503 while the database was down, want one", n)
 	}
 
-	inspect(t, away).look(t, "the database away")
+	inspect(t, down).check(t, "the database down")
 
 	if err := cluster.Resume(); err != nil {
 		t.Fatal(err)
@@ -79,11 +79,12 @@ func TestADatabaseAwayKeepsPageAndInputAndCanBeTriedAgain(t *testing.T) {
 	keys.ExpectListed("patient")
 }
 
-// Without scripts the page cannot stay, so the one in its place has what was typed, and the form to send it again.
-func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
+// Without JavaScript an error page replaces the form. It keeps the input and can send the form
+// again.
+func TestInputSurvivesADatabaseOutageWithoutJavaScript(t *testing.T) {
 	t.Parallel()
-	p, cluster := portalWithItsDatabase(t)
-	c, v, keys := arrive(t, p, withoutJavaScript, withoutMotion)
+	p, cluster := portalWithOwnCluster(t)
+	c, v, keys := startSignedIn(t, p, withoutJavaScript, withoutMotion)
 	v.allowStatus(http.StatusServiceUnavailable)
 
 	keys.Type("patient")
@@ -91,10 +92,10 @@ func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys.PressGenerate()
-	for range 2 { // the second is of the form that is offered again
+	for range 2 { // the first form, then the form on the error page
 		keys.ExpectAlertSaying(`(?i)again`)
 		if keys.Label() != "patient" {
-			t.Errorf("the field holds %q instead of what was typed", keys.Label())
+			t.Errorf("the field holds %q, want the input", keys.Label())
 		}
 		v.TryAgain()
 	}
@@ -105,7 +106,7 @@ func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
 	pages.ExpectReveal(v.Tab).Abandon()
 	keys.ExpectListed("patient")
 	if n := keys.Count(); n != 1 {
-		t.Errorf("trying again made %d keys", n)
+		t.Errorf("the retries created %d keys, want one", n)
 	}
 
 	agents := pages.OpenAgents(v.Tab)
@@ -118,12 +119,12 @@ func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
 	agents.Create("Front desk")
 	agents.ExpectAlertSaying(`(?i)again`)
 	if agents.Name() != "Front desk" {
-		t.Errorf("the field holds %q instead of what was typed", agents.Name())
+		t.Errorf("the field holds %q, want the input", agents.Name())
 	}
 	login.SignIn(c.email, c.password)
 	login.ExpectAlertSaying(`(?i)again`)
 	if login.Email() != c.email || login.Password() != "" {
-		t.Errorf("the fields hold %q and %q, want the e-mail alone", login.Email(), login.Password())
+		t.Errorf("the fields hold %q and %q, want only the e-mail", login.Email(), login.Password())
 	}
 	if err := cluster.Resume(); err != nil {
 		t.Fatal(err)
@@ -132,8 +133,8 @@ func TestADatabaseAwayLosesNothingWithoutJavaScript(t *testing.T) {
 	agents.ExpectListed("Front desk", "")
 }
 
-// portalWithItsDatabase is a portal for this test alone, on PostgreSQL that the test may halt.
-func portalWithItsDatabase(t *testing.T) (*process, *postgres.Cluster) {
+// portalWithOwnCluster starts a portal on a PostgreSQL cluster that the test may halt.
+func portalWithOwnCluster(t *testing.T) (*process, *postgres.Cluster) {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t)
 	return ownPortal(t, settings{databaseURL: cluster.URL("postgres")}), cluster

@@ -14,17 +14,17 @@ import (
 	"portal/e2e/pages"
 )
 
-// sharedPortal is the one portal, on SQLite, of all tests that need none of their own. Tests keep apart by account.
+// sharedPortal returns the SQLite portal that tests share. Each test uses its own account.
 func sharedPortal(t *testing.T) *process {
 	t.Helper()
 	p, err := theRun.getPortal()
 	if err != nil {
-		t.Fatalf("no portal to test: %v", err)
+		t.Fatalf("start the portal: %v", err)
 	}
 	return p
 }
 
-// sharedPair is two instances of the portal on one PostgreSQL database.
+// sharedPair returns two instances of the portal on one PostgreSQL database.
 func sharedPair(t *testing.T) [2]*process {
 	t.Helper()
 	pair, err := theRun.getPair()
@@ -34,7 +34,7 @@ func sharedPair(t *testing.T) [2]*process {
 	return pair
 }
 
-// ownPortal is a portal for this test alone, which must also stop as it promises.
+// ownPortal starts a portal for this test. It must also stop without an error.
 func ownPortal(t *testing.T, s settings) *process {
 	t.Helper()
 	if s.databaseURL == "" {
@@ -42,7 +42,7 @@ func ownPortal(t *testing.T, s settings) *process {
 	}
 	p, err := theRun.start(s)
 	if err != nil {
-		t.Fatalf("no portal to test: %v", err)
+		t.Fatalf("start the portal: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := p.stop(); err != nil {
@@ -87,7 +87,7 @@ type customer struct {
 
 var customers atomic.Int64
 
-// newCustomer opens an account the way operators do.
+// newCustomer creates an account with the operator's command.
 func (p *process) newCustomer(t *testing.T) customer {
 	t.Helper()
 	n := customers.Add(1)
@@ -98,7 +98,7 @@ func (p *process) newCustomer(t *testing.T) customer {
 	return c
 }
 
-// newAgent makes an agent the way operators do, and returns its id.
+// newAgent creates an agent with the operator's command and returns its id.
 func (c customer) newAgent(t *testing.T, name string) string {
 	t.Helper()
 	id, err := c.at.operator("", "agent", "create", "--account", c.email, "--name", name)
@@ -108,29 +108,29 @@ func (c customer) newAgent(t *testing.T, name string) string {
 	return id
 }
 
-// signIn brings the visitor to the page of API keys, by the sign-in page.
+// signIn signs in on the sign-in page and waits for the API keys page.
 func (c customer) signIn(b *pages.Tab) pages.Keys {
 	pages.OpenLogin(b).SignIn(c.email, c.password)
 	return pages.ExpectKeys(b)
 }
 
-// arrive is how most tests begin: a new customer on the page of API keys, already signed in. The sign-in page has
-// tests of its own; all others take its result without drawing it.
-func arrive(t *testing.T, p *process, profiles ...profile) (customer, *visitor, pages.Keys) {
+// startSignedIn creates a customer and opens the API keys page in a new browser profile with a
+// session. It signs in by HTTP, because other tests cover the sign-in page.
+func startSignedIn(t *testing.T, p *process, profiles ...profile) (customer, *visitor, pages.Keys) {
 	t.Helper()
 	c := p.newCustomer(t)
 	v := visit(t, p.URL, profiles...)
-	v.keep(t, c.session(t))
+	v.setCookies(t, c.session(t))
 	return c, v, pages.OpenKeys(v.Tab)
 }
 
-// session signs in and returns the cookies of it.
+// session signs in by HTTP and returns the session's cookies.
 func (c customer) session(t *testing.T) []*http.Cookie {
 	t.Helper()
 	form := url.Values{"email": {c.email}, "password": {c.password}}
 	status, cookies := postForm(t, c.at.URL+"/login", form, nil)
 	if status != http.StatusSeeOther || len(cookies) == 0 {
-		t.Fatalf("signing in by HTTP answered %d with %d cookies", status, len(cookies))
+		t.Fatalf("signing in by HTTP returned %d with %d cookies", status, len(cookies))
 	}
 	return cookies
 }
@@ -140,7 +140,7 @@ var formClient = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// postForm sends a form as a browser would, without drawing what comes of it.
+// postForm sends a form by HTTP, without a browser, and follows no redirect.
 func postForm(t *testing.T, address string, form url.Values, sent []*http.Cookie) (status int, got []*http.Cookie) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
@@ -162,10 +162,10 @@ func postForm(t *testing.T, address string, form url.Values, sent []*http.Cookie
 	return response.StatusCode, response.Cookies()
 }
 
-// clipboard is one for the whole browser, whatever the profile.
+// clipboard guards the clipboard, which all profiles of the browser share.
 var clipboard sync.Mutex
 
-// holdClipboard keeps other tests from the clipboard until this one ends.
+// holdClipboard locks the clipboard until the test ends.
 func holdClipboard(t *testing.T) {
 	t.Helper()
 	clipboard.Lock()

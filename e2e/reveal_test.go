@@ -8,10 +8,10 @@ import (
 	"portal/e2e/pages"
 )
 
-// Every way of leaving the dialog first reminds of a key that has not been copied.
-func TestAKeyNotCopiedIsNotLostByAccident(t *testing.T) {
+// Every way to close the dialog first warns that the key has not been copied.
+func TestClosingTheRevealWarnsIfTheKeyWasNotCopied(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t))
+	_, v, keys := startSignedIn(t, sharedPortal(t))
 	reveal := keys.Generate("precious")
 	secret := reveal.Key()
 	reveal.ExpectNoGate()
@@ -30,12 +30,12 @@ func TestAKeyNotCopiedIsNotLostByAccident(t *testing.T) {
 		first = false
 		leave()
 		reveal.ExpectGate()
-		// Impatience is no answer: only the button is.
+		// Escape does not close the warning. Only its button does.
 		reveal.Press("Escape")
 		reveal.Press("Escape")
 		reveal.ExpectGate()
 		if reveal.Key() != secret {
-			t.Fatalf("after %s the dialog no longer holds the key", way)
+			t.Fatalf("after %s the dialog no longer has the key", way)
 		}
 		reveal.CloseWithoutCopying()
 		reveal.ExpectClosed()
@@ -43,9 +43,9 @@ func TestAKeyNotCopiedIsNotLostByAccident(t *testing.T) {
 	}
 }
 
-func TestACopiedKeyIsLetGoWithoutAReminder(t *testing.T) {
+func TestClosingTheRevealAfterACopyShowsNoWarning(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t), withClipboard)
+	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
 	holdClipboard(t)
 	for name, way := range map[string]struct {
 		copyKey func(pages.Reveal)
@@ -76,13 +76,13 @@ func TestACopiedKeyIsLetGoWithoutAReminder(t *testing.T) {
 	}
 }
 
-func TestACopyOfMoreThanTheKeyCounts(t *testing.T) {
+func TestCopyingMoreThanTheKeyCounts(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t), withClipboard)
+	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
 	holdClipboard(t)
 	for name, copyAll := range map[string]func(pages.Reveal){
-		"everything":                    pages.Reveal.CopyEverything,
-		"from the heading to behind it": pages.Reveal.CopyAcross,
+		"everything": pages.Reveal.CopyEverything,
+		"from the heading to the text after the key": pages.Reveal.CopyFromHeading,
 	} {
 		for _, leave := range []func(pages.Reveal){pages.Reveal.Done, func(r pages.Reveal) { r.Press("Escape") }} {
 			reveal := keys.Generate(name)
@@ -100,14 +100,14 @@ func TestACopyOfMoreThanTheKeyCounts(t *testing.T) {
 	}
 }
 
-func TestACopyWithoutTheWholeKeyDoesNotCount(t *testing.T) {
+func TestCopyingLessThanTheKeyDoesNotCount(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t), withClipboard)
+	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
 	holdClipboard(t)
 	for name, copyLess := range map[string]func(pages.Reveal){
 		"a part of the key":        pages.Reveal.CopyPart,
 		"the text before it":       pages.Reveal.CopyTextBefore,
-		"with the focus elsewhere": pages.Reveal.CopyFromElsewhere,
+		"with the focus elsewhere": pages.Reveal.CopyWithFocusOnButton,
 	} {
 		reveal := keys.Generate(name)
 		copyLess(reveal)
@@ -121,8 +121,9 @@ func TestACopyWithoutTheWholeKeyDoesNotCount(t *testing.T) {
 	}
 }
 
-// Browsers refuse the clipboard for many reasons, and a customer must not be told that a key was copied which was not.
-func TestACopyThatFailsDoesNotCount(t *testing.T) {
+// Browsers refuse access to the clipboard for many reasons. The portal must not report such a copy
+// as a success.
+func TestAFailedCopyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for name, breakage := range map[string]string{
 		"refused": `Object.defineProperty(navigator, "clipboard", {value: {writeText: () => Promise.reject(new DOMException("refused", "NotAllowedError"))}}); document.execCommand = () => false`,
@@ -132,7 +133,7 @@ func TestACopyThatFailsDoesNotCount(t *testing.T) {
 			t.Parallel()
 			c := sharedPortal(t).newCustomer(t)
 			v := visit(t, c.at.URL)
-			v.beforeScripts(t, breakage)
+			v.addInitScript(t, breakage)
 			keys := c.signIn(v.Tab)
 
 			reveal := keys.Generate("not copied")
@@ -147,7 +148,7 @@ func TestACopyThatFailsDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestNoWayOfGoingBackShowsAKeyAgain(t *testing.T) {
+func TestGoingBackNeverShowsAKeyAgain(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
 		p := sharedPortal(t)
@@ -157,8 +158,8 @@ func TestNoWayOfGoingBackShowsAKeyAgain(t *testing.T) {
 	})
 }
 
-// Over HTTPS browsers keep whole pages for going back, even some that ask them not to.
-func TestNoWayOfGoingBackShowsAKeyAgainOverHTTPS(t *testing.T) {
+// Over HTTPS browsers cache whole pages for going back, even some with no-store.
+func TestGoingBackNeverShowsAKeyAgainOverHTTPS(t *testing.T) {
 	t.Parallel()
 	p, site := portalBehindTLS(t)
 	inBothModes(t, func(t *testing.T, mode profile) {
@@ -182,7 +183,7 @@ func expectNeverShownAgain(v *visitor, keys pages.Keys) {
 	keys = pages.OpenKeys(v.Tab)
 	v.ExpectNowhere(secret)
 
-	// Leaving without closing, and coming back, is going back too.
+	// Leaving the page with the dialog open and coming back must not show the key either.
 	reveal = keys.Generate("left open")
 	secret = reveal.Key()
 	v.Open("/activity")

@@ -6,10 +6,10 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-func TestTheConfirmationTellsWhatWillBreak(t *testing.T) {
+func TestTheConfirmationShowsWhetherTheKeyIsInUse(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, _, keys := arrive(t, sharedPortal(t), mode)
+		c, _, keys := startSignedIn(t, sharedPortal(t), mode)
 		agentID := c.newAgent(t, "Front desk")
 		secret := keys.Add("busy")
 		keys.Add("idle")
@@ -21,20 +21,20 @@ func TestTheConfirmationTellsWhatWillBreak(t *testing.T) {
 	})
 }
 
-// The answer to a revocation is lost on its way. What has become of the key is
-// found out, whichever it is.
-func TestARevocationOfUnknownOutcomeIsFoundOut(t *testing.T) {
+// The response to a revocation is lost. The page then checks whether the key was revoked, and says
+// so.
+func TestThePageChecksTheOutcomeOfALostRevocation(t *testing.T) {
 	t.Parallel()
-	for name, arrives := range map[string]bool{"it was done": true, "it was not": false} {
+	for name, revoked := range map[string]bool{"the key was revoked": true, "the key was not revoked": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, v, keys := arrive(t, sharedPortal(t))
+			_, v, keys := startSignedIn(t, sharedPortal(t))
 			v.allow("ERR_FAILED|Failed to fetch")
-			keys.Add("perhaps gone")
-			keys.Add("beside it")
-			confirmation := keys.Row("perhaps gone").Revoke()
+			keys.Add("uncertain")
+			keys.Add("other")
+			confirmation := keys.Row("uncertain").Revoke()
 			err := v.Page.Route("**/revocation", func(route playwright.Route) {
-				if arrives {
+				if revoked {
 					if _, err := route.Fetch(); err != nil {
 						t.Error(err)
 					}
@@ -46,17 +46,17 @@ func TestARevocationOfUnknownOutcomeIsFoundOut(t *testing.T) {
 			}
 			confirmation.Confirm()
 			keys.ExpectAlertSaying(`(?i)not certain`)
-			if arrives {
+			if revoked {
 				keys.ExpectStatusSaying(`was revoked`)
-				keys.ExpectNotListed("perhaps gone")
+				keys.ExpectNotListed("uncertain")
 				keys.ExpectFocusInPage()
 				return
 			}
 			confirmation.ExpectSaying(`Checked at .*: the key is still active`)
 			confirmation.Confirm()
 			keys.ExpectStatusSaying(`was revoked`)
-			keys.ExpectNotListed("perhaps gone")
-			keys.ExpectListed("beside it")
+			keys.ExpectNotListed("uncertain")
+			keys.ExpectListed("other")
 		})
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"portal/e2e/pages"
 )
 
-func TestRevokingIsAskedTwiceAndCanBeLeftByKeyboard(t *testing.T) {
+func TestRevokingAsksForConfirmationAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
-	_, _, keys := arrive(t, sharedPortal(t))
+	_, _, keys := startSignedIn(t, sharedPortal(t))
 	keys.Add("stays")
-	keys.Add("beside it")
+	keys.Add("other")
 	row := keys.Row("stays")
 
 	confirmation := row.Revoke()
@@ -29,33 +29,33 @@ func TestRevokingIsAskedTwiceAndCanBeLeftByKeyboard(t *testing.T) {
 	keys.Press("Enter") // on Cancel
 	row.ExpectFocusOnRevoke()
 	keys.ExpectListed("stays")
-	keys.ExpectListed("beside it")
+	keys.ExpectListed("other")
 }
 
-func TestARevokedKeyLeavesTheListAndItIsSaid(t *testing.T) {
+func TestARevokedKeyLeavesTheListWithAnAnnouncement(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t))
+	_, v, keys := startSignedIn(t, sharedPortal(t))
 	keys.Add("first")
 	keys.Add("second")
 	regions := v.LiveRegions()
 
 	keys.Row("first").Revoke().Confirm()
-	regions.ExpectSaid(`(?i)revoked`)
+	regions.ExpectAnnounced(`(?i)revoked`)
 	keys.ExpectNotListed("first")
 	keys.ExpectListed("second")
 	keys.ExpectFocusInPage()
 
 	keys.Row("second").Revoke().Confirm()
-	regions.ExpectSaid(`(?i)revoked`)
+	regions.ExpectAnnounced(`(?i)revoked`)
 	keys.ExpectNone()
 	keys.ExpectFocusInPage()
 }
 
-// Two people, or two tabs, may revoke the same key.
-func TestAKeyRevokedElsewhereIsSaidToBeGone(t *testing.T) {
+// Two tabs can revoke the same key.
+func TestRevokingAKeyRevokedElsewhereSaysSo(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := arrive(t, sharedPortal(t), mode)
+		_, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allow(`status of 4\d\d`)
 		keys.Add("contested")
 		confirmation := keys.Row("contested").Revoke()
@@ -70,10 +70,10 @@ func TestAKeyRevokedElsewhereIsSaidToBeGone(t *testing.T) {
 	})
 }
 
-// What an operator does from outside is seen by the customer and by the customer's backend.
-func TestAnOperatorsRevocationEndsALeakedKey(t *testing.T) {
+// The customer and the customer's backend see an operator's revocation.
+func TestAnOperatorRevokesALeakedKey(t *testing.T) {
 	t.Parallel()
-	c, v, keys := arrive(t, sharedPortal(t))
+	c, v, keys := startSignedIn(t, sharedPortal(t))
 	agentID := c.newAgent(t, "Front desk")
 	secret := keys.Add("leaked")
 	server := backend{site: c.at.URL, key: secret}
@@ -90,15 +90,15 @@ func TestAnOperatorsRevocationEndsALeakedKey(t *testing.T) {
 func TestAnotherAccountsKeyIsNotFound(t *testing.T) {
 	t.Parallel()
 	p := sharedPortal(t)
-	_, _, keys := arrive(t, p)
+	_, _, keys := startSignedIn(t, p)
 	keys.Add("mine")
 	path := keys.Row("mine").ConfirmationPath()
 
-	_, stranger, _ := arrive(t, p)
+	_, stranger, _ := startSignedIn(t, p)
 	stranger.allowStatus(404)
 	stranger.Open(path)
 	stranger.ExpectNowhere("mine")
 	if n := stranger.count("GET", path, 404); n != 1 {
-		t.Errorf("%s answered a stranger without 404:\n%s", path, stranger.transcript())
+		t.Errorf("%s did not return 404 to another account:\n%s", path, stranger.transcript())
 	}
 }

@@ -17,12 +17,12 @@ const (
 	stepRevoke  = "Revoke the old key"
 )
 
-// The whole rotation, as one customer lives it.
+// A whole rotation: replace the key, wait for its first use, revoke the old key.
 func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
 		p := sharedPortal(t)
-		c, v, keys := arrive(t, p, mode)
+		c, v, keys := startSignedIn(t, p, mode)
 		agentID := c.newAgent(t, "Front desk")
 		before := backend{site: p.URL, key: keys.Add("production")}
 		before.expectServed(t, agentID)
@@ -40,7 +40,7 @@ func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 		v.ExpectNowhere(after.key)
 		rotation.ExpectCurrentStep(stepFirst)
 
-		// It goes on wherever it was left.
+		// The rotation continues at the step where the user left it.
 		rotation = pages.OpenKeys(v.Tab).RowOfKey(before.key).Rotate()
 		rotation.ExpectStep(stepReplace, `nas_\.\.\.`+after.key[len(after.key)-4:])
 		v.Reload()
@@ -57,30 +57,30 @@ func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 		v.ExpectTextSaying(`(?i)cannot be undone`)
 		rotation.Cancel()
 		rotation.ExpectFocusOnRevoke()
-		before.expectServed(t, agentID) // nothing ends by itself
+		before.expectServed(t, agentID) // a rotation never revokes a key by itself
 		rotation.Revoke()
 		keys = rotation.Confirm()
 		keys.ExpectStatusSaying(`(?i)revoked`)
 		before.expectRefused(t, agentID)
 		after.expectServed(t, agentID)
 		if n := keys.Count(); n != 1 {
-			t.Errorf("%d keys are left, want the replacement", n)
+			t.Errorf("%d keys are left, want only the replacement", n)
 		}
 	})
 }
 
 func TestARotationNeedsRoomForOneMoreKey(t *testing.T) {
 	t.Parallel()
-	_, v, _ := arrive(t, sharedPortal(t))
+	_, v, _ := startSignedIn(t, sharedPortal(t))
 	cookies := v.cookies(t)
 	for n := range 100 {
 		form := url.Values{"label": {"key " + pad(int64(n))}, "form_id": {uuid.NewString()}}
 		if status, _ := postForm(t, v.Site+"/api-keys", form, cookies); status != http.StatusOK {
-			t.Fatalf("making a key by HTTP answered %d", status)
+			t.Fatalf("generating a key by HTTP returned %d", status)
 		}
 	}
 	keys := pages.OpenKeys(v.Tab)
-	keys.Row("key 042").Rotate().ExpectNoReplacing(`100 active keys`)
+	keys.Row("key 042").Rotate().ExpectCannotReplace(`100 active keys`)
 	keys = pages.OpenKeys(v.Tab)
 	keys.Row("key 007").Revoke().Confirm()
 	keys.ExpectNotListed("key 007")
@@ -88,10 +88,11 @@ func TestARotationNeedsRoomForOneMoreKey(t *testing.T) {
 	pages.ExpectRotation(v.Tab).ExpectCurrentStep(stepFirst)
 }
 
-// The database goes away in the middle of revoking the old key: the page stays as it was, and says what is not known.
-func TestARotationIsNotLostWhenTheLastStepFails(t *testing.T) {
+// The response to the revocation of the old key is lost. The page stays and says that the outcome
+// is not certain.
+func TestARotationSurvivesALostResponse(t *testing.T) {
 	t.Parallel()
-	c, v, keys := arrive(t, sharedPortal(t))
+	c, v, keys := startSignedIn(t, sharedPortal(t))
 	v.allow("net::ERR_FAILED|Failed to fetch")
 	agentID := c.newAgent(t, "Front desk")
 	before := backend{site: v.Site, key: keys.Add("production")}
@@ -99,19 +100,19 @@ func TestARotationIsNotLostWhenTheLastStepFails(t *testing.T) {
 	rotation.Replace().Leave()
 	path := v.Path()
 	rotation.Revoke()
-	v.loseAnswers(t, path+"/revocation")
+	v.dropResponses(t, path+"/revocation")
 	v.Press("Shift+Tab")
 	v.Press("Enter")
 	v.ExpectAlertSaying(`not certain`)
-	v.deliverAnswers(t)
-	// It was done, and the page finds that out by itself.
+	v.deliverResponses(t)
+	// The server did revoke the key, and the page finds that out by itself.
 	pages.ExpectKeys(v.Tab).ExpectStatusSaying(`was revoked`)
 	before.expectRefused(t, agentID)
 }
 
 func TestEveryStateOfARotationIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
-	c, v, keys := arrive(t, sharedPortal(t), withoutMotion)
+	c, v, keys := startSignedIn(t, sharedPortal(t), withoutMotion)
 	agentID := c.newAgent(t, "Front desk")
 	i := inspect(t, v.Tab)
 	before := backend{site: v.Site, key: keys.Add("production")}
@@ -119,19 +120,19 @@ func TestEveryStateOfARotationIsAccessibleAndFits(t *testing.T) {
 	reveal := pages.OpenKeys(v.Tab).Generate("another")
 	backend{site: v.Site, key: reveal.Key()}.expectServed(t, agentID)
 	reveal.ExpectFirstRequestReceived()
-	i.look(t, "a key revealed and used")
+	i.check(t, "a key revealed and used")
 	reveal.Abandon()
 
 	rotation := pages.OpenKeys(v.Tab).Row("production").Rotate()
-	i.look(t, "a rotation to begin")
+	i.check(t, "a rotation not started")
 	reveal = rotation.Replace()
 	after := backend{site: v.Site, key: reveal.Key()}
-	i.look(t, "a replacement revealed")
+	i.check(t, "a replacement revealed")
 	reveal.Leave()
-	i.look(t, "a replacement to be used")
+	i.check(t, "a replacement not used yet")
 	after.expectServed(t, agentID)
 	rotation.ExpectStep(stepFirst, `First request received`)
-	i.look(t, "an old key to fall silent")
+	i.check(t, "an old key still in use")
 	rotation.Revoke()
-	i.look(t, "an old key to revoke")
+	i.check(t, "an old key to revoke")
 }

@@ -9,7 +9,7 @@ import (
 	"portal/e2e/pages"
 )
 
-func TestAWrongPasswordAndAnUnknownEmailAreToldAlike(t *testing.T) {
+func TestAWrongPasswordAndAnUnknownEmailShowTheSameMessage(t *testing.T) {
 	t.Parallel()
 	p := sharedPortal(t)
 	c := p.newCustomer(t)
@@ -21,19 +21,19 @@ func TestAWrongPasswordAndAnUnknownEmailAreToldAlike(t *testing.T) {
 		login.SignIn(c.email, "wrong")
 		wrongPassword := login.ExpectAlert()
 		if login.Email() != c.email || login.Password() != "" {
-			t.Errorf("after a refusal the fields hold %q and %q, want the e-mail alone", login.Email(), login.Password())
+			t.Errorf("after a failed sign-in the fields hold %q and %q, want only the e-mail", login.Email(), login.Password())
 		}
 		login = pages.OpenLogin(v.Tab)
 		login.SignIn("nobody@example.com", "wrong")
 		if unknown := login.ExpectAlert(); unknown != wrongPassword {
-			t.Errorf("a wrong password says %q, an unknown e-mail %q", wrongPassword, unknown)
+			t.Errorf("a wrong password shows %q, an unknown e-mail %q", wrongPassword, unknown)
 		}
 	})
 }
 
-// Guessing is slowed down, and whoever is caught in it is told to wait. It has a portal of its own, because all tests
-// come from one address.
-func TestGuessingPasswordsIsToldToWait(t *testing.T) {
+// After too many wrong passwords the portal asks the user to wait. This test has its own portal,
+// because all tests share one network address and therefore one limit.
+func TestPasswordGuessingIsLimited(t *testing.T) {
 	t.Parallel()
 	p := ownPortal(t, settings{})
 	c := p.newCustomer(t)
@@ -50,28 +50,29 @@ func TestGuessingPasswordsIsToldToWait(t *testing.T) {
 			}
 			login = pages.OpenLogin(v.Tab)
 		}
-		t.Error("twelve wrong passwords in a row, and none was answered 429")
+		t.Error("none of twelve wrong passwords got 429")
 	})
 }
 
-func TestSignInLeadsOnlyToPagesOfThePortal(t *testing.T) {
+func TestSignInRedirectsOnlyWithinThePortal(t *testing.T) {
 	t.Parallel()
 	p := sharedPortal(t)
 	c := p.newCustomer(t)
 	v := visit(t, p.URL, withoutJavaScript)
 	for _, next := range []string{"https://example.com/", "//example.com/", `/\example.com`, "/logout", "/login"} {
-		v.forgetSession(t)
+		v.clearCookies(t)
 		v.Open("/login?next=" + url.QueryEscape(next))
 		pages.ExpectLogin(v.Tab).SignIn(c.email, c.password)
 		pages.ExpectKeys(v.Tab)
 	}
 }
 
-// A session that ended in one tab is over in the others, which find their way back by signing in again.
+// Signing out in one tab ends the session in the others. They return to their page after a new
+// sign-in.
 func TestAnEndedSessionLeadsToSignInAndBack(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := arrive(t, sharedPortal(t), mode)
+		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		v.allowStatus(http.StatusUnauthorized)
 		pages.OpenKeys(v.secondTab(t)).SignOut()
 
@@ -85,9 +86,9 @@ func TestAnEndedSessionLeadsToSignInAndBack(t *testing.T) {
 
 func TestAnEndedSessionLeadsBackFromEveryPage(t *testing.T) {
 	t.Parallel()
-	c, v, _ := arrive(t, sharedPortal(t))
+	c, v, _ := startSignedIn(t, sharedPortal(t))
 	for _, path := range []string{"/agents", "/activity", "/api-keys"} {
-		v.forgetSession(t)
+		v.clearCookies(t)
 		v.Open(path)
 		pages.ExpectLogin(v.Tab).SignIn(c.email, c.password)
 		v.ExpectPath(path)
@@ -97,20 +98,20 @@ func TestAnEndedSessionLeadsBackFromEveryPage(t *testing.T) {
 func TestSigningOutEndsTheSessionOnTheServer(t *testing.T) {
 	t.Parallel()
 	p := sharedPortal(t)
-	_, v, keys := arrive(t, p)
-	stolen := v.cookies(t)
-	if !signedIn(t, p.URL, stolen) {
-		t.Fatal("a copied session does not work even before signing out: this test proves nothing")
+	_, v, keys := startSignedIn(t, p)
+	copied := v.cookies(t)
+	if !signedIn(t, p.URL, copied) {
+		t.Fatal("a copied cookie does not work before signing out, so this test proves nothing")
 	}
 	keys.SignOut()
-	if signedIn(t, p.URL, stolen) {
+	if signedIn(t, p.URL, copied) {
 		t.Error("a copy of the cookie still opens the portal after signing out")
 	}
 	v.Back()
 	v.ExpectNowhere("No API keys yet")
 }
 
-func TestTheSessionCookieIsOutOfReachOfScriptsAndOtherSites(t *testing.T) {
+func TestTheSessionCookieIsHttpOnlyAndSameSite(t *testing.T) {
 	t.Parallel()
 	c := sharedPortal(t).newCustomer(t)
 	v := visit(t, c.at.URL)
@@ -120,7 +121,7 @@ func TestTheSessionCookieIsOutOfReachOfScriptsAndOtherSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cookies) == 0 {
-		t.Fatal("no cookie holds the session")
+		t.Fatal("there is no session cookie")
 	}
 	for _, cookie := range cookies {
 		if !cookie.HttpOnly || cookie.SameSite == nil || *cookie.SameSite == "None" {
@@ -129,7 +130,7 @@ func TestTheSessionCookieIsOutOfReachOfScriptsAndOtherSites(t *testing.T) {
 	}
 }
 
-// signedIn tells whether the cookies open the page of API keys.
+// signedIn reports whether the cookies open the page of API keys.
 func signedIn(t *testing.T, site string, cookies []*http.Cookie) bool {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -9,15 +9,15 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// tools are the programs and packages that the suite needs and does not bring along.
+// tools are the programs and packages that must be installed for the suite.
 type tools struct {
 	chromium string // the browser's executable
 	node     string // runs the driver
-	driver   string // a folder that holds package/cli.js; empty: to be made from node_modules
-	root     string // the repository
+	driver   string // a folder with package/cli.js; empty: copied from node_modules
+	root     string // the repository's root
 }
 
-// machine is what findTools asks; os.Getenv and exec.LookPath outside its own test.
+// machine has the functions that find installed programs. Its test replaces them.
 type machine struct {
 	getenv   func(name string) string
 	lookPath func(program string) (string, error)
@@ -25,8 +25,8 @@ type machine struct {
 
 var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// findTools names everything that is missing at once, each with the way to get it: a suite that skips what it cannot
-// run would pass on a machine where it proves nothing.
+// findTools returns the tools. The error lists every missing tool and how to install it. The suite
+// fails without them, because skipped tests would look like a success.
 func findTools(root string, m machine) (tools, error) {
 	found := tools{root: root, driver: m.getenv("PLAYWRIGHT_DRIVER_PATH"), node: m.getenv("PLAYWRIGHT_NODEJS_PATH")}
 	var missing []error
@@ -64,9 +64,9 @@ func (t tools) driverPackage() string {
 
 func (t tools) axe() string { return filepath.Join(t.root, "node_modules", "axe-core", "axe.min.js") }
 
-// prepareDriver returns a folder in the form playwright-go wants. It is a copy and not a link, because playwright-go
-// mends a line of the driver that otherwise ends it at the first page error without a location, and node_modules is
-// not ours to change.
+// prepareDriver returns a folder with the Playwright driver in the layout that playwright-go
+// requires. The folder is a copy, because playwright-go patches the driver and must not change
+// node_modules. Without the patch the driver crashes on a page error that has no location.
 func (t tools) prepareDriver(scratch string) (string, error) {
 	if t.driver != "" {
 		return t.driver, nil
@@ -79,14 +79,14 @@ func (t tools) prepareDriver(scratch string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("prepare the Playwright driver: %w", err)
 	}
-	// With the driver in place this downloads nothing: it checks the version and mends.
+	// With the driver in place this downloads nothing. It checks the version and applies the patch.
 	if err := driver.DownloadDriver(); err != nil {
 		return "", fmt.Errorf("the Playwright driver in node_modules does not fit playwright-go (run `npm ci`): %w", err)
 	}
 	return folder, nil
 }
 
-// repositoryRoot is the nearest folder upwards that holds go.mod; tests run in their package's folder.
+// repositoryRoot returns the nearest parent folder with a go.mod file.
 func repositoryRoot() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -98,7 +98,7 @@ func repositoryRoot() (string, error) {
 		}
 		parent := filepath.Dir(folder)
 		if parent == folder {
-			return "", errors.New("find the repository: no folder upwards holds a go.mod")
+			return "", errors.New("find the repository: no parent folder has a go.mod")
 		}
 		folder = parent
 	}

@@ -14,18 +14,18 @@ import (
 	"portal/e2e/pages"
 )
 
-// patience is how long an expectation may take to come true, in milliseconds: generous, for busy machines, and paid
-// only by failures.
-const patience = 10_000
+// expectTimeout is how long an expectation may take, in milliseconds. It is long because only
+// failures wait for it.
+const expectTimeout = 10_000
 
-// visitor is somebody with a browser profile of their own, looking at one site in one tab.
+// visitor is a person with a separate browser profile and one tab on one site.
 type visitor struct {
 	*pages.Tab
 	*watcher
 	context playwright.BrowserContext
 }
 
-// profile changes how a visitor's browser is set up.
+// profile changes the options of a visitor's browser.
 type profile func(*playwright.BrowserNewContextOptions)
 
 func withJavaScript(o *playwright.BrowserNewContextOptions) {
@@ -48,8 +48,8 @@ func trustingAnyCertificate(o *playwright.BrowserNewContextOptions) {
 	o.IgnoreHttpsErrors = playwright.Bool(true)
 }
 
-// visit opens a tab on site for the time of the test. When the test ends, the visitor must have seen nothing that a
-// page complains of, and nothing may be left in the browser's storages; a failed test leaves its artifacts.
+// visit opens a tab on site until the test ends. The test fails if a page logs an unexpected error
+// or warning, or leaves data in the browser's storage. A failed test saves its artifacts.
 func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	t.Helper()
 	options := playwright.BrowserNewContextOptions{
@@ -63,14 +63,14 @@ func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	if err != nil {
 		t.Fatalf("open a browser profile: %v", err)
 	}
-	context.SetDefaultTimeout(patience)
+	context.SetDefaultTimeout(expectTimeout)
 	if err := context.Tracing().Start(playwright.TracingStartOptions{Snapshots: playwright.Bool(true)}); err != nil {
 		t.Fatalf("start the trace: %v", err)
 	}
 	v := &visitor{watcher: watch(context), context: context}
 	javaScript := options.JavaScriptEnabled == nil || *options.JavaScriptEnabled
 	v.Tab = v.newTab(t, site, javaScript)
-	t.Cleanup(func() { v.leave(t) })
+	t.Cleanup(func() { v.close(t) })
 	return v
 }
 
@@ -80,7 +80,7 @@ func (v *visitor) newTab(t *testing.T, site string, javaScript bool) *pages.Tab 
 	if err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	return pages.NewTab(t, page, site, javaScript, patience)
+	return pages.NewTab(t, page, site, javaScript, expectTimeout)
 }
 
 // secondTab opens another tab of the same profile.
@@ -89,9 +89,9 @@ func (v *visitor) secondTab(t *testing.T) *pages.Tab {
 	return v.newTab(t, v.Site, v.JavaScript)
 }
 
-func (v *visitor) leave(t *testing.T) {
+func (v *visitor) close(t *testing.T) {
 	for _, problem := range v.problems() {
-		t.Errorf("the browser complained: %s", problem)
+		t.Errorf("unexpected message in the browser: %s", problem)
 	}
 	if v.JavaScript {
 		v.ExpectEmptyStorage()
@@ -128,11 +128,11 @@ func (v *visitor) saveArtifacts(folder string) error {
 	return theRun.saveLogs(folder)
 }
 
-var notForFiles = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// artifacts is a folder that no other visitor of the run uses.
+// artifacts returns the path of a folder that no other visitor of the run uses.
 func artifacts(t *testing.T) string {
-	name := notForFiles.ReplaceAllString(t.Name(), "-")
+	name := notInFileNames.ReplaceAllString(t.Name(), "-")
 	folder := filepath.Join(theRun.artifacts, name)
 	for i := 2; ; i++ {
 		if _, err := os.Stat(folder); os.IsNotExist(err) {
@@ -150,7 +150,7 @@ func pathOf(address string) string {
 	return u.Path
 }
 
-// cookies are the profile's, as anyone who copies them would hold them.
+// cookies returns the profile's cookies.
 func (v *visitor) cookies(t *testing.T) []*http.Cookie {
 	t.Helper()
 	kept, err := v.context.Cookies()
@@ -164,8 +164,8 @@ func (v *visitor) cookies(t *testing.T) []*http.Cookie {
 	return cookies
 }
 
-// keep gives the profile the cookies of an answer.
-func (v *visitor) keep(t *testing.T, cookies []*http.Cookie) {
+// setCookies adds the cookies of a response to the profile.
+func (v *visitor) setCookies(t *testing.T, cookies []*http.Cookie) {
 	t.Helper()
 	var kept []playwright.OptionalCookie
 	for _, cookie := range cookies {
@@ -175,20 +175,20 @@ func (v *visitor) keep(t *testing.T, cookies []*http.Cookie) {
 		})
 	}
 	if err := v.context.AddCookies(kept); err != nil {
-		t.Fatalf("keep the cookies: %v", err)
+		t.Fatalf("set the cookies: %v", err)
 	}
 }
 
-// forgetSession makes the browser a stranger to the portal.
-func (v *visitor) forgetSession(t *testing.T) {
+// clearCookies deletes the profile's cookies, which ends its session.
+func (v *visitor) clearCookies(t *testing.T) {
 	t.Helper()
 	if err := v.context.ClearCookies(); err != nil {
 		t.Fatalf("clear the cookies: %v", err)
 	}
 }
 
-// beforeScripts runs script in every page before the page's own.
-func (v *visitor) beforeScripts(t *testing.T, script string) {
+// addInitScript runs script in every page before the page's own scripts.
+func (v *visitor) addInitScript(t *testing.T, script string) {
 	t.Helper()
 	if err := v.context.AddInitScript(playwright.Script{Content: playwright.String(script)}); err != nil {
 		t.Fatalf("prepare the browser: %v", err)

@@ -9,18 +9,18 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// watcher notes everything that a page complains about while a test looks elsewhere: errors on the console, which is
-// where violations of the Content-Security-Policy and failed requests show too, and uncaught exceptions.
+// watcher records the responses, console messages and uncaught exceptions of a browser profile.
+// Violations of the Content-Security-Policy and failed requests are console errors.
 type watcher struct {
 	mu         sync.Mutex
 	complaints []string
-	console    []string // everything said, for the artifacts
+	console    []string // all messages, for the artifacts
 	allowed    []*regexp.Regexp
-	answers    []answer
+	responses  []response
 }
 
-// answer is one response that the browser got.
-type answer struct {
+// response is one response that the browser received.
+type response struct {
 	method, path string
 	status       int
 }
@@ -40,7 +40,7 @@ func watch(context playwright.BrowserContext) *watcher {
 	context.OnResponse(func(r playwright.Response) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.answers = append(w.answers, answer{r.Request().Method(), pathOf(r.URL()), r.Status()})
+		w.responses = append(w.responses, response{r.Request().Method(), pathOf(r.URL()), r.Status()})
 	})
 	return w
 }
@@ -54,21 +54,21 @@ func (w *watcher) note(line string, complaint bool) {
 	}
 }
 
-// allowStatus accepts the console's note on answers with these statuses, which Chromium logs as errors.
+// allowStatus allows responses with these statuses, which Chromium logs as console errors.
 func (w *watcher) allowStatus(statuses ...int) {
 	for _, status := range statuses {
 		w.allow(fmt.Sprintf(`Failed to load resource: the server responded with a status of %d\b`, status))
 	}
 }
 
-// allow accepts complaints that match pattern.
+// allow allows errors and warnings that match pattern.
 func (w *watcher) allow(pattern string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.allowed = append(w.allowed, regexp.MustCompile(pattern))
 }
 
-// problems are the complaints that nothing allowed.
+// problems returns the errors and warnings that are not allowed.
 func (w *watcher) problems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,13 +85,13 @@ next:
 	return problems
 }
 
-// count tells how many answers to method on path had this status.
+// count returns the number of responses to method on path with this status.
 func (w *watcher) count(method, path string, status int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
-	for _, a := range w.answers {
-		if a == (answer{method, path, status}) {
+	for _, a := range w.responses {
+		if a == (response{method, path, status}) {
 			n++
 		}
 	}
@@ -105,7 +105,7 @@ func (w *watcher) transcript() string {
 	for _, line := range w.console {
 		fmt.Fprintln(&b, line)
 	}
-	for _, a := range w.answers {
+	for _, a := range w.responses {
 		fmt.Fprintf(&b, "%s %s -> %d\n", a.method, a.path, a.status)
 	}
 	return b.String()

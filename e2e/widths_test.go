@@ -8,42 +8,42 @@ import (
 	"portal/e2e/pages"
 )
 
-func TestTheKeysFitIntoEveryWidth(t *testing.T) {
+func TestTheKeyListFitsEveryWidth(t *testing.T) {
 	t.Parallel()
-	c, v, _ := arrive(t, sharedPortal(t), withoutMotion)
+	c, v, _ := startSignedIn(t, sharedPortal(t), withoutMotion)
 	i := inspect(t, v.Tab)
 	cookies := v.cookies(t)
 	unbroken := strings.Repeat("W", 100)
-	for _, label := range []string{"CI", "Production backend", "asked about", "renamed", strings.Repeat("long ", 19) + "label", unbroken} {
+	for _, label := range []string{"CI", "Production backend", "to revoke", "renamed", strings.Repeat("long ", 19) + "label", unbroken} {
 		c.generate(t, cookies, label)
 	}
 	keys := pages.OpenKeys(v.Tab)
-	i.sweep(t, "a list of keys")
+	i.checkWidths(t, "a list of keys")
 
 	keys.Row(unbroken).Usage()
-	keys.Row("asked about").Revoke()
+	keys.Row("to revoke").Revoke()
 	keys.Row("renamed").Rename()
-	i.sweep(t, "open rows")
+	i.checkWidths(t, "open rows")
 
 	rotation := pages.OpenKeys(v.Tab).Row(unbroken).Rotate()
-	i.sweep(t, "a rotation")
+	i.checkWidths(t, "a rotation")
 	rotation.Replace().Leave()
-	i.sweep(t, "a rotation under way")
+	i.checkWidths(t, "a started rotation")
 }
 
-func TestColumnsStayWhereTheyAreAsARowOpens(t *testing.T) {
+func TestColumnsDoNotMoveWhenARowOpens(t *testing.T) {
 	t.Parallel()
-	_, v, keys := arrive(t, sharedPortal(t), withoutMotion)
+	_, v, keys := startSignedIn(t, sharedPortal(t), withoutMotion)
 	keys.Add("the only one")
 	i := inspect(t, v.Tab)
 	for _, width := range []int{1280, 1100, 768} {
 		i.resize(t, width)
-		before := keys.ColumnsAt()
+		before := keys.ColumnPositions()
 		rename := keys.Row("the only one").Rename()
 		rename.ExpectButtonsOnOneLine()
-		if after := keys.ColumnsAt(); !slices.Equal(before, after) {
+		if after := keys.ColumnPositions(); !slices.Equal(before, after) {
 			t.Errorf("%d px wide: columns move from %v to %v", width, before, after)
 		}
-		rename.Keep()
+		rename.Cancel()
 	}
 }

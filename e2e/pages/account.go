@@ -5,14 +5,14 @@ import "github.com/playwright-community/playwright-go"
 // Account is the page at /account.
 type Account struct{ Frame }
 
-// OpenAccount goes to the page of sessions and the password; the visitor is signed in.
+// OpenAccount opens the page. The visitor must be signed in.
 func OpenAccount(b *Tab) Account {
 	b.t.Helper()
 	b.Open("/account")
 	return ExpectAccount(b)
 }
 
-// ExpectAccount waits until the tab has been led to the page of the account.
+// ExpectAccount waits until the tab shows the page.
 func ExpectAccount(b *Tab) Account {
 	b.t.Helper()
 	b.ExpectPath("/account")
@@ -20,14 +20,14 @@ func ExpectAccount(b *Tab) Account {
 	return Account{Frame{b}}
 }
 
-// FollowToAccount goes there by the link beside the name of the account.
+// FollowToAccount opens the page by the link with the account's name.
 func (f Frame) FollowToAccount() Account {
 	f.t.Helper()
 	f.click(f.role("link", "Account"), "the link Account")
 	return ExpectAccount(f.Tab)
 }
 
-// ExpectSessions waits until so many sessions are listed, of which one is this.
+// ExpectSessions waits until the page lists count sessions, one of them marked as this session.
 func (a Account) ExpectSessions(count int) {
 	a.t.Helper()
 	a.must(a.expect.Locator(a.sessions()).ToHaveCount(count), "expect %d sessions", count)
@@ -35,19 +35,19 @@ func (a Account) ExpectSessions(count int) {
 	a.settled()
 }
 
-// EndSession ends the session on this device.
+// EndSession ends the session on device.
 func (a Account) EndSession(device string) {
 	a.t.Helper()
 	a.click(within(a.session(device), "button", "End session"), "End session of "+device)
 }
 
-// EndAllOthers ends all sessions but this one.
+// EndAllOthers ends all other sessions.
 func (a Account) EndAllOthers() {
 	a.t.Helper()
 	a.click(a.role("button", "End all other sessions"), "End all other sessions")
 }
 
-// ChangePassword asks for another password; what comes of it is for the caller to expect.
+// ChangePassword submits a change of password. The caller checks the result.
 func (a Account) ChangePassword(current, next string) {
 	a.t.Helper()
 	a.fill(a.role("textbox", "Current password"), current, "the current password")

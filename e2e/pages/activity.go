@@ -10,7 +10,7 @@ import (
 // Activity is the page at /activity.
 type Activity struct{ Frame }
 
-// OpenActivity goes to the page of who did what; the visitor is signed in.
+// OpenActivity opens the page. The visitor must be signed in.
 func OpenActivity(b *Tab) Activity {
 	b.t.Helper()
 	b.Open("/activity")
@@ -19,7 +19,7 @@ func OpenActivity(b *Tab) Activity {
 	return Activity{Frame{b}}
 }
 
-// Entries are the deeds as the page tells them, in the page's order.
+// Entries returns the text of the entries, in the page's order.
 func (a Activity) Entries() []string {
 	a.t.Helper()
 	main := a.Page.GetByRole("main")
@@ -33,7 +33,8 @@ func (a Activity) Entries() []string {
 	return texts
 }
 
-// ExpectInOrder makes sure that some entry matches each pattern, the newer ones first.
+// ExpectInOrder checks that the entries match the patterns in this order, newest first. Other
+// entries may be between.
 func (a Activity) ExpectInOrder(newestFirst ...string) {
 	a.t.Helper()
 	entries := a.Entries()
@@ -44,11 +45,11 @@ func (a Activity) ExpectInOrder(newestFirst ...string) {
 		}
 	}
 	if next < len(newestFirst) {
-		a.t.Errorf("no entry that matches %q, after those before it, in:\n%s", newestFirst[next], strings.Join(entries, "\n"))
+		a.t.Errorf("no entry matches %q after the entries before it, in:\n%s", newestFirst[next], strings.Join(entries, "\n"))
 	}
 }
 
-// Filter narrows the page down to a kind, which may have nothing.
+// Filter shows only entries of a kind. There may be none.
 func (a Activity) Filter(kind string) {
 	a.t.Helper()
 	_, err := a.role("combobox", "Show").SelectOption(playwright.SelectOptionValues{Labels: &[]string{kind}})
@@ -58,7 +59,7 @@ func (a Activity) Filter(kind string) {
 	a.ExpectHeading("Activity")
 }
 
-// Export downloads what the page tells of, and returns the path of the file.
+// Export downloads the entries as CSV and returns the path of the file.
 func (a Activity) Export() string {
 	a.t.Helper()
 	download, err := a.Page.ExpectDownload(func() error { return a.role("link", "Export CSV").Click() })

@@ -5,14 +5,14 @@ import "github.com/playwright-community/playwright-go"
 // Agents is the page at /agents.
 type Agents struct{ Frame }
 
-// OpenAgents goes to the page of agents; the visitor is signed in.
+// OpenAgents opens the page. The visitor must be signed in.
 func OpenAgents(b *Tab) Agents {
 	b.t.Helper()
 	b.Open("/agents")
 	return ExpectAgents(b)
 }
 
-// ExpectAgents waits until the tab has been led to the page of agents.
+// ExpectAgents waits until the tab shows the page.
 func ExpectAgents(b *Tab) Agents {
 	b.t.Helper()
 	b.ExpectPath("/agents")
@@ -20,27 +20,27 @@ func ExpectAgents(b *Tab) Agents {
 	return Agents{Frame{b}}
 }
 
-// Create asks for an agent; what comes of it is for the caller to expect.
+// Create submits the form for a new agent. The caller checks the result.
 func (a Agents) Create(name string) {
 	a.t.Helper()
 	a.fill(a.role("textbox", "Name"), name, "the name")
 	a.click(a.role("button", "Create agent"), "Create agent")
 }
 
-// CreateByDoubleClick asks for an agent as impatient people do.
+// CreateByDoubleClick submits the form for a new agent with a double click.
 func (a Agents) CreateByDoubleClick(name string) {
 	a.t.Helper()
 	a.fill(a.role("textbox", "Name"), name, "the name")
 	a.must(a.role("button", "Create agent").Dblclick(), "double-click Create agent")
 }
 
-// ExpectCount makes sure that so many agents are listed.
+// ExpectCount waits until the page lists count agents.
 func (a Agents) ExpectCount(count int) {
 	a.t.Helper()
 	a.must(a.expect.Locator(a.Page.GetByRole("main").GetByRole("listitem")).ToHaveCount(count), "expect %d agents", count)
 }
 
-// Name is what stands in the field of the form.
+// Name returns the value of the form's field.
 func (a Agents) Name() string {
 	a.t.Helper()
 	value, err := a.role("textbox", "Name").InputValue()
@@ -70,23 +70,23 @@ func (a Agents) CopyID(name string) {
 	a.click(a.entry(name).GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "Copy"}), "the copy button of "+name)
 }
 
-// Remove asks to remove the agent, and confirms.
+// Remove removes the agent and confirms the removal.
 func (a Agents) Remove(name string) {
 	a.t.Helper()
-	a.AskToRemove(name)
+	a.StartRemoval(name)
 	a.click(a.role("button", "Confirm removal"), "Confirm removal")
 }
 
-// AskToRemove asks to remove the agent, without confirming yet.
-func (a Agents) AskToRemove(name string) {
+// StartRemoval opens the confirmation of an agent's removal.
+func (a Agents) StartRemoval(name string) {
 	a.t.Helper()
 	a.click(within(a.entry(name), "button", "Remove"), "Remove of "+name)
 	a.visible(a.role("button", "Confirm removal"), "button Confirm removal")
 	a.settled()
 }
 
-// Keep takes the request to remove an agent back.
-func (a Agents) Keep() {
+// CancelRemoval cancels the removal that waits for confirmation.
+func (a Agents) CancelRemoval() {
 	a.t.Helper()
 	a.click(a.role("button", "Cancel"), "Cancel")
 	a.hidden(a.role("button", "Confirm removal"), "button Confirm removal")

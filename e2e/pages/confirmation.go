@@ -6,10 +6,10 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// Confirmation is the row of a key about to be revoked.
+// Confirmation is a key's row that asks to confirm its revocation.
 type Confirmation struct{ row Row }
 
-// ExpectWarning makes sure that the row says what revoking means.
+// ExpectWarning checks that the row explains the effect of a revocation.
 func (c Confirmation) ExpectWarning() {
 	k := c.row.keys
 	k.t.Helper()
@@ -18,40 +18,40 @@ func (c Confirmation) ExpectWarning() {
 	}
 }
 
-// ExpectFocusOnCancel waits until the harmless answer has the focus.
+// ExpectFocusOnCancel waits until Cancel has the focus.
 func (c Confirmation) ExpectFocusOnCancel() {
 	c.row.keys.t.Helper()
 	c.row.keys.focused(c.cancel(), "Cancel")
 }
 
-// Confirm revokes the key; what comes of it is for the caller to expect.
+// Confirm presses Confirm revoke. The caller checks the result.
 func (c Confirmation) Confirm() {
 	c.row.keys.t.Helper()
 	c.row.keys.click(c.confirm(), "Confirm revoke")
 }
 
-// Cancel leaves the key as it is.
+// Cancel cancels the revocation with the button.
 func (c Confirmation) Cancel() {
 	c.row.keys.t.Helper()
 	c.row.keys.click(c.cancel(), "Cancel")
-	c.expectGone()
+	c.expectClosed()
 }
 
-// Escape leaves the key as it is, by the keyboard.
+// Escape cancels the revocation with the Escape key.
 func (c Confirmation) Escape() {
 	c.row.keys.t.Helper()
 	c.row.keys.Press("Escape")
-	c.expectGone()
+	c.expectClosed()
 }
 
-// ExpectOpen makes sure that the row still asks.
+// ExpectOpen checks that the row still asks for confirmation.
 func (c Confirmation) ExpectOpen() {
 	c.row.keys.t.Helper()
 	c.row.keys.visible(c.confirm(), "button Confirm revoke")
 	c.row.keys.visible(c.cancel(), "button Cancel")
 }
 
-func (c Confirmation) expectGone() {
+func (c Confirmation) expectClosed() {
 	c.row.keys.t.Helper()
 	c.row.keys.hidden(c.confirm(), "button Confirm revoke")
 	c.row.keys.visible(c.row.revoke(), "button Revoke of %q", c.row.label)

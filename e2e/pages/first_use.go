@@ -1,15 +1,15 @@
 package pages
 
-// ExpectFirstRequestAwaited makes sure that the reveal waits for the key to be used.
+// ExpectFirstRequestAwaited checks that the reveal waits for the first request with the key.
 func (r Reveal) ExpectFirstRequestAwaited() {
 	r.t.Helper()
-	r.visible(r.message(`Waiting for the first request`), "word of waiting")
+	r.visible(r.message(`Waiting for the first request`), "status that it waits for the first request")
 }
 
-// ExpectFirstRequestReceived waits until the reveal says that the key was used.
+// ExpectFirstRequestReceived waits until the reveal shows that the key was used.
 func (r Reveal) ExpectFirstRequestReceived() {
 	r.t.Helper()
-	r.visible(r.message(`First request received`), "word of the first request")
+	r.visible(r.message(`First request received`), "status of the first request")
 }
 
 // CopyCommand presses the button that copies the curl command.

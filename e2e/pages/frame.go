@@ -2,10 +2,10 @@ package pages
 
 import "github.com/playwright-community/playwright-go"
 
-// Frame is what every signed-in page has around its content.
+// Frame is the navigation that every signed-in page shares.
 type Frame struct{ *Tab }
 
-// Follow goes to a page by its link in the main navigation.
+// Follow opens a page by its link in the main navigation.
 func (f Frame) Follow(name string) {
 	f.t.Helper()
 	f.click(f.link(name), "the link "+name)
@@ -13,7 +13,7 @@ func (f Frame) Follow(name string) {
 	f.settled()
 }
 
-// ExpectCurrent makes sure that the navigation marks this link, and no other, as the current page.
+// ExpectCurrent checks that the navigation marks only this link as the current page.
 func (f Frame) ExpectCurrent(name string) {
 	f.t.Helper()
 	for _, link := range []string{"API Keys", "Agents", "Activity"} {
@@ -26,7 +26,7 @@ func (f Frame) ExpectCurrent(name string) {
 	}
 }
 
-// SignOut leaves the portal.
+// SignOut signs out.
 func (f Frame) SignOut() {
 	f.t.Helper()
 	f.click(f.role("button", "Sign out"), "Sign out")

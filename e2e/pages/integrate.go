@@ -5,7 +5,7 @@ import "github.com/playwright-community/playwright-go"
 // Integrate is the page at /integrate.
 type Integrate struct{ Frame }
 
-// OpenIntegrate goes to the page of examples; the visitor is signed in.
+// OpenIntegrate opens the page. The visitor must be signed in.
 func OpenIntegrate(b *Tab) Integrate {
 	b.t.Helper()
 	b.Open("/integrate")
@@ -14,15 +14,15 @@ func OpenIntegrate(b *Tab) Integrate {
 	return Integrate{Frame{b}}
 }
 
-// Choose shows the example in this language.
+// Choose shows the example for a language.
 func (i Integrate) Choose(language string) {
 	i.t.Helper()
-	// The button itself is out of sight, under what names it.
+	// The radio button is hidden behind its label.
 	i.click(i.Page.GetByText(language, playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).First(), language)
 	i.must(i.expect.Locator(i.role("radio", language)).ToBeChecked(), "expect %s to be chosen", language)
 }
 
-// Example is the code of the example with this name, which is in sight.
+// Example returns the code of the visible example with this name.
 func (i Integrate) Example(name string) string {
 	i.t.Helper()
 	region := i.role("region", name+" example")
@@ -32,7 +32,7 @@ func (i Integrate) Example(name string) string {
 	return code
 }
 
-// ExpectHidden makes sure that the example with this name is not in sight.
+// ExpectHidden checks that the example with this name is hidden.
 func (i Integrate) ExpectHidden(name string) {
 	i.t.Helper()
 	i.hidden(i.role("region", name+" example"), "the %s example", name)
@@ -44,7 +44,7 @@ func (i Integrate) Copy(name string) {
 	i.click(i.role("button", "Copy "+name+" example"), "the copy button of "+name)
 }
 
-// ShowFor fills the examples in for another agent.
+// ShowFor shows the examples for another agent.
 func (i Integrate) ShowFor(agent string) {
 	i.t.Helper()
 	_, err := i.role("combobox", "Examples for").SelectOption(playwright.SelectOptionValues{Labels: &[]string{agent}})

@@ -8,7 +8,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// Usage opens the row of details below the key.
+// Usage opens the details of the key in a row below it.
 func (r Row) Usage() Details {
 	r.keys.t.Helper()
 	r.keys.click(r.usage(), "Usage")
@@ -18,7 +18,7 @@ func (r Row) Usage() Details {
 	return d
 }
 
-// ExpectUsageClosed waits until the row says that its details are closed.
+// ExpectUsageClosed waits until the key's details are closed.
 func (r Row) ExpectUsageClosed() {
 	r.keys.t.Helper()
 	r.keys.must(r.keys.expect.Locator(r.usage()).ToHaveAttribute("aria-expanded", "false"), "expect Usage of %q to be closed", r.label)
@@ -26,30 +26,30 @@ func (r Row) ExpectUsageClosed() {
 
 func (r Row) usage() playwright.Locator { return within(r.root, "button", "Usage") }
 
-// Details is the row below a key that tells of its use.
+// Details is the row below a key with its usage.
 type Details struct{ row Row }
 
-// ExpectOpen waits for the row of details.
+// ExpectOpen waits until the details are open.
 func (d Details) ExpectOpen() {
 	d.row.keys.t.Helper()
 	d.row.keys.visible(d.root(), "row of details")
 	d.row.keys.must(d.row.keys.expect.Locator(d.row.usage()).ToHaveAttribute("aria-expanded", "true"), "expect Usage of %q to be open", d.row.label)
 }
 
-// ExpectSaying waits for details that match pattern.
+// ExpectSaying waits until the text of the details matches pattern.
 func (d Details) ExpectSaying(pattern string) {
 	d.row.keys.t.Helper()
 	d.row.keys.must(d.row.keys.expect.Locator(d.root()).ToContainText(regexp.MustCompile(pattern)), "expect details saying %s", pattern)
 }
 
-// ExpectDrawn waits for the drawing, whose words match pattern.
-func (d Details) ExpectDrawn(pattern string) {
+// ExpectChart waits for a usage chart whose accessible name matches pattern.
+func (d Details) ExpectChart(pattern string) {
 	d.row.keys.t.Helper()
-	drawing := d.root().GetByRole("img")
-	d.row.keys.must(d.row.keys.expect.Locator(drawing).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect a drawing named %s", pattern)
+	chart := d.root().GetByRole("img")
+	d.row.keys.must(d.row.keys.expect.Locator(chart).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect a chart named %s", pattern)
 }
 
-// Close closes the details again.
+// Close closes the details.
 func (d Details) Close() {
 	d.row.keys.t.Helper()
 	d.row.keys.click(d.row.usage(), "Usage")
@@ -61,7 +61,7 @@ func (d Details) root() playwright.Locator {
 	return d.row.keys.table().GetByRole("row").Filter(playwright.LocatorFilterOptions{HasText: "Last 24 hours"})
 }
 
-// Rename asks for another label in the row.
+// Rename opens the form that renames the key in its row.
 func (r Row) Rename() Rename {
 	r.keys.t.Helper()
 	r.keys.click(within(r.root, "button", "Rename"), "Rename")
@@ -77,37 +77,37 @@ func (r Row) ExpectFocusOnRename() {
 	r.keys.focused(within(r.root, "button", "Rename"), "Rename of %q", r.label)
 }
 
-// Rename is the row of a key that asks for another label.
+// Rename is a key's row with the form that renames it.
 type Rename struct{ row Row }
 
-// Save gives the key the label; what comes of it is for the caller to expect.
+// Save submits the new label. The caller checks the result.
 func (n Rename) Save(label string) {
 	n.row.keys.t.Helper()
 	n.row.keys.fill(n.field(), label, "the new name")
 	n.row.keys.click(within(n.row.keys.table(), "button", "Save name"), "Save name")
 }
 
-// Keep leaves the label as it is.
-func (n Rename) Keep() {
+// Cancel cancels the renaming with the button.
+func (n Rename) Cancel() {
 	n.row.keys.t.Helper()
 	n.row.keys.click(within(n.row.keys.table(), "button", "Keep as it is"), "Keep as it is")
-	n.expectGone()
+	n.expectClosed()
 }
 
-// Escape leaves the label as it is, by the keyboard.
+// Escape cancels the renaming with the Escape key.
 func (n Rename) Escape() {
 	n.row.keys.t.Helper()
 	n.row.keys.Press("Escape")
-	n.expectGone()
+	n.expectClosed()
 }
 
-// ExpectOpen makes sure that the row still asks, and holds what was typed.
-func (n Rename) ExpectOpen(typed string) {
+// ExpectOpen checks that the form is still open and its field has this value.
+func (n Rename) ExpectOpen(value string) {
 	n.row.keys.t.Helper()
-	n.row.keys.must(n.row.keys.expect.Locator(n.field()).ToHaveValue(typed), "expect the new name")
+	n.row.keys.must(n.row.keys.expect.Locator(n.field()).ToHaveValue(value), "expect the new name")
 }
 
-// ExpectButtonsOnOneLine makes sure that both answers stand at the same height.
+// ExpectButtonsOnOneLine checks that both buttons of the form are at the same height.
 func (n Rename) ExpectButtonsOnOneLine() {
 	n.row.keys.t.Helper()
 	var at [2]*playwright.Rect
@@ -121,7 +121,7 @@ func (n Rename) ExpectButtonsOnOneLine() {
 	}
 }
 
-func (n Rename) expectGone() {
+func (n Rename) expectClosed() {
 	n.row.keys.t.Helper()
 	n.row.keys.hidden(n.field(), "textbox New name")
 	n.row.keys.settled()
@@ -129,19 +129,19 @@ func (n Rename) expectGone() {
 
 func (n Rename) field() playwright.Locator { return within(n.row.keys.table(), "textbox", "New name") }
 
-// ColumnsAt is where the columns begin that every row has something in, in pixels.
-func (k Keys) ColumnsAt() []int {
+// ColumnPositions returns the left edges of all columns but Actions, in pixels.
+func (k Keys) ColumnPositions() []int {
 	k.t.Helper()
-	var at []int
+	var edges []int
 	for _, name := range KeyColumns[:len(KeyColumns)-1] {
 		box, err := within(k.table(), "columnheader", name).BoundingBox()
 		k.must(err, "measure column %s", name)
-		at = append(at, int(box.X+0.5))
+		edges = append(edges, int(box.X+0.5))
 	}
-	return at
+	return edges
 }
 
-// SortBy presses the header of the column and waits for the order.
+// SortBy sorts the list by the header of a column and waits for the order.
 func (k Keys) SortBy(column, order string) {
 	k.t.Helper()
 	header := within(k.table(), "columnheader", column)
@@ -150,7 +150,7 @@ func (k Keys) SortBy(column, order string) {
 	k.settled()
 }
 
-// Filter narrows the list down.
+// Filter filters the list.
 func (k Keys) Filter(text string) {
 	k.t.Helper()
 	field := k.role("searchbox", "Filter keys")
@@ -161,13 +161,13 @@ func (k Keys) Filter(text string) {
 	}
 }
 
-// ExpectNoFilter makes sure that there is nothing to filter by.
+// ExpectNoFilter checks that the page has no filter.
 func (k Keys) ExpectNoFilter() {
 	k.t.Helper()
 	k.hidden(k.role("searchbox", "Filter keys"), "filter")
 }
 
-// ExpectLabels waits until the list shows these keys in this order.
+// ExpectLabels waits until the list shows keys with these labels in this order.
 func (k Keys) ExpectLabels(labels ...string) {
 	k.t.Helper()
 	var got []string
@@ -186,13 +186,13 @@ func (k Keys) ExpectLabels(labels ...string) {
 	k.t.Fatalf("the list shows %q, want %q", got, labels)
 }
 
-// ExpectSaying makes sure that the row asks with words that match pattern.
+// ExpectSaying waits until the text of the confirmation matches pattern.
 func (c Confirmation) ExpectSaying(pattern string) {
 	c.row.keys.t.Helper()
 	c.row.keys.must(c.row.keys.expect.Locator(c.row.root).ToContainText(regexp.MustCompile(pattern)), "expect a confirmation saying %s", pattern)
 }
 
-// Of is the confirmation of a key whose label has changed meanwhile.
-func (c Confirmation) Of(label string) Confirmation {
+// For returns the same confirmation after another tab has changed the key's label.
+func (c Confirmation) For(label string) Confirmation {
 	return Confirmation{row: c.row.keys.Row(label)}
 }

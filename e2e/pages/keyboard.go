@@ -4,28 +4,29 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// Press presses a key, such as "Escape" or "Control+A", wherever the focus is.
+// Press presses a key, such as "Escape" or "Control+A", on the focused element.
 func (b *Tab) Press(key string) {
 	b.t.Helper()
 	b.must(b.Page.Keyboard().Press(key), "press %s", key)
 }
 
-// Write types text by the keyboard, wherever the focus is.
-func (b *Tab) Write(text string) {
+// TypeText types text on the keyboard into the focused element.
+func (b *Tab) TypeText(text string) {
 	b.t.Helper()
-	b.must(b.Page.Keyboard().Type(text), "write %q", text)
+	b.must(b.Page.Keyboard().Type(text), "type %q", text)
 }
 
-// TabTo presses key, which is Tab or Shift+Tab, until the focus is on an element with this role and name.
+// TabTo presses key, which is Tab or Shift+Tab, until the focus is on an element with this role and
+// name.
 func (b *Tab) TabTo(key string, role playwright.AriaRole, name string) {
 	b.t.Helper()
 	target := b.role(role, name).First()
 	b.visible(target, "%s %q", string(role), name)
 	for range 40 {
 		b.Press(key)
-		there, err := target.Evaluate(`e => e === document.activeElement`, nil)
+		focused, err := target.Evaluate(`e => e === document.activeElement`, nil)
 		b.must(err, "find the focus")
-		if there == true {
+		if focused == true {
 			return
 		}
 	}
@@ -38,12 +39,12 @@ func (b *Tab) ExpectFocus(role playwright.AriaRole, name string) {
 	b.focused(b.role(role, name).First(), "%s %q", string(role), name)
 }
 
-// ExpectFocusInPage makes sure that the focus is somewhere in the page, not on nothing.
+// ExpectFocusInPage checks that an element of the page has the focus.
 func (b *Tab) ExpectFocusInPage() {
 	b.t.Helper()
 	lost, err := b.Page.Evaluate(`() => document.activeElement === null || document.activeElement === document.body`)
 	b.must(err, "find the focus")
 	if lost == true {
-		b.t.Error("the focus has left the page's elements")
+		b.t.Error("no element of the page has the focus")
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// KeyColumns are the headers of the table of keys, in order.
+// KeyColumns has the column headers of the table of keys, in order.
 var KeyColumns = []string{"Label", "Key", "Created", "Last Used", "Actions"}
 
 // Keys is the page at /api-keys.
 type Keys struct{ Frame }
 
-// OpenKeys goes to the page of API keys; the visitor is signed in.
+// OpenKeys opens the page. The visitor must be signed in.
 func OpenKeys(b *Tab) Keys {
 	b.t.Helper()
 	b.Open("/api-keys")
 	return ExpectKeys(b)
 }
 
-// ExpectKeys waits until the tab has been led to the page of API keys.
+// ExpectKeys waits until the tab shows the page.
 func ExpectKeys(b *Tab) Keys {
 	b.t.Helper()
 	b.ExpectPath("/api-keys")
@@ -28,7 +28,7 @@ func ExpectKeys(b *Tab) Keys {
 	return Keys{Frame{b}}
 }
 
-// Submit asks for a key; what comes of it is for the caller to expect.
+// Submit submits the form for a new key. The caller checks the result.
 func (k Keys) Submit(label string) {
 	k.t.Helper()
 	k.Type(label)
@@ -41,26 +41,26 @@ func (k Keys) Type(label string) {
 	k.fill(k.role("textbox", "Label"), label, "the label")
 }
 
-// PressGenerate sends the form as it stands.
+// PressGenerate submits the form with its current values.
 func (k Keys) PressGenerate() {
 	k.t.Helper()
 	k.click(k.generate(), "Generate key")
 }
 
-// PressGenerateTwice sends the form by a double click.
+// PressGenerateTwice submits the form with a double click.
 func (k Keys) PressGenerateTwice() {
 	k.t.Helper()
 	k.must(k.generate().Dblclick(), "press Generate key twice")
 }
 
-// Generate makes a key and returns its one-time reveal.
+// Generate generates a key and returns its one-time reveal.
 func (k Keys) Generate(label string) Reveal {
 	k.t.Helper()
 	k.Submit(label)
 	return ExpectReveal(k.Tab)
 }
 
-// Add makes a key, leaves its reveal, and returns the whole key.
+// Add generates a key, closes its reveal and returns the whole key.
 func (k Keys) Add(label string) string {
 	k.t.Helper()
 	reveal := k.Generate(label)
@@ -70,7 +70,7 @@ func (k Keys) Add(label string) string {
 	return secret
 }
 
-// Label is what stands in the field of the form.
+// Label returns the value of the form's field.
 func (k Keys) Label() string {
 	k.t.Helper()
 	value, err := k.role("textbox", "Label").InputValue()
@@ -78,34 +78,36 @@ func (k Keys) Label() string {
 	return value
 }
 
-// ExpectLabelExplained waits for an alert, and makes sure that whoever is in the field is told the same.
+// ExpectLabelExplained waits for an alert and checks that it is the accessible description of the
+// Label field.
 func (k Keys) ExpectLabelExplained() {
 	k.t.Helper()
-	problem := regexp.MustCompile(regexp.QuoteMeta(k.ExpectAlert()))
+	alert := regexp.MustCompile(regexp.QuoteMeta(k.ExpectAlert()))
 	field := k.role("textbox", "Label")
-	k.must(k.expect.Locator(field).ToHaveAccessibleDescription(problem), "expect the field to be described by the alert")
+	k.must(k.expect.Locator(field).ToHaveAccessibleDescription(alert), "expect the field to be described by the alert")
 }
 
-// RevokeRepeated takes the way to revoking that the answer to a repeated form offers, up to the confirmation.
-func (k Keys) RevokeRepeated(label string) Confirmation {
+// RevokeFromAlert follows the Revoke link in the alert about a repeated form. It returns the
+// confirmation.
+func (k Keys) RevokeFromAlert(label string) Confirmation {
 	k.t.Helper()
 	alert := k.Page.GetByRole("alert")
-	k.visible(alert.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Generate another"}), "way to generate another key")
-	k.click(alert.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Revoke"}), "the way to revoke the key")
+	k.visible(alert.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Generate another"}), "link to generate another key")
+	k.click(alert.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Revoke"}), "the link to revoke the key")
 	c := Confirmation{row: k.Row(label)}
 	c.ExpectOpen()
 	k.settled()
 	return c
 }
 
-// ExpectNone waits for the page of an account without keys.
+// ExpectNone waits until the page shows that there are no keys.
 func (k Keys) ExpectNone() {
 	k.t.Helper()
 	k.visible(k.Page.GetByText("No API keys yet"), "the text No API keys yet")
 	k.hidden(k.table(), "table of keys")
 }
 
-// ExpectColumns makes sure that the table has exactly the contract's columns.
+// ExpectColumns checks that the table has exactly the columns in KeyColumns.
 func (k Keys) ExpectColumns() {
 	k.t.Helper()
 	headers := k.table().GetByRole("columnheader")
@@ -127,7 +129,7 @@ func (k Keys) ExpectNotListed(label string) {
 	k.must(k.expect.Locator(k.Row(label).root).ToHaveCount(0), "expect no row of %q", label)
 }
 
-// Count is the number of keys in the list.
+// Count returns the number of keys in the list.
 func (k Keys) Count() int {
 	k.t.Helper()
 	n, err := within(k.table(), "button", "Revoke").Count()
@@ -135,7 +137,7 @@ func (k Keys) Count() int {
 	return n
 }
 
-// Row is the row of the key with this label.
+// Row returns the row of the key with this label.
 func (k Keys) Row(label string) Row {
 	return Row{keys: k, label: label, root: k.table().GetByRole("row").Filter(playwright.LocatorFilterOptions{
 		Has: k.role("cell", label).Or(k.role("rowheader", label)),
@@ -152,7 +154,7 @@ type Row struct {
 	root  playwright.Locator
 }
 
-// Text is what the row shows in the column.
+// Text returns the row's text in the column.
 func (r Row) Text(column string) string {
 	r.keys.t.Helper()
 	text, err := r.cell(column).InnerText()
@@ -160,13 +162,13 @@ func (r Row) Text(column string) string {
 	return strings.TrimSpace(text)
 }
 
-// ExpectText waits until the row shows exactly text in the column.
+// ExpectText waits until the row's text in the column equals text.
 func (r Row) ExpectText(column, text string) {
 	r.keys.t.Helper()
 	r.keys.must(r.keys.expect.Locator(r.cell(column)).ToHaveText(text), "expect %s of %q", column, r.label)
 }
 
-// ExpectUsed waits for a Last Used that is a time, told in words, with the exact time on hover.
+// ExpectUsed waits until Last Used is a relative time with the exact time on hover.
 func (r Row) ExpectUsed() {
 	r.keys.t.Helper()
 	moment := r.cell("Last Used").GetByRole("time")
@@ -179,11 +181,11 @@ func (r Row) ExpectUsed() {
 		}
 	}
 	if text := r.Text("Last Used"); text == "" || text == "Never" {
-		r.keys.t.Errorf("Last Used of a used key says %q", text)
+		r.keys.t.Errorf("Last Used of a used key is %q", text)
 	}
 }
 
-// Revoke asks to revoke the key and returns the confirmation.
+// Revoke presses Revoke and returns the confirmation.
 func (r Row) Revoke() Confirmation {
 	r.keys.t.Helper()
 	r.keys.click(r.revoke(), "Revoke")
@@ -212,7 +214,7 @@ func (r Row) cell(column string) playwright.Locator {
 	return nil
 }
 
-// ConfirmationPath is the address of the row's confirmation as a page of its own.
+// ConfirmationPath returns the path of the confirmation page that browsers without JavaScript use.
 func (r Row) ConfirmationPath() string {
 	r.keys.t.Helper()
 	action, err := r.revoke().Evaluate(`b => new URL(b.form ? b.form.action : b.href).pathname`, nil)
@@ -220,7 +222,7 @@ func (r Row) ConfirmationPath() string {
 	return action.(string)
 }
 
-// SubmitAsPage asks for a key the way a browser without scripts does.
+// SubmitAsPage submits the form for a new key as a browser without JavaScript does.
 func (k Keys) SubmitAsPage(label string) {
 	k.t.Helper()
 	k.Type(label)

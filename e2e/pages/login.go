@@ -3,14 +3,14 @@ package pages
 // Login is the page at /login.
 type Login struct{ *Tab }
 
-// OpenLogin goes to the sign-in page.
+// OpenLogin opens the page.
 func OpenLogin(b *Tab) Login {
 	b.t.Helper()
 	b.Open("/login")
 	return ExpectLogin(b)
 }
 
-// ExpectLogin waits until the tab has been led to the sign-in page.
+// ExpectLogin waits until the tab shows the page.
 func ExpectLogin(b *Tab) Login {
 	b.t.Helper()
 	b.ExpectPath("/login")
@@ -18,7 +18,7 @@ func ExpectLogin(b *Tab) Login {
 	return Login{b}
 }
 
-// SignIn sends the credentials; what they lead to is for the caller to expect.
+// SignIn submits the credentials. The caller checks the result.
 func (l Login) SignIn(email, password string) {
 	l.t.Helper()
 	l.fill(l.role("textbox", "Email"), email, "the e-mail")
@@ -26,7 +26,7 @@ func (l Login) SignIn(email, password string) {
 	l.click(l.role("button", "Sign in"), "Sign in")
 }
 
-// Email is what stands in the e-mail field.
+// Email returns the value of the Email field.
 func (l Login) Email() string {
 	l.t.Helper()
 	value, err := l.role("textbox", "Email").InputValue()
@@ -34,7 +34,7 @@ func (l Login) Email() string {
 	return value
 }
 
-// Password is what stands in the password field.
+// Password returns the value of the Password field.
 func (l Login) Password() string {
 	l.t.Helper()
 	value, err := l.role("textbox", "Password").InputValue()

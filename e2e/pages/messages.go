@@ -7,25 +7,25 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// ExpectAlert waits for an alert that says something, and returns what.
+// ExpectAlert waits for an alert with text and returns the text.
 func (b *Tab) ExpectAlert() string {
 	b.t.Helper()
-	return b.said("alert", regexp.MustCompile(`\S`))
+	return b.message("alert", regexp.MustCompile(`\S`))
 }
 
-// ExpectAlertSaying waits for an alert that matches pattern, and returns all of it.
+// ExpectAlertSaying waits for an alert that matches pattern and returns its whole text.
 func (b *Tab) ExpectAlertSaying(pattern string) string {
 	b.t.Helper()
-	return b.said("alert", regexp.MustCompile(pattern))
+	return b.message("alert", regexp.MustCompile(pattern))
 }
 
-// ExpectStatusSaying waits for a status that matches pattern, and returns all of it.
+// ExpectStatusSaying waits for a status that matches pattern and returns its whole text.
 func (b *Tab) ExpectStatusSaying(pattern string) string {
 	b.t.Helper()
-	return b.said("status", regexp.MustCompile(pattern))
+	return b.message("status", regexp.MustCompile(pattern))
 }
 
-// ExpectOneStatus makes sure that there is no mistaking which region says what has been done.
+// ExpectOneStatus checks that the page has exactly one status region.
 func (b *Tab) ExpectOneStatus() {
 	b.t.Helper()
 	b.must(b.expect.Locator(b.Page.GetByRole("status")).ToHaveCount(1), "expect one status")
@@ -38,7 +38,7 @@ func (b *Tab) ExpectMessageSaying(pattern string) {
 	b.visible(message.Filter(playwright.LocatorFilterOptions{HasText: regexp.MustCompile(pattern)}).First(), "message saying %s", pattern)
 }
 
-func (b *Tab) said(role playwright.AriaRole, pattern *regexp.Regexp) string {
+func (b *Tab) message(role playwright.AriaRole, pattern *regexp.Regexp) string {
 	b.t.Helper()
 	message := b.Page.GetByRole(role).Filter(playwright.LocatorFilterOptions{HasText: pattern}).First()
 	b.visible(message, "%s saying %s", string(role), pattern)
@@ -47,14 +47,14 @@ func (b *Tab) said(role playwright.AriaRole, pattern *regexp.Regexp) string {
 	return strings.TrimSpace(text)
 }
 
-// ExpectNoAlert makes sure that no alert says anything.
+// ExpectNoAlert waits until no alert has text.
 func (b *Tab) ExpectNoAlert() {
 	b.t.Helper()
 	alerts := b.Page.GetByRole("alert").Filter(playwright.LocatorFilterOptions{HasText: regexp.MustCompile(`\S`)})
 	b.must(b.expect.Locator(alerts).ToHaveCount(0), "expect no alert")
 }
 
-// ExpectTextSaying waits for a text of the page that matches pattern.
+// ExpectTextSaying waits for text on the page that matches pattern.
 func (b *Tab) ExpectTextSaying(pattern string) {
 	b.t.Helper()
 	b.visible(b.Page.GetByText(regexp.MustCompile(pattern)).First(), "text saying %s", pattern)

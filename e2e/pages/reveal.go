@@ -6,13 +6,13 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// Reveal is the one time a key is shown: a dialog with JavaScript, a page without.
+// Reveal shows a new key once: a dialog with JavaScript, a page without.
 type Reveal struct {
 	*Tab
 	root playwright.Locator
 }
 
-// ExpectReveal waits for the reveal of a key just made.
+// ExpectReveal waits for the reveal of a new key.
 func ExpectReveal(b *Tab) Reveal {
 	b.t.Helper()
 	r := Reveal{Tab: b, root: b.role("dialog", "API key generated")}
@@ -24,7 +24,7 @@ func ExpectReveal(b *Tab) Reveal {
 	return r
 }
 
-// Key is the whole key.
+// Key returns the whole key.
 func (r Reveal) Key() string {
 	r.t.Helper()
 	value, err := r.field().InputValue()
@@ -32,7 +32,7 @@ func (r Reveal) Key() string {
 	return value
 }
 
-// ExpectReadOnly makes sure that the key cannot be changed by mistake before it is copied.
+// ExpectReadOnly checks that the field with the key is read-only.
 func (r Reveal) ExpectReadOnly() {
 	r.t.Helper()
 	r.must(r.expect.Locator(r.field()).Not().ToBeEditable(), "expect the key to be read-only")
@@ -50,7 +50,7 @@ func (r Reveal) CopyLine() {
 	r.click(within(r.root, "button", "Copy .env line"), "Copy .env line")
 }
 
-// CopyByHand selects the key and copies it as people do.
+// CopyByHand selects the key and copies it with the keyboard.
 func (r Reveal) CopyByHand() {
 	r.t.Helper()
 	r.must(r.field().Focus(), "go into the key's field")
@@ -58,7 +58,7 @@ func (r Reveal) CopyByHand() {
 	r.Press("Control+C")
 }
 
-// CopyEverything selects and copies all that there is, from a button.
+// CopyEverything selects and copies everything while a button has the focus.
 func (r Reveal) CopyEverything() {
 	r.t.Helper()
 	r.must(within(r.root, "button", "Copy key").Focus(), "go to Copy key")
@@ -66,13 +66,14 @@ func (r Reveal) CopyEverything() {
 	r.Press("Control+C")
 }
 
-// CopyAcross copies what the mouse has been drawn across: from the heading to the text behind the field.
-func (r Reveal) CopyAcross() {
+// CopyFromHeading selects from the heading to the text after the field with the mouse, and copies
+// the selection.
+func (r Reveal) CopyFromHeading() {
 	r.t.Helper()
 	r.copyUpTo(r.root.GetByText("Waiting for the first request"))
 }
 
-// CopyTextBefore copies what stands before the field, and nothing of the key.
+// CopyTextBefore copies the text before the field, without any part of the key.
 func (r Reveal) CopyTextBefore() {
 	r.t.Helper()
 	r.copyUpTo(r.root.GetByText("It is shown this once"))
@@ -87,12 +88,12 @@ func (r Reveal) copyUpTo(end playwright.Locator) {
 	mouse := r.Page.Mouse()
 	r.must(mouse.Move(from.X+2, from.Y+from.Height/2), "go to the heading")
 	r.must(mouse.Down(), "press the mouse")
-	r.must(mouse.Move(to.X+to.Width/2, to.Y+to.Height/2, playwright.MouseMoveOptions{Steps: playwright.Int(5)}), "draw the mouse")
+	r.must(mouse.Move(to.X+to.Width/2, to.Y+to.Height/2, playwright.MouseMoveOptions{Steps: playwright.Int(5)}), "move the mouse")
 	r.must(mouse.Up(), "release the mouse")
 	r.Press("Control+C")
 }
 
-// CopyPart copies the key but for its last character.
+// CopyPart copies the key without its last character.
 func (r Reveal) CopyPart() {
 	r.t.Helper()
 	r.must(r.field().Focus(), "go into the key's field")
@@ -101,8 +102,9 @@ func (r Reveal) CopyPart() {
 	r.Press("Control+C")
 }
 
-// CopyFromElsewhere presses the keys that copy where they do nothing: the key is selected, and a button has the focus.
-func (r Reveal) CopyFromElsewhere() {
+// CopyWithFocusOnButton selects the key, moves the focus to a button and presses Control+C, which
+// copies nothing.
+func (r Reveal) CopyWithFocusOnButton() {
 	r.t.Helper()
 	r.must(r.field().Focus(), "go into the key's field")
 	r.Press("Control+A")
@@ -110,30 +112,37 @@ func (r Reveal) CopyFromElsewhere() {
 	r.Press("Control+C")
 }
 
-// Done says that the visitor has finished; what comes of it is for the caller to expect.
+// Done presses Done. The caller checks the result.
 func (r Reveal) Done() {
 	r.t.Helper()
 	r.click(within(r.root, "button", "Done"), "Done")
 }
 
-// ClickOutside clicks beside the dialog.
+// ClickOutside clicks outside the dialog.
 func (r Reveal) ClickOutside() {
 	r.t.Helper()
 	r.must(r.Page.Mouse().Click(4, 4), "click outside")
 }
 
-// Abandon leaves the reveal without a copy.
-func (r Reveal) Abandon() {
+// Leave closes the reveal without copying the key. It returns to the page that opened the reveal.
+func (r Reveal) Leave() {
 	r.t.Helper()
 	r.Done()
 	if r.JavaScript {
 		r.ExpectGate()
 		r.CloseWithoutCopying()
 	}
+	r.hidden(r.field(), "the key")
+}
+
+// Abandon closes the reveal without copying the key and waits for the list of keys.
+func (r Reveal) Abandon() {
+	r.t.Helper()
+	r.Leave()
 	r.ExpectClosed()
 }
 
-// ExpectGate waits for the reminder that the key has not been copied, with the key still there.
+// ExpectGate waits for the warning that the key has not been copied. The key must still be visible.
 func (r Reveal) ExpectGate() {
 	r.t.Helper()
 	r.visible(r.root.GetByText("This key has not been copied"), "the text This key has not been copied")
@@ -141,20 +150,20 @@ func (r Reveal) ExpectGate() {
 	r.visible(r.field(), "the key")
 }
 
-// ExpectNoGate makes sure that nothing reminds.
+// ExpectNoGate checks that there is no such warning.
 func (r Reveal) ExpectNoGate() {
 	r.t.Helper()
 	r.hidden(r.Page.GetByText("This key has not been copied"), "text This key has not been copied")
 	r.hidden(r.closeAnyway(), "button Close without copying")
 }
 
-// CloseWithoutCopying goes through the gate.
+// CloseWithoutCopying confirms the warning, which closes the reveal.
 func (r Reveal) CloseWithoutCopying() {
 	r.t.Helper()
 	r.click(r.closeAnyway(), "Close without copying")
 }
 
-// ExpectClosed waits until the reveal is gone and the list is there.
+// ExpectClosed waits until the reveal is closed and the list of keys is visible.
 func (r Reveal) ExpectClosed() {
 	r.t.Helper()
 	r.hidden(r.field(), "the key")
@@ -175,25 +184,25 @@ func (r Reveal) closeAnyway() playwright.Locator {
 	return within(r.root, "button", "Close without copying")
 }
 
-// ExpectCopied waits until the reveal says that the key was copied.
+// ExpectCopied waits until the reveal shows that the key was copied.
 func (r Reveal) ExpectCopied() {
 	r.t.Helper()
-	r.visible(r.message(`(?i)^\s*copied`), "word of a copy")
+	r.visible(r.message(`(?i)^\s*copied`), "status that the key was copied")
 }
 
-// ExpectCopyFailed waits until the reveal says, instead, how to copy the key by hand.
+// ExpectCopyFailed waits until the reveal explains how to copy the key by hand.
 func (r Reveal) ExpectCopyFailed() {
 	r.t.Helper()
-	r.visible(r.message(`Ctrl\+C`), "what to press instead")
-	r.must(r.expect.Locator(r.message(`(?i)^\s*copied`)).ToHaveCount(0), "expect no word of a copy")
+	r.visible(r.message(`Ctrl\+C`), "keys to press instead")
+	r.must(r.expect.Locator(r.message(`(?i)^\s*copied`)).ToHaveCount(0), "expect no status that the key was copied")
 }
 
-// ExpectKeySelected makes sure that the whole key is selected, ready to be copied by hand.
+// ExpectKeySelected checks that the whole key is selected.
 func (r Reveal) ExpectKeySelected() {
 	r.t.Helper()
 	selected, err := r.field().Evaluate(`f => f.value.slice(f.selectionStart, f.selectionEnd)`, nil)
 	r.must(err, "read the selection")
 	if selected != r.Key() {
-		r.t.Errorf("selected is %q, not the key", selected)
+		r.t.Errorf("the selection is %q, want the key", selected)
 	}
 }

@@ -1,6 +1,7 @@
-// Package pages holds the page objects of the browser suite: what a visitor can do on each page of the portal, in the
-// visitor's words. Elements are found by role and accessible name alone, which are the portal's contract; the way the
-// pages look and how they are built may change under it. The same objects serve with JavaScript on and off.
+// Package pages has the page objects of the browser tests. Each method is something that a user
+// does or sees on a page. The page objects find elements by role and accessible name, which are
+// part of the portal's contract. Layout and markup may change. The same objects work with
+// JavaScript on and off.
 package pages
 
 import (
@@ -14,26 +15,26 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// Tab is one tab of a browser, looking at one site. Its methods, and those of every page object, end the test when
-// the page does not let them do what they say.
+// Tab is a browser tab on one site. Its methods, and those of every page object, end the test if
+// they cannot do their work.
 type Tab struct {
-	// Page is for what no page object expresses.
+	// Page is for actions that no page object has.
 	Page playwright.Page
-	// Site is the address of the portal, without a path.
+	// Site is the portal's URL without a path.
 	Site string
-	// JavaScript tells whether the browser runs scripts.
+	// JavaScript reports whether the browser runs JavaScript.
 	JavaScript bool
 
-	t        testing.TB
-	expect   playwright.PlaywrightAssertions
-	patience float64 // milliseconds
+	t       testing.TB
+	expect  playwright.PlaywrightAssertions
+	timeout float64 // milliseconds
 }
 
-// NewTab returns a tab whose expectations may take up to patience milliseconds to come true.
-func NewTab(t testing.TB, page playwright.Page, site string, javaScript bool, patience float64) *Tab {
+// NewTab returns a tab whose expectations fail after timeout milliseconds.
+func NewTab(t testing.TB, page playwright.Page, site string, javaScript bool, timeout float64) *Tab {
 	return &Tab{
 		Page: page, Site: site, JavaScript: javaScript,
-		t: t, expect: playwright.NewPlaywrightAssertions(patience), patience: patience,
+		t: t, expect: playwright.NewPlaywrightAssertions(timeout), timeout: timeout,
 	}
 }
 
@@ -44,22 +45,22 @@ func (b *Tab) must(err error, doing string, arguments ...any) {
 	}
 }
 
-// Open goes to path, by way of whatever redirects there are.
+// Open opens path and follows redirects.
 func (b *Tab) Open(path string) {
 	b.t.Helper()
 	_, err := b.Page.Goto(b.Site + path)
 	b.must(err, "open %s", path)
 }
 
-// Reload loads the page again, sending a form again if the page answered one.
+// Reload reloads the page. If the page is the response to a form, this sends the form again.
 func (b *Tab) Reload() {
 	b.t.Helper()
 	_, err := b.Page.Reload()
 	b.must(err, "reload")
 }
 
-// Back goes back one page. A page that the browser refuses to show again, because it answered a form, counts as
-// having gone back.
+// Back goes back one page. The browser may refuse to show a page again that was the response to a
+// form; this is no error.
 func (b *Tab) Back() { b.t.Helper(); b.move("back", -1) }
 
 // Forward undoes Back.
@@ -67,7 +68,7 @@ func (b *Tab) Forward() { b.t.Helper(); b.move("forward", +1) }
 
 func (b *Tab) move(direction string, by int) {
 	b.t.Helper()
-	// A page out of the back/forward cache has loaded before: no load event follows.
+	// A page from the back/forward cache fires no load event.
 	var err error
 	if by < 0 {
 		_, err = b.Page.GoBack(playwright.PageGoBackOptions{WaitUntil: playwright.WaitUntilStateCommit})
@@ -87,14 +88,14 @@ func (b *Tab) move(direction string, by int) {
 	b.t.Fatalf("go %s: the page does not finish loading", direction)
 }
 
-// Path is the address that the tab shows, without the site.
+// Path returns the path of the tab's URL.
 func (b *Tab) Path() string {
 	u, err := url.Parse(b.Page.URL())
 	b.must(err, "read the address")
 	return u.Path
 }
 
-// ExpectPath waits until the tab shows path, with whatever query, and has loaded it.
+// ExpectPath waits until the tab has loaded path, with any query.
 func (b *Tab) ExpectPath(path string) {
 	b.t.Helper()
 	pattern := regexp.MustCompile("^" + regexp.QuoteMeta(b.Site+path) + `(\?|#|$)`)
@@ -102,20 +103,21 @@ func (b *Tab) ExpectPath(path string) {
 	b.settled()
 }
 
-// settled waits for the scripts of a page just reached: before them, a click does what it does without JavaScript.
+// settled waits until the page's scripts have loaded. An earlier click would work as without
+// JavaScript.
 func (b *Tab) settled() {
 	b.t.Helper()
 	b.must(b.Page.WaitForLoadState(), "wait for the page to load")
 }
 
-// ExpectHeading waits for the page's heading.
+// ExpectHeading waits until the page shows this heading.
 func (b *Tab) ExpectHeading(name string) {
 	b.t.Helper()
 	b.visible(b.role("heading", name), "heading %q", name)
 	b.settled()
 }
 
-// TryAgain presses the button of a page that tells of a failure.
+// TryAgain presses Try again on an error page.
 func (b *Tab) TryAgain() {
 	b.t.Helper()
 	b.click(b.role("button", "Try again"), "Try again")
@@ -132,12 +134,12 @@ func within(outer playwright.Locator, role playwright.AriaRole, name string) pla
 
 func (b *Tab) click(target playwright.Locator, what string) {
 	b.t.Helper()
-	b.must(target.Click(playwright.LocatorClickOptions{Timeout: playwright.Float(b.patience)}), "press %s", what)
+	b.must(target.Click(playwright.LocatorClickOptions{Timeout: playwright.Float(b.timeout)}), "press %s", what)
 }
 
 func (b *Tab) fill(target playwright.Locator, value, what string) {
 	b.t.Helper()
-	b.must(target.Fill(value, playwright.LocatorFillOptions{Timeout: playwright.Float(b.patience)}), "fill in %s", what)
+	b.must(target.Fill(value, playwright.LocatorFillOptions{Timeout: playwright.Float(b.timeout)}), "fill in %s", what)
 }
 
 func (b *Tab) visible(target playwright.Locator, what string, arguments ...any) {

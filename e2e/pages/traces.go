@@ -8,22 +8,21 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// ExpectNowhere makes sure that secret stands neither in the page's markup nor in what its fields hold, nor in its
-// address or title.
+// ExpectNowhere checks that secret is not in the page's markup, title, URL or field values.
 func (b *Tab) ExpectNowhere(secret string) {
 	b.t.Helper()
 	if n := b.Occurrences(secret); n > 0 {
-		b.t.Errorf("%s still shows the key, %d times", b.Page.URL(), n)
+		b.t.Errorf("%s still contains the key, %d times", b.Page.URL(), n)
 	}
 }
 
-// Occurrences counts the places of the page that hold text: markup, values of fields, address, title.
+// Occurrences counts how often text occurs in the page's markup, title, URL and field values.
 func (b *Tab) Occurrences(text string) int {
 	b.t.Helper()
 	var content string
 	var err error
 	for range 20 {
-		// A page that has just been gone back to may be on its way to another.
+		// After going back, a page may still redirect to another.
 		if content, err = b.Page.Content(); err == nil {
 			break
 		}
@@ -31,28 +30,28 @@ func (b *Tab) Occurrences(text string) int {
 	}
 	b.must(err, "read the page")
 	n := strings.Count(content, text) + strings.Count(b.Page.URL(), text)
-	typed, err := b.Page.GetByRole("textbox", playwright.PageGetByRoleOptions{IncludeHidden: playwright.Bool(true)}).
+	values, err := b.Page.GetByRole("textbox", playwright.PageGetByRoleOptions{IncludeHidden: playwright.Bool(true)}).
 		EvaluateAll(`fields => fields.filter(f => f.value !== f.getAttribute("value")).map(f => f.value).join("\n")`)
 	b.must(err, "read the fields")
-	return n + strings.Count(fmt.Sprint(typed), text)
+	return n + strings.Count(fmt.Sprint(values), text)
 }
 
-// ExpectEmptyStorage makes sure that the site has left nothing in the browser's storages.
+// ExpectEmptyStorage checks that the site has stored nothing in localStorage or sessionStorage.
 func (b *Tab) ExpectEmptyStorage() {
 	b.t.Helper()
 	if !strings.HasPrefix(b.Page.URL(), b.Site) {
-		return // a page of the browser's own, which has no storages
+		return // a page of the browser itself, without storage
 	}
 	kept, err := b.Page.Evaluate(`() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)].join(", ")`)
 	if err != nil {
-		b.t.Errorf("look into the storages: %v", err)
+		b.t.Errorf("read the storage: %v", err)
 	}
 	if kept != "" {
-		b.t.Errorf("the browser's storages hold: %v", kept)
+		b.t.Errorf("the browser's storage has: %v", kept)
 	}
 }
 
-// Clipboard is the text on the clipboard; the profile must allow reading it.
+// Clipboard returns the text on the clipboard. The browser profile must allow it.
 func (b *Tab) Clipboard() string {
 	b.t.Helper()
 	text, err := b.Page.Evaluate(`() => navigator.clipboard.readText()`)
