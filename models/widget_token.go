@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,22 +15,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// What every widget token says of itself (RFC 9068).
+// Constant parts of every widget token (RFC 9068).
 const (
 	widgetTokenType     = "at+jwt"
 	widgetTokenAudience = "widget"
 	widgetTokenScope    = "widget:connect"
 
-	// clockSkew is how far the clocks of two instances may be apart: a token
-	// is good on each as soon as one has issued it.
+	// clockSkew is how far apart the clocks of two instances may be. Within it, every instance
+	// accepts a token that another has just issued.
 	clockSkew = 5 * time.Second
 
-	// maxTokenLength is far above the length of any token of ours, in bytes.
+	// maxTokenLength is far above the length of every issued token, in bytes.
 	maxTokenLength = 4096
 )
 
-// WidgetClaims are the claims of a widget token: an account's permission for
-// one browser to talk to one agent. Times are Unix seconds.
+// WidgetClaims are the claims of a widget token, with which a browser may talk to one of an
+// account's agents. Times are Unix seconds.
 type WidgetClaims struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -45,26 +44,26 @@ type WidgetClaims struct {
 	ID        string `json:"jti"`
 }
 
-// WidgetTokens issues and verifies widget tokens: JWTs in the profile of RFC
-// 9068, signed with Ed25519 (RFC 8037). It is safe for concurrent use.
+// WidgetTokens issues and verifies widget tokens: JWTs in the profile of RFC 9068, signed with
+// Ed25519 (RFC 8037). It is safe for concurrent use.
 type WidgetTokens struct {
-	constant string // the encoded claims that are the same in every token
-	ttl      time.Duration
-	now      func() time.Time
-	sign     func(string) ([]byte, error) // with the current key, which no field holds
-	header   string                       // the encoded header, the same for every token
-	public   map[string]ed25519.PublicKey // by kid
-	jwks     jose.JSONWebKeySet
-	parser   *jwt.Parser
+	issuer string
+	ttl    time.Duration
+	now    func() time.Time
+	sign   func(string) ([]byte, error) // a closure, so that no field holds the private key
+	header string                       // base64url, the same for every token
+	public map[string]ed25519.PublicKey // by kid
+	jwks   jose.JSONWebKeySet
+	parser *jwt.Parser
 }
 
-// NewWidgetTokens returns the issuer and verifier of tokens that name issuer
-// and live for ttl. A nil now means time.Now.
+// NewWidgetTokens returns the issuer and verifier of tokens with this issuer and lifetime. A nil now
+// means time.Now.
 func NewWidgetTokens(keyring Keyring, issuer string, ttl time.Duration, now func() time.Time) *WidgetTokens {
 	if now == nil {
 		now = time.Now
 	}
-	t := &WidgetTokens{constant: constantClaims(issuer), ttl: ttl, now: now, public: map[string]ed25519.PublicKey{}}
+	t := &WidgetTokens{issuer: issuer, ttl: ttl, now: now, public: map[string]ed25519.PublicKey{}}
 	for i, private := range keyring.signingKeys() {
 		public := private.Public().(ed25519.PublicKey)
 		jwk := jose.JSONWebKey{Key: public, Algorithm: jwt.SigningMethodEdDSA.Alg(), Use: "sig"}
@@ -84,63 +83,36 @@ func NewWidgetTokens(keyring Keyring, issuer string, ttl time.Duration, now func
 	return t
 }
 
-// TTL returns how long a token lives, in whole seconds.
+// TTL returns the lifetime of a token in whole seconds.
 func (t *WidgetTokens) TTL() time.Duration { return t.ttl.Truncate(time.Second) }
 
-// JWKS returns the public keys with which anybody can verify a token (RFC
-// 7517): that of the current secret and, during a rotation, of the one before.
+// JWKS returns the public keys that verify tokens (RFC 7517): the key of the current secret and,
+// during a rotation, of the previous one.
 func (t *WidgetTokens) JWKS() jose.JSONWebKeySet { return t.jwks }
 
-// Issue returns a token with which a browser may talk to an agent of the
-// principal's account. The caller has seen that the agent is one.
+// Issue returns a token for one of the principal's agents. The caller must have checked with
+// [Store.CheckAgent] that the agent belongs to the principal's account.
 func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, error) {
 	now := t.now().Unix()
-	var room [512]byte // so that the claims of a usual issuer stay on the stack
-	claims := append(room[:0], t.constant...)
-	claims = appendID(claims, `,"sub":"`, p.AccountID)
-	claims = appendID(claims, `","client_id":"`, p.KeyID)
-	claims = appendID(claims, `","agent_id":"`, agentID)
-	claims = appendID(claims, `","jti":"`, uuid.New())
-	claims = strconv.AppendInt(append(claims, `","iat":`...), now, 10)
-	claims = strconv.AppendInt(append(claims, `,"nbf":`...), now, 10)
-	claims = strconv.AppendInt(append(claims, `,"exp":`...), now+int64(t.ttl/time.Second), 10)
-	claims = append(claims, '}')
+	claims, err := json.Marshal(WidgetClaims{
+		Issuer: t.issuer, Audience: widgetTokenAudience, Subject: p.AccountID.String(), ClientID: p.KeyID.String(),
+		AgentID: agentID.String(), Scope: widgetTokenScope, IssuedAt: now, NotBefore: now,
+		ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.NewString(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode widget token: %w", err)
+	}
 	token := make([]byte, 0, maxTokenLength/4)
-	token = append(token, t.header...)
-	token = append(token, '.')
+	token = append(append(token, t.header...), '.')
 	token = base64.RawURLEncoding.AppendEncode(token, claims)
 	signature, err := t.sign(string(token))
 	if err != nil {
 		return "", fmt.Errorf("sign widget token: %w", err)
 	}
-	token = append(token, '.')
-	token = base64.RawURLEncoding.AppendEncode(token, signature)
-	return string(token), nil
+	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
-// appendID appends an id, whose text no JSON escapes, and what stands before it.
-func appendID(claims []byte, before string, id uuid.UUID) []byte {
-	claims = append(claims, before...)
-	text, _ := id.MarshalText() // never fails (github.com/google/uuid)
-	return append(claims, text...)
-}
-
-// constantClaims are the claims that every token of an issuer has, as JSON
-// without the brace that ends it.
-func constantClaims(issuer string) string {
-	claims, err := json.Marshal(struct {
-		Issuer   string `json:"iss"`
-		Audience string `json:"aud"`
-		Scope    string `json:"scope"`
-	}{issuer, widgetTokenAudience, widgetTokenScope})
-	if err != nil {
-		panic(err) // three strings can be encoded
-	}
-	return strings.TrimSuffix(string(claims), "}")
-}
-
-// encodedHeader is the first part of every token that the key with this id
-// signs.
+// encodedHeader returns the first part of every token that the key with this id signs.
 func encodedHeader(kid string) string {
 	header, err := json.Marshal(struct {
 		Type      string `json:"typ"`
@@ -148,23 +120,21 @@ func encodedHeader(kid string) string {
 		KeyID     string `json:"kid"`
 	}{widgetTokenType, jwt.SigningMethodEdDSA.Alg(), kid})
 	if err != nil {
-		panic(err) // three strings can be encoded
+		panic(err) // encoding three strings cannot fail
 	}
 	return base64.RawURLEncoding.EncodeToString(header)
 }
 
-// Verify returns the claims of a token that this service has issued and that
-// has not expired, or [ErrTokenInvalid]. Whether its key and agent still hold
-// is [Store.WidgetTokenActive]'s to say.
+// Verify returns the claims of an unexpired token that this service has issued, or
+// [ErrTokenInvalid]. It does not check the key and the agent; [Store.WidgetTokenActive] does.
 func (t *WidgetTokens) Verify(token string) (WidgetClaims, error) {
-	// Go's base64 skips line breaks, even where it is strict.
+	// Go's base64 ignores line breaks, even in strict mode.
 	if len(token) > maxTokenLength || strings.ContainsAny(token, "\r\n") {
 		return WidgetClaims{}, ErrTokenInvalid
 	}
 	var claims WidgetClaims
 	_, err := t.parser.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
-		// The library looks at neither of these (RFC 9068 section 4, RFC 7515
-		// section 4.1.11).
+		// The library checks neither header (RFC 9068 section 4, RFC 7515 section 4.1.11).
 		if _, critical := parsed.Header["crit"]; critical || parsed.Header["typ"] != widgetTokenType {
 			return nil, ErrTokenInvalid
 		}
@@ -184,9 +154,9 @@ func (t *WidgetTokens) Verify(token string) (WidgetClaims, error) {
 	return claims, nil
 }
 
-// WidgetTokenActive reports whether the claims of a verified token still hold
-// for this account: it is the token's own, the key that it was exchanged for is
-// not revoked, and its agent is still there. The error may be [ErrUnavailable].
+// WidgetTokenActive reports whether a verified token is still active: it belongs to this account,
+// the key that requested it is not revoked, and its agent exists. The error may be
+// [ErrUnavailable].
 func (s *Store) WidgetTokenActive(ctx context.Context, accountID uuid.UUID, claims WidgetClaims) (bool, error) {
 	keyID, keyErr := uuid.Parse(claims.ClientID)
 	agentID, agentErr := uuid.Parse(claims.AgentID)
@@ -203,17 +173,17 @@ func (s *Store) WidgetTokenActive(ctx context.Context, accountID uuid.UUID, clai
 	return active, nil
 }
 
-// thumbprint is the key's id (RFC 7638).
+// thumbprint returns the id of a key (RFC 7638).
 func thumbprint(jwk jose.JSONWebKey) string {
 	sum, err := jwk.Thumbprint(crypto.SHA256)
 	if err != nil {
-		// Only for keys of a kind that go-jose does not know.
+		// go-jose fails only for key types that it does not support.
 		panic(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// GetExpirationTime and the methods below make WidgetClaims a [jwt.Claims].
+// GetExpirationTime returns the claim exp. This and the methods below implement [jwt.Claims].
 func (c WidgetClaims) GetExpirationTime() (*jwt.NumericDate, error) {
 	return numericDate(c.ExpiresAt), nil
 }
@@ -221,9 +191,9 @@ func (c WidgetClaims) GetExpirationTime() (*jwt.NumericDate, error) {
 // GetIssuedAt returns the claim iat.
 func (c WidgetClaims) GetIssuedAt() (*jwt.NumericDate, error) { return numericDate(c.IssuedAt), nil }
 
-// GetNotBefore returns nothing: the library knows one leeway for nbf and exp,
-// and only nbf is to have one. [WidgetTokens.Verify] looks at it.
-func (c WidgetClaims) GetNotBefore() (*jwt.NumericDate, error) { return nil, nil } //nolint:nilnil // the interface's word for "no such claim"
+// GetNotBefore returns nil: the library has one leeway for nbf and exp, but only nbf may have one.
+// [WidgetTokens.Verify] checks nbf.
+func (c WidgetClaims) GetNotBefore() (*jwt.NumericDate, error) { return nil, nil } //nolint:nilnil // jwt.Claims uses nil for an absent claim
 
 // GetIssuer returns the claim iss.
 func (c WidgetClaims) GetIssuer() (string, error) { return c.Issuer, nil }
