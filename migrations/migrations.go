@@ -1,7 +1,5 @@
-// Package migrations holds the schema of the key store as SQL, one folder per
-// database, embedded in the binary so that an instance can bring any database
-// up to date without files beside it. It never opens a database: package
-// models runs what is found here.
+// Package migrations embeds the database schema as SQL, one folder per database. Package models
+// applies it.
 package migrations
 
 import (
@@ -24,7 +22,7 @@ func SQLite() fs.FS { return sub(sqlite, "sqlite") }
 func sub(files embed.FS, dir string) fs.FS {
 	folder, err := fs.Sub(files, dir)
 	if err != nil {
-		// fs.Sub fails only for an invalid name, and these are constants.
+		// fs.Sub fails only for an invalid name; the names are constants.
 		panic(err)
 	}
 	return folder

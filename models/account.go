@@ -13,40 +13,38 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Account is a customer: it owns agents and API keys, and its users sign in to
-// the portal.
+// Account is a customer. It owns agents and API keys, and its users sign in to the portal.
 type Account struct {
 	bun.BaseModel `bun:"table:accounts"`
 
 	ID         uuid.UUID `bun:",pk"`
 	Name       string
 	CreatedAt  time.Time
-	DisabledAt *time.Time // its keys are refused and its users cannot sign in
+	DisabledAt *time.Time // while set, its keys are refused and its users cannot sign in
 }
 
-// User is a person who signs in to the portal for an account.
+// User is a person who signs in to the portal of an account.
 type User struct {
 	bun.BaseModel `bun:"table:users"`
 
 	ID           uuid.UUID `bun:",pk"`
 	AccountID    uuid.UUID
-	Email        string // as it was given, trimmed
-	EmailHash    []byte // of the e-mail as it is compared; unique
+	Email        string // trimmed, case preserved
+	EmailHash    []byte // unique; see hashEmail
 	PasswordHash string // argon2id, PHC string
 	CreatedAt    time.Time
 	DisabledAt   *time.Time
 }
 
-// NewAccount is an account to be made with its first user.
+// NewAccount is the input of [Store.CreateAccount].
 type NewAccount struct {
 	Name     string // 1 to 100 characters
 	Email    string // unique, compared without case
-	Password string // 12 to 128 characters, taken exactly as it is
+	Password string // 12 to 128 characters, not trimmed
 }
 
-// CreateAccount makes an account and its first user. It returns an
-// [*InvalidError] for the fields "name", "email" and "password", [ErrEmailTaken],
-// or [ErrUnavailable].
+// CreateAccount creates an account and its first user. The error may be an [*InvalidError] for the
+// field "name", "email" or "password", [ErrEmailTaken] or [ErrUnavailable].
 func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -84,8 +82,8 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	return account, nil
 }
 
-// AccountByEmail returns the account of the user with this e-mail, or
-// [ErrAccountNotFound] or [ErrUnavailable]. It is for operators.
+// AccountByEmail returns the account of the user with this e-mail. It is for operators. The error
+// may be [ErrAccountNotFound] or [ErrUnavailable].
 func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := s.db.NewSelect().Model(&account).
@@ -99,8 +97,7 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, erro
 	return account, nil
 }
 
-// Empty reports whether the store has no account yet; the error may be
-// [ErrUnavailable].
+// Empty reports whether the store has no accounts. The error may be [ErrUnavailable].
 func (s *Store) Empty(ctx context.Context) (bool, error) {
 	exists, err := s.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
 	if err != nil {
@@ -118,14 +115,14 @@ func cleanEmail(email string) (string, error) {
 	return email, nil
 }
 
-// hashEmail returns the SHA-256 of an e-mail as e-mails are compared. What was
-// typed, which need not be an e-mail, goes no further.
+// hashEmail returns the SHA-256 of the trimmed e-mail in lower case. Users are looked up by it, so
+// that the input of a sign-in form, which may be a password, never reaches the database.
 func hashEmail(email string) []byte {
 	hash := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(email))))
 	return hash[:]
 }
 
-// unlessAffected turns a statement that changed no row into otherwise.
+// unlessAffected returns otherwise if a successful statement changed no row.
 func unlessAffected(result sql.Result, err, otherwise error) error {
 	if err != nil {
 		return err

@@ -8,24 +8,24 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// ActorKind tells users of the portal from operators of the service.
+// ActorKind is the kind of an [Actor].
 type ActorKind string
 
 // The kinds of actor.
 const (
-	ActorUser     ActorKind = "user"
-	ActorOperator ActorKind = "operator"
-	ActorVisitor  ActorKind = "visitor" // somebody who has not signed in
+	ActorUser     ActorKind = "user"     // of the portal
+	ActorOperator ActorKind = "operator" // of the service, on the command line
+	ActorVisitor  ActorKind = "visitor"  // a client without a session
 )
 
-// Actor is who does something, for the record.
+// Actor identifies the person behind a recorded action.
 type Actor struct {
 	Kind    ActorKind
 	ID      uuid.UUID // of the user; zero for an operator
 	Address string    // the client's network address; empty for an operator
 }
 
-// UserActor is a user of the portal at a network address.
+// UserActor returns the actor for a user at a network address.
 func UserActor(userID uuid.UUID, address string) Actor {
 	return Actor{ActorUser, userID, address}
 }
@@ -34,10 +34,10 @@ func visitorActor(address string) Actor {
 	return Actor{Kind: ActorVisitor, Address: address}
 }
 
-// Operator is whoever runs the service's commands.
+// Operator returns the actor for an operator.
 func Operator() Actor { return Actor{Kind: ActorOperator} }
 
-// Action is what was done.
+// Action is the kind of an [Activity].
 type Action string
 
 // The actions that are recorded.
@@ -56,8 +56,8 @@ const (
 	ActionPasswordReset   Action = "password.reset" // by an operator
 )
 
-// Activity is one line of an account's append-only record. It is written in
-// the transaction of the deed, so that neither is ever there without the other.
+// Activity is one entry of an account's append-only activity log. It is written in the transaction
+// of the action itself, so neither exists without the other.
 type Activity struct {
 	bun.BaseModel `bun:"table:activities,alias:activity"`
 
@@ -67,48 +67,45 @@ type Activity struct {
 	ActorID   *uuid.UUID // nil unless a user
 	Action    Action
 	SubjectID *uuid.UUID // the key, agent or session
-	Label     string     // what the subject was called at the time
+	Label     string     // the name of the subject at that time
 	Address   string     // the actor's network address
 	At        time.Time
 
-	// FormerLabel is what a key was called before it was renamed; empty for
-	// every other action, and where that was not recorded yet.
+	// FormerLabel is the label of a key before it was renamed. It is empty for other actions and for
+	// old activities.
 	FormerLabel string `bun:",nullzero"`
 
 	// ActorName is the user's e-mail, "Operator" or "Visitor".
 	ActorName string `bun:",scanonly"`
 
-	// KeyLastFour is the end of the key that is the subject, and
-	// ReplacedLastFour that of the key which a generated one takes the place of;
-	// empty where there is no such key, or an operator has deleted it.
+	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the key
+	// that a generated key replaces. Both are empty if there is no such key or it was deleted.
 	KeyLastFour      string `bun:",scanonly"`
 	ReplacedLastFour string `bun:",scanonly"`
 }
 
-// MaskedKey returns the key that is the subject as lists show it, or nothing
-// where it is not known.
-func (a Activity) MaskedKey() string { return maskedUnlessUnknown(a.KeyLastFour) }
+// MaskedKey returns the masked key that is the subject, or "" if there is none.
+func (a Activity) MaskedKey() string { return maskedIfKnown(a.KeyLastFour) }
 
-// MaskedReplaced returns the key that the subject takes the place of as lists
-// show it, or nothing where there is none.
-func (a Activity) MaskedReplaced() string { return maskedUnlessUnknown(a.ReplacedLastFour) }
+// MaskedReplaced returns the masked key that the subject replaces, or "" if there is none.
+func (a Activity) MaskedReplaced() string { return maskedIfKnown(a.ReplacedLastFour) }
 
-func maskedUnlessUnknown(lastFour string) string {
+func maskedIfKnown(lastFour string) string {
 	if lastFour == "" {
 		return ""
 	}
 	return masked(lastFour)
 }
 
-// ActivityPage is a part of the record.
+// ActivityPage selects a page of the activity log.
 type ActivityPage struct {
-	Before uuid.UUID // only what is older than this activity; zero: from the newest on
-	Limit  int       // how many at the most
-	Action Action    // only such; empty: all
+	Before uuid.UUID // return only activities older than this one; zero for the first page
+	Limit  int       // the maximum number of activities
+	Action Action    // return only this action; empty for all
 }
 
-// Activities returns a page of the account's record, newest first; the error
-// may be [ErrUnavailable].
+// Activities returns a page of the account's activity log, the newest first. The error may be
+// [ErrUnavailable].
 func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
 	activities := []Activity{}
 	query := s.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
@@ -118,7 +115,7 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").
 		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
 		Where("activity.account_id = ?", accountID).
-		// Ids are UUIDv7: their order is that of time.
+		// Ids are UUIDv7, so they sort by time.
 		OrderExpr("activity.id DESC").Limit(int64(page.Limit))
 	if page.Before != uuid.Nil {
 		query = query.Where("activity.id < ?", page.Before)
@@ -132,11 +129,12 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 	return activities, nil
 }
 
+// record writes an activity about a subject.
 func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
 	return s.recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
 }
 
-// recordActivity adds who and when to the activity.
+// recordActivity adds the actor and the time to the activity and writes it.
 func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, activity Activity) error {
 	activity.ID, activity.At = newID(), s.clock()
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address

@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Agent is a voice agent of an account (spec section 2).
+// Agent is a voice agent of an account.
 type Agent struct {
 	bun.BaseModel `bun:"table:agents"`
 
@@ -20,18 +20,16 @@ type Agent struct {
 	CreatedAt time.Time
 }
 
-// NewAgent is an agent to be made.
+// NewAgent is the input of [Store.CreateAgent].
 type NewAgent struct {
-	ID     uuid.UUID // the zero UUID: one is made
+	ID     uuid.UUID // zero to generate one
 	Name   string    // 1 to 100 characters
-	FormID uuid.UUID // of the form that asks, random; the zero UUID: none. For an agent without an ID
+	FormID uuid.UUID // of the rendered form, random; zero if none. Ignored if ID is set
 }
 
-// CreateAgent makes an agent and records the activity. A form that is sent again
-// with the same name makes nothing: it returns the agent that it has made.
-//
-// It returns an [*InvalidError] for the field "name", [ErrAgentIDTaken], or
-// [ErrUnavailable].
+// CreateAgent creates an agent and records the activity. If the same form is submitted again with the
+// same name, it returns the agent of the first submission. The error may be an [*InvalidError] for
+// the field "name", [ErrAgentIDTaken] or [ErrUnavailable].
 func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -41,7 +39,7 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 	repeatable := agent.ID == uuid.Nil && n.FormID != uuid.Nil
 	switch {
 	case repeatable:
-		// The account is in it, so that no id of another's can be hit on.
+		// The id depends on the account, so that a form of another account cannot produce it.
 		agent.ID = uuid.NewSHA1(accountID, append(n.FormID[:], name...))
 	case agent.ID == uuid.Nil:
 		agent.ID = newID()
@@ -65,8 +63,7 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 	return agent, nil
 }
 
-// Agents returns the account's agents by name; the error may be
-// [ErrUnavailable].
+// Agents returns the account's agents by name. The error may be [ErrUnavailable].
 func (s *Store) Agents(ctx context.Context, accountID uuid.UUID) ([]Agent, error) {
 	agents := []Agent{}
 	err := s.db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
@@ -77,7 +74,7 @@ func (s *Store) Agents(ctx context.Context, accountID uuid.UUID) ([]Agent, error
 	return agents, nil
 }
 
-// Agent returns one of the account's agents, or [ErrAgentNotFound] or
+// Agent returns one of the account's agents. The error may be [ErrAgentNotFound] or
 // [ErrUnavailable].
 func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
 	var agent Agent
@@ -91,18 +88,17 @@ func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, erro
 	return agent, nil
 }
 
-// RemoveAgent removes one of the account's agents, which ends its widget
-// tokens, and records the activity. It returns what was removed, or
-// [ErrAgentNotFound] or [ErrUnavailable].
+// RemoveAgent deletes one of the account's agents, which also ends its widget tokens, and records the
+// activity. It returns the deleted agent. The error may be [ErrAgentNotFound] or [ErrUnavailable].
 func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
-	// Looked for first: even a removal of no row would renew the epoch.
-	if _, err := s.Agent(ctx, accountID, id); err != nil {
+	// Deleting no row would renew the epoch too, so a missing agent must not reach the DELETE.
+	agent, err := s.Agent(ctx, accountID, id)
+	if err != nil {
 		return Agent{}, err
 	}
-	var agent Agent
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
-			Returning("*").Scan(ctx)
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		err := tx.NewDelete().Model((*Agent)(nil)).Where("account_id = ? AND id = ?", accountID, id).
+			Returning("name").Scan(ctx, &agent.Name)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The form of an API key: nas_, 30 random characters, 6 characters of checksum.
+// An API key is the prefix nas_, 30 random characters and a checksum of 6 characters.
 const (
 	keyPrefix         = "nas_"
 	keyRandomLength   = 30
@@ -17,16 +17,16 @@ const (
 	keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// keyHash is what is stored of a key (spec section 2, rule 2).
+// keyHash is the SHA-256 of a key. Only the hash is stored.
 type keyHash = [sha256.Size]byte
 
-// newKeySecret returns a new key: about 178 bits from crypto/rand, each
-// character as likely as any other. No struct may hold what it returns.
+// newKeySecret returns a new key with about 178 random bits from crypto/rand. All characters are
+// equally likely. No struct may hold the result.
 func newKeySecret() string {
 	key := make([]byte, 0, keyLength)
 	key = append(key, keyPrefix...)
-	// A byte below the largest multiple of 62 maps to the alphabet without
-	// bias; about 1 in 32 is thrown away.
+	// Bytes below the largest multiple of 62 map to the alphabet without bias. The others, about 1
+	// in 32, are skipped.
 	const fair = 256 - 256%len(keyAlphabet)
 	buffer := make([]byte, 2*keyRandomLength)
 	for {
@@ -44,8 +44,8 @@ func newKeySecret() string {
 	}
 }
 
-// checkKeySecret returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] for what
-// cannot be a key, without asking the database.
+// checkKeySecret returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] if the text is not well-formed. It
+// does not use the database.
 func checkKeySecret(key string) error {
 	if !strings.HasPrefix(key, keyPrefix) {
 		return ErrKeyMissingPrefix
@@ -69,8 +69,8 @@ func alphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// keyChecksum is the CRC-32 (IEEE) of all that stands before it, in base 62,
-// most significant digit first, padded with zeros.
+// keyChecksum returns the CRC-32 (IEEE) of body in base 62, the most significant digit first, padded
+// with zeros.
 func keyChecksum(body string) [keyChecksumLength]byte {
 	var digits [keyChecksumLength]byte
 	sum := crc32.ChecksumIEEE([]byte(body))

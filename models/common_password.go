@@ -9,8 +9,8 @@ import (
 	"github.com/ccojocar/zxcvbn-go/data"
 )
 
-// commonPasswords is zxcvbn's list of the seven thousand most common passwords.
-// It is read when the first password is chosen, not when the program starts.
+// commonPasswords returns zxcvbn's list of the seven thousand most common passwords. The list is
+// parsed at its first use.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	var list struct{ List []string }
 	asset, err := data.Asset("data/Passwords.json")
@@ -18,8 +18,7 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 		err = json.Unmarshal(asset, &list)
 	}
 	if err != nil || len(list.List) < 3000 {
-		// The list is part of the program.
-		panic("the list of common passwords is damaged")
+		panic("the embedded list of common passwords is damaged")
 	}
 	common := make(map[string]bool, len(list.List))
 	for _, password := range list.List {
@@ -28,10 +27,9 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 	return common
 })
 
-// isCommon reports whether a password is among the first that a guesser tries
-// (OWASP ASVS 5.0, 6.2.4 and 6.2.11): a common one or one of words, with digits
-// and punctuation around it or repeated, or a run of the keyboard's or the
-// alphabet's characters.
+// isCommon reports whether a password is among the first guesses of an attacker (OWASP ASVS 5.0,
+// 6.2.4 and 6.2.11): a common password or one of words, also if repeated or surrounded by digits and
+// punctuation, or a sequence such as abcdefghijkl.
 func isCommon(password string, words ...string) bool {
 	password = strings.ToLower(password)
 	core := strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -52,17 +50,16 @@ func isCommon(password string, words ...string) bool {
 	return len(unit) < 4 || isRun(password)
 }
 
-// repeatedUnit returns the shortest text that, repeated, makes up s.
+// repeatedUnit returns the shortest text whose repetition is s.
 func repeatedUnit(s string) string {
-	// s is found inside itself doubled first where its shortest period ends.
+	// In s doubled, s occurs again first at the end of its shortest period.
 	if s == "" {
 		return ""
 	}
 	return s[:1+strings.Index((s + s)[1:], s)]
 }
 
-// isRun reports whether each character follows the one before it, upwards or
-// downwards, as in abcdefghijkl and 098765432109.
+// isRun reports whether s counts up or down, such as abcdefghijkl and 098765432109.
 func isRun(s string) bool {
 	up, down := true, true
 	for i := 1; i < len(s); i++ {

@@ -17,32 +17,32 @@ import (
 )
 
 const (
-	// maxConnections bounds one instance's connections, so that many instances
-	// fit under PostgreSQL's default of 100.
+	// maxConnections is the limit of one instance, so that several instances stay below
+	// PostgreSQL's default limit of 100.
 	maxConnections = 8
-	// connectTimeout bounds each host of a PostgreSQL URL that names several:
-	// a dead first one must leave time for the next.
+	// connectTimeout is the limit for each host of a PostgreSQL URL. If the first host is down,
+	// there must be time for the next one.
 	connectTimeout = time.Second
-	// busyTimeout is how long SQLite waits for another process's write; below
-	// the callers' deadline, so that what they get is the true reason.
+	// busyTimeout is how long SQLite waits for another process's write. It is shorter than
+	// [Timeout], so that callers get SQLite's own error.
 	busyTimeout = 1500 * time.Millisecond
 )
 
-// SQLitePath returns the file that a "sqlite:" URL names, and whether it is one.
+// SQLitePath returns the file of a "sqlite:" URL, and whether databaseURL is such a URL.
 func SQLitePath(databaseURL string) (path string, ok bool) {
 	path, ok = strings.CutPrefix(databaseURL, "sqlite:")
 	if !ok {
 		return "", false
 	}
-	// sqlite:///var/lib/portal.db is read as the absolute path it looks like.
+	// sqlite:///var/lib/portal.db is the absolute path /var/lib/portal.db.
 	if rest, found := strings.CutPrefix(path, "//"); found {
 		path = rest
 	}
 	return path, true
 }
 
-// CheckDatabaseURL returns an error that says what to do unless the URL is one
-// that [Open] can use. It does not connect.
+// CheckDatabaseURL returns an error that says what is wrong if [Open] cannot use the URL. It does not
+// connect.
 func CheckDatabaseURL(databaseURL string) error {
 	if path, ok := SQLitePath(databaseURL); ok {
 		if path == "" || strings.Contains(path, ":memory:") {
@@ -54,7 +54,7 @@ func CheckDatabaseURL(databaseURL string) error {
 		return fmt.Errorf("a database URL starts with sqlite: or postgres://")
 	}
 	if _, err := postgresConfig(databaseURL); err != nil {
-		// pgx's text repeats the URL, which may hold a password.
+		// pgx's error repeats the URL, which may contain a password.
 		return fmt.Errorf("not a PostgreSQL URL, as in postgres://user:password@host:5432/database")
 	}
 	return nil
@@ -69,14 +69,14 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 		config.ConnectTimeout = connectTimeout
 	}
 	if len(config.Fallbacks) > 0 && config.ValidateConnect == nil {
-		// Several hosts are one primary and its standbys.
+		// Several hosts are a primary and its standbys, and only the primary accepts writes.
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "portal"
 	}
-	// Bun writes its arguments into the SQL: preparing each text would only
-	// fill the server's memory.
+	// Bun inlines arguments into the SQL. Preparing each distinct statement would only fill the
+	// server's memory.
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	return config, nil
 }
@@ -84,7 +84,7 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 func openPostgres(databaseURL string) (*bun.DB, error) {
 	config, err := postgresConfig(databaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("the database URL is not one that PostgreSQL knows")
+		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
 	}
 	pool := stdlib.OpenDB(*config)
 	pool.SetMaxOpenConns(maxConnections)
@@ -94,8 +94,8 @@ func openPostgres(databaseURL string) (*bun.DB, error) {
 }
 
 func openSQLite(path string) (*bun.DB, error) {
-	// Pragmas are per connection, so they stand in the name of the database.
-	// synchronous=FULL: a confirmed revocation survives a loss of power.
+	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL makes a
+	// confirmed revocation survive a power failure.
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",

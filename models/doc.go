@@ -1,17 +1,27 @@
-// Package models is the domain of the portal and the one store behind it:
-// accounts, their users, agents and API keys, sessions, the record of activity,
-// and the widget tokens that keys are exchanged for.
+// Package models is the domain of the portal and its store: accounts, users, agents, API keys,
+// sessions, the activity log and widget tokens.
 //
-// The portal and the JSON API share one [Store] over one database, SQLite or
-// PostgreSQL, so that what one of them revokes the other refuses on its very
-// next request. Every answer about a key is the database's own: nothing here
-// answers from memory that may be out of date.
+// The portal and the JSON API share one [Store] over one database, SQLite or PostgreSQL. A key that
+// the portal revokes is refused by the API's next request, on every instance. The package does not
+// depend on HTTP.
 //
-// It never holds the value of an API key, a session reference or a password in
-// a struct: each leaves its constructor as a return value and is stored as a
-// hash. It knows nothing of HTTP. Methods that touch customer data take the
-// account they are for; the few that do not are named for operators.
+// The values of API keys, session tokens and passwords are never fields of a stored struct. A
+// constructor returns the value once, and the database holds its hash. Methods on customer data take
+// the account's id, except the few for operators.
 //
-// Methods do not bound their own time, save where they say so: callers put a
-// deadline on the context, and a missed one is [ErrUnavailable].
+// Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
+// A missed deadline is [ErrUnavailable].
+//
+// # Glossary
+//
+//   - account: a customer, which owns agents and API keys.
+//   - user: a person who signs in to the portal of an account.
+//   - operator: a person who runs the service and its commands.
+//   - agent: a voice agent of an account.
+//   - API key: the credential of a customer's backend. Its secret is the whole key.
+//   - widget token: a short-lived JWT that lets one browser talk to one agent. An API key requests it.
+//   - session: a user's signed-in state in one browser. The session token in a cookie identifies it.
+//   - form id: a random id in a rendered form that makes repeated submissions harmless.
+//   - epoch: a random value in the database that changes with every change that can take access away.
+//   - flush: the background write of usage and last-seen times, which requests keep in memory.
 package models

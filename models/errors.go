@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Why a key was refused (spec section 5.7). ErrKeyRevoked also stands for a key
-// whose account is disabled: the two are refused alike.
+// Reasons to refuse a key. ErrKeyRevoked also means that the key's account is disabled.
 var (
 	ErrKeyMissingPrefix = errors.New("the API key does not start with nas_")
 	ErrKeyMalformed     = errors.New("the API key is malformed")
@@ -15,7 +14,7 @@ var (
 	ErrKeyRevoked       = errors.New("the API key is revoked")
 )
 
-// What was asked for is not there, or is another account's, which is the same.
+// Something does not exist, or it belongs to another account.
 var (
 	ErrAccountNotFound = errors.New("account not found")
 	ErrAgentNotFound   = errors.New("agent not found")
@@ -23,7 +22,7 @@ var (
 	ErrSessionNotFound = errors.New("session not found")
 )
 
-// What cannot be done as things stand.
+// The input is valid, but the operation is not possible.
 var (
 	ErrAgentIDTaken      = errors.New("an agent with this id exists already")
 	ErrEmailTaken        = errors.New("a user with this e-mail exists already")
@@ -33,27 +32,27 @@ var (
 	ErrWrongCredentials  = errors.New("e-mail or password is wrong")
 )
 
-// ErrUnavailable means that the database did not answer, so that nothing is
-// known. It comes joined with its cause.
+// ErrUnavailable means that the database did not answer, so the outcome is unknown. It is wrapped
+// together with its cause.
 var ErrUnavailable = errors.New("the database does not answer")
 
-// InvalidError is input that breaks a rule.
+// InvalidError reports input that breaks a rule.
 type InvalidError struct {
 	Field   string // the input's name, such as "label"
-	Message string // a sentence for people that says what to do
+	Message string // for the user; says what to do
 }
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
 
-// RepeatedFormError is a form of generation that has made its key already.
+// RepeatedFormError reports a form that has already generated its key.
 type RepeatedFormError struct {
-	Key APIKey // what it made; may have been revoked since
+	Key APIKey // the generated key; may be revoked
 }
 
-func (e *RepeatedFormError) Error() string { return "this form has already made a key" }
+func (e *RepeatedFormError) Error() string { return "this form has already generated a key" }
 
-// SignInLimitError is a sign-in refused unseen, because too many wrong
-// passwords came before it.
+// SignInLimitError reports a sign-in that was refused without checking the password, because there
+// were too many wrong passwords before.
 type SignInLimitError struct {
 	RetryAfter time.Duration
 }

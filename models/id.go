@@ -2,9 +2,8 @@ package models
 
 import "github.com/google/uuid"
 
-// ParseID returns the id that text is, and whether it is one: the 36-character
-// form alone (RFC 9562, section 4), in either case. uuid.Parse takes braces, a
-// urn: prefix and no dashes as well.
+// ParseID parses a UUID in the 36-character form of RFC 9562, section 4, in either case. It reports
+// whether text is one. Unlike uuid.Parse it accepts no braces, no urn: prefix and no missing dashes.
 func ParseID(text string) (uuid.UUID, bool) {
 	const length = 36
 	if len(text) != length {
@@ -14,8 +13,8 @@ func ParseID(text string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// newID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by time of making.
+// newID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by creation time.
 func newID() uuid.UUID {
-	// NewV7 fails only if crypto/rand does, and that ends the program first.
+	// NewV7 fails only if crypto/rand fails, which ends the program before.
 	return uuid.Must(uuid.NewV7())
 }

@@ -7,22 +7,21 @@ import (
 	"fmt"
 )
 
-// MinSecretLength is the least length of the portal's secret, in bytes.
+// MinSecretLength is the minimum length of the portal's secret in bytes.
 const MinSecretLength = 32
 
-// Keyring derives the portal's keys from its secret (HKDF, RFC 5869), each
-// purpose a key of its own, so that instances which share the secret agree on
-// all of them. During a rotation it also holds the keys of the secret before,
-// which verify and never sign.
+// Keyring derives one key per purpose from the portal's secret (HKDF, RFC 5869). Instances with the
+// same secret derive the same keys. During a rotation it also holds the previous secret, whose keys
+// only verify.
 type Keyring struct {
-	// secrets returns the current one first. A function, because fmt prints
-	// whatever it finds in a field.
+	// secrets returns the current secret first. It is a function, because fmt and slog print the
+	// values of fields.
 	secrets func() []string
 }
 
-// NewKeyring returns the keyring of a secret of at least [MinSecretLength]
-// bytes and, unless empty, the one before it. It returns an [*InvalidError]
-// for the field "secret" or "previous secret", which never holds either.
+// NewKeyring returns a keyring for a secret and, unless it is empty, the previous one. If one has
+// fewer than [MinSecretLength] bytes, the error is an [*InvalidError] for the field "secret" or
+// "previous secret". The error never contains a secret.
 func NewKeyring(secret, previous string) (Keyring, error) {
 	if len(secret) < MinSecretLength {
 		return Keyring{}, &InvalidError{"secret", fmt.Sprintf("The secret must be at least %d bytes long.", MinSecretLength)}
@@ -40,11 +39,10 @@ func newKeyring(secrets ...string) Keyring {
 	return Keyring{func() []string { return secrets }}
 }
 
-// CookieKeys returns the 32-byte keys that authenticate session cookies, the
-// one that signs first.
+// CookieKeys returns the 32-byte keys that authenticate cookies, the signing key first.
 func (k Keyring) CookieKeys() [][]byte { return k.derive("portal session cookie v1", 32) }
 
-// signingKeys returns the keys of widget tokens, the one that signs first.
+// signingKeys returns the key pairs of widget tokens, the signing key first.
 func (k Keyring) signingKeys() []ed25519.PrivateKey {
 	seeds := k.derive("portal widget token v1", ed25519.SeedSize)
 	keys := make([]ed25519.PrivateKey, len(seeds))
@@ -60,7 +58,7 @@ func (k Keyring) derive(purpose string, length int) [][]byte {
 	for i, secret := range secrets {
 		key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, length)
 		if err != nil {
-			// Only for lengths beyond 255 hashes, and ours are constants.
+			// hkdf fails only for lengths beyond 255 hashes; ours are small constants.
 			panic(err)
 		}
 		keys[i] = key

@@ -14,27 +14,22 @@ import (
 	"portal/migrations"
 )
 
-// migrationLock is the key of the advisory lock under which instances migrate
-// one PostgreSQL database one after the other; it means nothing else.
+// migrationLock is the key of the advisory lock that lets one instance at a time migrate a PostgreSQL
+// database. The value is arbitrary.
 const migrationLock = 0x6e61735f // "nas_"
 
-// sqliteMigrationPatience is how long a file that others are busy with is tried
-// again.
-const sqliteMigrationPatience = 5 * time.Second
+// sqliteMigrationTimeout is how long a migration is retried while other processes lock the file.
+const sqliteMigrationTimeout = 5 * time.Second
 
-// errAppliedMeanwhile rolls back a migration that another process has applied
-// since this one read the list.
-var errAppliedMeanwhile = errors.New("applied by another process meanwhile")
+// errAppliedMeanwhile rolls back a migration that another process has applied in the meantime.
+var errAppliedMeanwhile = errors.New("applied by another process in the meantime")
 
-// migrateSchema brings the schema up to date. It is safe to run in any number
-// of processes at once, and after a crash at any point: the mark that a
-// migration is applied is written in the migration's own transaction, so
-// neither is ever there without the other.
+// migrateSchema brings the schema up to date. It may run in several processes at once and after a
+// crash at any point: each migration is marked as applied in its own transaction.
 func migrateSchema(ctx context.Context, db *bun.DB) error {
-	// SQLite does not always wait for a lock: not while several processes make
-	// one file, nor where another has written since this one began to read
-	// (sqlite.org/wal.html, section 8).
-	for deadline := time.Now().Add(sqliteMigrationPatience); ; {
+	// SQLite does not wait for a lock while several processes create one file, nor if another has
+	// written since this one began to read (sqlite.org/wal.html, section 8).
+	for deadline := time.Now().Add(sqliteMigrationTimeout); ; {
 		err := tryMigrateSchema(ctx, db)
 		if !sqliteBusy(err) || time.Now().After(deadline) {
 			return err
@@ -51,7 +46,7 @@ func tryMigrateSchema(ctx context.Context, db *bun.DB) error {
 	files := migrations.SQLite()
 	if db.Dialect().Name() == dialect.PG {
 		files = migrations.Postgres()
-		// The lock belongs to the connection: it goes when the process dies.
+		// The lock belongs to the connection, so it is released if the process dies.
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return failed("connect", err)
@@ -89,8 +84,8 @@ func newMigrator(db *bun.DB, files fs.FS) (*migrate.Migrator, error) {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
 	return migrate.NewMigrator(db, found,
-		// Bun's own mark comes after the commit; with the hook below it only
-		// repeats what the transaction has written.
+		// Bun marks a migration after its commit. The hook below does so in the transaction, and
+		// Bun's own mark then repeats it.
 		migrate.WithMarkAppliedOnSuccess(true),
 		migrate.WithUpsert(true),
 		migrate.BeforeMigration(func(ctx context.Context, tx bun.IConn, m *migrate.Migration) error {

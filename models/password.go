@@ -13,14 +13,14 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The length of a password in characters (OWASP ASVS 5.0, 6.2.1 and 6.2.9).
+// The limits of a password's length in characters (OWASP ASVS 5.0, 6.2.1 and 6.2.9).
 const (
 	MinPasswordLength = 12
 	MaxPasswordLength = 128
 )
 
-// checkPassword returns an [*InvalidError] for the field "password". Words are
-// what a guesser would try first: the user's e-mail and the account's name.
+// checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a rule.
+// It must not be one of words, such as the user's e-mail and the account's name.
 func checkPassword(password string, words ...string) error {
 	switch length := utf8.RuneCountInString(password); {
 	case length < MinPasswordLength:
@@ -35,8 +35,8 @@ func checkPassword(password string, words ...string) error {
 	return nil
 }
 
-// argon2Params are those of argon2id (RFC 9106); they stand in each hash, so
-// that they can change without making old ones useless.
+// argon2Params are the parameters of argon2id (RFC 9106). Each stored hash contains its own, so that
+// old hashes stay valid when currentParams change.
 type argon2Params struct {
 	memory  uint32 // KiB
 	time    uint32 // passes
@@ -52,27 +52,27 @@ const (
 	phcFormat        = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
 )
 
-// passwordHasher hashes one password at a time: each takes 46 MiB and a core
-// for 50 ms, and a crowd of them at once is slower than a queue.
+// passwordHasher hashes one password at a time. A hash takes 46 MiB of memory and 50 ms of CPU, and
+// concurrent hashes are slower than a queue.
 type passwordHasher struct {
-	turn chan struct{}
+	turn chan struct{} // a semaphore of one
 }
 
 func newPasswordHasher() passwordHasher { return passwordHasher{make(chan struct{}, 1)} }
 
-// exclusively runs work when it is its turn. It returns the context's error,
-// as [ErrUnavailable] if it was a deadline, when that comes first.
+// exclusively waits in the queue and runs work. If the context ends first, it returns the context's
+// error; a missed deadline is [ErrUnavailable].
 func (h passwordHasher) exclusively(ctx context.Context, work func() error) error {
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
 		return work()
 	case <-ctx.Done():
-		return failed("wait for a turn to hash a password", ctx.Err())
+		return failed("wait in the queue for password hashing", ctx.Err())
 	}
 }
 
-// hash returns the PHC string of a password with a salt of its own.
+// hash waits in the queue and returns the PHC string of a password with a new salt.
 func (h passwordHasher) hash(ctx context.Context, password string) (string, error) {
 	var encoded string
 	err := h.exclusively(ctx, func() error {
@@ -82,14 +82,14 @@ func (h passwordHasher) hash(ctx context.Context, password string) (string, erro
 	return encoded, err
 }
 
-// absentHash is what the password of an unknown user is compared with, so that
-// the answer takes as long as for a known one. No password has this hash.
+// absentHash is compared with the password of an unknown user, so that the response takes as long as
+// for a known user. No password has this hash.
 var absentHash = encodePHC(currentParams, make([]byte, argon2SaltLength), make([]byte, argon2HashLength))
 
-// matches reports whether the password has this hash; it takes the same time
-// either way. Outdated means that the hash was made with other parameters than
-// today's. The caller has its turn.
-func matches(password, phc string) (match, outdated bool, err error) {
+// matchesHash reports in constant time whether the password has this hash. The result outdated
+// means that the hash does not have the current parameters. The caller must have its turn in the
+// queue.
+func matchesHash(password, phc string) (match, outdated bool, err error) {
 	params, salt, want, err := decodePHC(phc)
 	if err != nil {
 		return false, false, err
@@ -98,7 +98,7 @@ func matches(password, phc string) (match, outdated bool, err error) {
 	return subtle.ConstantTimeCompare(got, want) == 1, params != currentParams, nil
 }
 
-// hashNow is hash for a caller that has its turn.
+// hashNow returns the PHC string of a password. The caller must have its turn in the queue.
 func hashNow(password string) string {
 	salt := make([]byte, argon2SaltLength)
 	_, _ = rand.Read(salt) // never fails (crypto/rand)
@@ -120,7 +120,7 @@ func decodePHC(phc string) (p argon2Params, salt, hash []byte, err error) {
 		return p, nil, nil, errors.New("the stored password hash is not argon2id")
 	}
 	_, err = fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.time, &p.threads)
-	if err != nil || p.time == 0 || p.threads == 0 { // with which argon2 would panic
+	if err != nil || p.time == 0 || p.threads == 0 { // argon2 panics on zero
 		return p, nil, nil, errors.New("the stored password hash has no parameters")
 	}
 	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err == nil {

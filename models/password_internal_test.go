@@ -18,7 +18,7 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 		if !strings.HasPrefix(hash, "$argon2id$v=19$m=47104,t=1,p=1$") || strings.Contains(hash, password) {
 			t.Errorf("the hash is %s", hash)
 		}
-		if right, _, err := matches(password, hash); !right || err != nil {
+		if right, _, err := matchesHash(password, hash); !right || err != nil {
 			t.Errorf("the password does not match its hash: %v", err)
 		}
 		hashes = append(hashes, hash)
@@ -26,7 +26,7 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 	if hashes[0] == hashes[1] {
 		t.Error("two hashes of one password are the same: no salt")
 	}
-	if right, _, err := matches("correct horse battery stapler", hashes[0]); right || err != nil {
+	if right, _, err := matchesHash("correct horse battery stapler", hashes[0]); right || err != nil {
 		t.Errorf("another password: %t, %v", right, err)
 	}
 }
@@ -36,10 +36,10 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 func TestPasswordHashOfOtherParameters(t *testing.T) {
 	t.Parallel()
 	const hash = "$argon2id$v=19$m=64,t=2,p=2$c29tZXNhbHQ$NQrDciL0Nsy1wJcvHr079rlYvyBxhBNi"
-	if right, _, err := matches("password", hash); !right || err != nil {
+	if right, _, err := matchesHash("password", hash); !right || err != nil {
 		t.Errorf("the right password: %t, %v", right, err)
 	}
-	if right, _, err := matches("Password", hash); right || err != nil {
+	if right, _, err := matchesHash("Password", hash); right || err != nil {
 		t.Errorf("a wrong password: %t, %v", right, err)
 	}
 }
@@ -60,7 +60,7 @@ func TestDamagedPasswordHash(t *testing.T) {
 		"hash missing":       "$argon2id$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$",
 		"something trailing": "$argon2id$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDEyMzQ1Njc4OWFiY2RlZg$",
 	} {
-		if right, _, err := matches("password", hash); right || err == nil {
+		if right, _, err := matchesHash("password", hash); right || err == nil {
 			t.Errorf("%s: %t, %v", name, right, err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // gets an answer.
 const Timeout = 1800 * time.Millisecond
 
-// Store is the one store of keys, accounts and sessions. It is safe for
-// concurrent use; any number of processes may share its database.
+// Store stores accounts, keys and sessions. It is safe for concurrent use, and several processes may
+// share its database.
 type Store struct {
 	db     *bun.DB
 	now    func() time.Time
@@ -35,18 +35,17 @@ type Store struct {
 	stopped sync.WaitGroup
 }
 
-// Options are what a [Store] does not find in its database.
+// Options configure a [Store].
 type Options struct {
-	Now    func() time.Time // the clock; nil: time.Now
-	Logger *slog.Logger     // for what happens behind the requests; nil: discarded
+	Now    func() time.Time // the clock; nil means time.Now
+	Logger *slog.Logger     // for background errors; nil discards them
 
-	SessionIdle time.Duration // a session ends after so long without use; 0: 12 h
-	SessionMax  time.Duration // and so long after sign-in at the latest; 0: 720 h
+	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
+	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
 }
 
-// Open opens the database, brings its schema up to date, and starts writing
-// usage behind the requests. It returns [ErrUnavailable] if the database does
-// not answer, and an error that says what to do about a URL it cannot use.
+// Open opens the database, migrates its schema and starts the background flush. It returns
+// [ErrUnavailable] if the database does not answer, or the error of [CheckDatabaseURL].
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := CheckDatabaseURL(databaseURL); err != nil {
 		return nil, err
@@ -98,8 +97,8 @@ func newAuthSource(ctx context.Context, databaseURL string, db *bun.DB) (authSou
 	return newSQLiteAuthSource(ctx, db.DB)
 }
 
-// Close writes what is still in memory and closes the database. The error is
-// that of the last write, after which usage of the last second is lost.
+// Close flushes the memory and closes the database. If the flush fails, the usage of the last second
+// is lost.
 func (s *Store) Close(ctx context.Context) error {
 	close(s.stop)
 	s.stopped.Wait()
@@ -107,10 +106,9 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.auth.source.close(), s.db.Close())
 }
 
-// Ping returns nil only if the database answers a query of its tables now, and
-// [ErrUnavailable] otherwise.
+// Ping returns [ErrUnavailable] unless the database answers a query.
 func (s *Store) Ping(ctx context.Context) error {
-	// SQLite can hang in the driver for longer than the context allows.
+	// A query can block in the SQLite driver for longer than the context allows.
 	answer := make(chan error, 1)
 	go func() { answer <- s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte)) }()
 	var err error
@@ -125,13 +123,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// clock returns the time as the database stores it: UTC, whole microseconds.
+// clock returns the time with the precision of the database: UTC, in whole microseconds.
 func (s *Store) clock() time.Time {
 	return s.now().UTC().Truncate(time.Microsecond)
 }
 
-// lockAccount makes the transaction the only one that counts or adds this
-// account's rows until it ends. In SQLite every transaction of ours is.
+// lockAccount locks the account's row until the transaction ends, so that only one transaction at a
+// time counts and adds its keys. SQLite needs no lock: its transactions run one at a time.
 func (s *Store) lockAccount(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
 	if s.db.Dialect().Name() != dialect.PG {
 		return nil

@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxNameLength is the longest label of a key and name of an agent or an
-// account, in characters (Unicode code points).
+// MaxNameLength is the maximum length of a key's label and of the name of an agent or account, in
+// Unicode code points.
 const MaxNameLength = 100
 
-// cleanName returns a label or name trimmed, or an [*InvalidError] unless it
-// has 1 to [MaxNameLength] characters and no control characters. Title is what
-// people call the field.
+// cleanName trims a label or name. It returns an [*InvalidError] unless the result has 1 to
+// [MaxNameLength] characters and no control characters. The title is the field's name in messages.
 func cleanName(field, title, value string) (string, error) {
 	value = strings.TrimSpace(value)
 	switch length := utf8.RuneCountInString(value); {

@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// flushInterval is how long a use stays in memory alone: with the time
-	// that a write takes, less than the second that is promised.
+	// flushInterval and the time of a write must stay below one second, within which usage is
+	// promised to reach the disk.
 	flushInterval = 500 * time.Millisecond
 	flushTimeout  = 2 * time.Second
 	purgeInterval = time.Hour
 )
 
-// writeBehind writes what the requests left in memory, and removes what has
-// outlived its time, until the store is closed.
+// writeBehind flushes the memory and deletes expired rows at intervals until the store is closed.
 func (s *Store) writeBehind() {
 	flush, purge := time.NewTicker(flushInterval), time.NewTicker(purgeInterval)
 	defer flush.Stop()
@@ -39,8 +38,8 @@ func (s *Store) writeBehind() {
 		}
 		cancel()
 		if err != nil {
-			// Nothing is lost: the next turn tries again.
-			s.logger.Error("write behind the requests", slog.Any("error", err))
+			// Nothing is lost: the next interval tries again.
+			s.logger.Error("background write failed", slog.Any("error", err))
 		}
 	}
 }
@@ -57,8 +56,8 @@ func (s *Store) flush(ctx context.Context) error {
 	)
 }
 
-// purge removes what nobody asks for any more. Two instances that purge at once
-// may be told of a deadlock; whoever lost tries again in an hour.
+// purge deletes expired sessions, old usage rows and old sign-in failures. If two instances deadlock,
+// one of them retries an hour later.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	var errs []error

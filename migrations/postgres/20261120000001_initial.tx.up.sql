@@ -1,4 +1,4 @@
--- Ids are UUIDv7 made by the program. Times are UTC.
+-- The program generates the ids (UUIDv7). Times are UTC.
 
 CREATE TABLE accounts (
     id          uuid PRIMARY KEY,
@@ -11,9 +11,8 @@ CREATE TABLE users (
     id            uuid PRIMARY KEY,
     account_id    uuid NOT NULL REFERENCES accounts (id),
     email         text NOT NULL,
-    -- SHA-256 of the e-mail as it is compared, trimmed and in lower case: what
-    -- people type to sign in, passwords in the wrong field among it, must not
-    -- stand in the database's log.
+    -- SHA-256 of the trimmed e-mail in lower case. Users sometimes type a password into the e-mail
+    -- field, and it must not reach the database's log.
     email_hash    bytea NOT NULL UNIQUE,
     -- argon2id as a PHC string.
     password_hash text NOT NULL,
@@ -37,9 +36,9 @@ CREATE TABLE api_keys (
     -- SHA-256 of the whole key; the key itself is stored nowhere.
     key_hash    bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
     last_four   text NOT NULL,
-    -- The rendered form that made the key: a form makes one key at the most.
+    -- The form that generated the key. Each form generates at most one key.
     form_id     uuid NOT NULL,
-    -- The key that this one was made to take the place of.
+    -- The key that this one replaces in a rotation.
     replaces_id uuid REFERENCES api_keys (id) ON DELETE SET NULL,
     created_at  timestamptz NOT NULL,
     revoked_at  timestamptz,
@@ -48,9 +47,9 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
--- Usage is written behind the requests, in rows of its own: nothing that
--- authenticates or revokes ever waits for it. No foreign keys, so that a key
--- which an operator deletes cannot make a flush of many keys fail.
+-- Usage is written in the background into tables of its own, so that authentication and revocation
+-- never wait for its locks. There are no foreign keys, so that the flush of many keys does not fail
+-- when an operator deletes one of them.
 CREATE TABLE api_key_last_uses (
     api_key_id uuid PRIMARY KEY,
     used_at    timestamptz NOT NULL
@@ -77,7 +76,7 @@ CREATE INDEX api_key_daily_usage_day ON api_key_daily_usage (day);
 CREATE TABLE sessions (
     id             uuid PRIMARY KEY,
     user_id        uuid NOT NULL REFERENCES users (id),
-    -- SHA-256 of the random reference that the cookie holds.
+    -- SHA-256 of the session token in the cookie.
     reference_hash bytea NOT NULL UNIQUE CHECK (length(reference_hash) = 32),
     created_at     timestamptz NOT NULL,
     last_seen_at   timestamptz NOT NULL,
@@ -89,8 +88,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_user ON sessions (user_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 
--- Wrong passwords of the last minute. The subject is a SHA-256: people type
--- passwords into the e-mail field.
+-- Wrong passwords of the last minute. The subject is a SHA-256, because users sometimes type a
+-- password into the e-mail field.
 CREATE TABLE sign_in_failures (
     id      uuid PRIMARY KEY,
     subject bytea NOT NULL,
@@ -106,7 +105,7 @@ CREATE TABLE activities (
     actor_id   uuid,
     action     text NOT NULL,
     subject_id uuid,
-    -- What the subject was called at the time.
+    -- The name of the subject at that time.
     label      text NOT NULL,
     address    text NOT NULL,
     at         timestamptz NOT NULL
@@ -120,17 +119,16 @@ END $$;
 CREATE TRIGGER activities_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON activities
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- One row, one random value. Whoever remembers that a key may do something
--- remembers the value beside it, and the memory holds for as long as the value
--- stands. Only equality means anything, so a restored backup or a failover can
--- never make an old memory look fresh, as a counter could.
+-- One row with one random value. An instance caches the facts that grant access together with this
+-- value, and the cache is valid while the value is unchanged. Only equality matters, so a restored
+-- backup or a failover cannot make an old cache look valid, as a counter could.
 CREATE TABLE auth_epoch (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     value    bytea NOT NULL CHECK (length(value) = 16)
 );
 
 CREATE FUNCTION random_epoch() RETURNS bytea LANGUAGE sql VOLATILE AS $$
-    -- Two v4 UUIDs hold 244 random bits; 128 of their hash are kept.
+    -- Two v4 UUIDs have 244 random bits; the value is 128 bits of their hash.
     SELECT substring(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) FROM 1 FOR 16)
 $$;
 INSERT INTO auth_epoch (value) VALUES (random_epoch());
@@ -141,8 +139,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Everything that can take access away, whoever does it and however. Inserts
--- only grant, and a rename changes nothing that is remembered.
+-- These triggers fire on every change that can take access away, also by an operator's own SQL.
+-- Inserts only grant access, and labels and names are not cached.
 CREATE TRIGGER api_keys_renew_epoch
     AFTER UPDATE OF id, account_id, key_hash, revoked_at OR DELETE OR TRUNCATE ON api_keys
     FOR EACH STATEMENT EXECUTE FUNCTION renew_auth_epoch();

@@ -1,6 +1,5 @@
--- Ids are UUIDv7 made by the program, as text. Times are UTC, as text. Tables
--- that triggers watch have no rowid: a statement that names one could replace a
--- row behind their backs.
+-- The program generates the ids (UUIDv7). Ids and times (UTC) are text. Tables with triggers have no
+-- rowid, because a statement could replace a row by its rowid without firing the triggers.
 
 CREATE TABLE accounts (
     id          TEXT PRIMARY KEY,
@@ -13,9 +12,8 @@ CREATE TABLE users (
     id            TEXT PRIMARY KEY,
     account_id    TEXT NOT NULL REFERENCES accounts (id),
     email         TEXT NOT NULL,
-    -- SHA-256 of the e-mail as it is compared, trimmed and in lower case: what
-    -- people type to sign in, passwords in the wrong field among it, must not
-    -- stand in the database's log.
+    -- SHA-256 of the trimmed e-mail in lower case. Users sometimes type a password into the e-mail
+    -- field, and it must not reach the database's log.
     email_hash    BLOB NOT NULL UNIQUE,
     -- argon2id as a PHC string.
     password_hash TEXT NOT NULL,
@@ -39,9 +37,9 @@ CREATE TABLE api_keys (
     -- SHA-256 of the whole key; the key itself is stored nowhere.
     key_hash    BLOB NOT NULL UNIQUE CHECK (length(key_hash) = 32),
     last_four   TEXT NOT NULL,
-    -- The rendered form that made the key: a form makes one key at the most.
+    -- The form that generated the key. Each form generates at most one key.
     form_id     TEXT NOT NULL,
-    -- The key that this one was made to take the place of.
+    -- The key that this one replaces in a rotation.
     replaces_id TEXT REFERENCES api_keys (id) ON DELETE SET NULL,
     created_at  TIMESTAMP NOT NULL,
     revoked_at  TIMESTAMP,
@@ -50,9 +48,9 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
--- Usage is written behind the requests, in rows of its own: nothing that
--- authenticates or revokes ever waits for it. No foreign keys, so that a key
--- which an operator deletes cannot make a flush of many keys fail.
+-- Usage is written in the background into tables of its own, so that authentication and revocation
+-- never wait for its locks. There are no foreign keys, so that the flush of many keys does not fail
+-- when an operator deletes one of them.
 CREATE TABLE api_key_last_uses (
     api_key_id TEXT PRIMARY KEY,
     used_at    TIMESTAMP NOT NULL
@@ -79,7 +77,7 @@ CREATE INDEX api_key_daily_usage_day ON api_key_daily_usage (day);
 CREATE TABLE sessions (
     id             TEXT PRIMARY KEY,
     user_id        TEXT NOT NULL REFERENCES users (id),
-    -- SHA-256 of the random reference that the cookie holds.
+    -- SHA-256 of the session token in the cookie.
     reference_hash BLOB NOT NULL UNIQUE CHECK (length(reference_hash) = 32),
     created_at     TIMESTAMP NOT NULL,
     last_seen_at   TIMESTAMP NOT NULL,
@@ -91,8 +89,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_user ON sessions (user_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 
--- Wrong passwords of the last minute. The subject is a SHA-256: people type
--- passwords into the e-mail field.
+-- Wrong passwords of the last minute. The subject is a SHA-256, because users sometimes type a
+-- password into the e-mail field.
 CREATE TABLE sign_in_failures (
     id      TEXT PRIMARY KEY,
     subject BLOB NOT NULL,
@@ -108,7 +106,7 @@ CREATE TABLE activities (
     actor_id   TEXT,
     action     TEXT NOT NULL,
     subject_id TEXT,
-    -- What the subject was called at the time.
+    -- The name of the subject at that time.
     label      TEXT NOT NULL,
     address    TEXT NOT NULL,
     at         TIMESTAMP NOT NULL
@@ -129,21 +127,19 @@ BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
 
--- One row, one random value. Whoever remembers that a key may do something
--- remembers the value beside it, and the memory holds for as long as the value
--- stands. Only equality means anything, so a restored backup can never make an
--- old memory look fresh, as a counter could.
+-- One row with one random value. An instance caches the facts that grant access together with this
+-- value, and the cache is valid while the value is unchanged. Only equality matters, so a restored
+-- backup cannot make an old cache look valid, as a counter could.
 CREATE TABLE auth_epoch (
     only_row INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_row = 1),
     value    BLOB NOT NULL CHECK (length(value) = 16)
 );
 INSERT INTO auth_epoch (value) VALUES (randomblob(16));
 
--- Everything that can take access away, whoever does it and however. Inserts
--- only grant, and a rename changes nothing that is remembered; but SQLite's
--- INSERT OR REPLACE and UPDATE OR REPLACE delete without firing a delete trigger,
--- so an insert over an existing row counts too, and an update of form_id, which
--- is unique.
+-- These triggers fire on every change that can take access away, also by an operator's own SQL.
+-- Inserts only grant access, and labels and names are not cached. But SQLite's INSERT OR REPLACE and
+-- UPDATE OR REPLACE delete rows without firing a delete trigger. So there are triggers for an insert
+-- over an existing row, and for an update of form_id, which is unique.
 CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, form_id, revoked_at ON api_keys
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);

@@ -1,3 +1,2 @@
--- What a key was called before it was renamed; null for every other activity,
--- and for those recorded before this column was there.
+-- The label of a key before it was renamed; null for other activities and for older rows.
 ALTER TABLE activities ADD COLUMN former_label TEXT;

@@ -1,0 +1,113 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+// One e-mail or one network address may have signInLimit wrong passwords within signInWindow. Further
+// attempts are refused without checking the password.
+const (
+	signInWindow = time.Minute
+	signInLimit  = 10
+)
+
+// signInFailure is one wrong password. Refused attempts are not stored, so that they do not extend the
+// limit.
+type signInFailure struct {
+	bun.BaseModel `bun:"table:sign_in_failures"`
+
+	ID      uuid.UUID `bun:",pk"`
+	Subject []byte
+	At      time.Time
+}
+
+// checkSignInLimit returns a [*SignInLimitError] if one of the subjects has reached the limit.
+func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	now := s.clock()
+	for _, subject := range subjects {
+		var recent []time.Time
+		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
+			Where("subject = ? AND at > ?", subject, now.Add(-signInWindow)).
+			OrderExpr("at DESC").Limit(signInLimit).Scan(ctx, &recent)
+		if err != nil {
+			return failed("count wrong passwords", err)
+		}
+		if len(recent) == signInLimit {
+			// The next attempt is possible when the oldest of these leaves the window.
+			return &SignInLimitError{recent[signInLimit-1].Add(signInWindow).Sub(now)}
+		}
+	}
+	return nil
+}
+
+// recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances have
+// reached the limit in the meantime.
+func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockSignIns(ctx, tx, subjects); err != nil {
+			return err
+		}
+		if err := s.checkSignInLimit(ctx, tx, subjects); err != nil {
+			return err
+		}
+		failures := make([]signInFailure, len(subjects))
+		for i, subject := range subjects {
+			failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
+		}
+		_, err := tx.NewInsert().Model(&failures).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return failed("count a wrong password", err)
+	}
+	return nil
+}
+
+// lockSignIns locks these subjects until the transaction ends, so that one transaction at a time counts
+// them. All transactions lock the e-mail before the address, so they cannot deadlock. SQLite needs no
+// lock: its transactions run one at a time.
+func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
+	if s.db.Dialect().Name() != dialect.PG {
+		return nil
+	}
+	for _, subject := range subjects {
+		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash are as good
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// network returns the part of an address that identifies one client: the whole IPv4 address, or the
+// /64 network of an IPv6 address, within which a client can choose any address.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	bits := 64
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		bits = 32
+	}
+	return netip.PrefixFrom(ip, bits).Masked().String()
+}
+
+// signInSubject returns the stored hash of a rate-limited e-mail or address. It is a hash, because users
+// sometimes type a password into the e-mail field.
+func signInSubject(kind, value string) []byte {
+	hash := sha256.Sum256([]byte(kind + "\x00" + value))
+	return hash[:]
+}
