@@ -161,6 +161,23 @@ func countBlocks(blocks map[string][]string) map[string]int {
 	return counts
 }
 
+func TestREADMELayoutNamesExistingDirectories(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(?m)^([a-z0-9/]+)/ {2,}`).FindAllStringSubmatch(string(readme), -1)
+	if len(listed) < 10 {
+		t.Errorf("the layout lists only %q", listed)
+	}
+	for _, directory := range listed {
+		if _, err := os.Stat(filepath.Join("..", "..", directory[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // These commands build or test the whole repository, which no test can run. Their targets must
 // exist.
 func TestDocumentedMakeTargetsExist(t *testing.T) {
