@@ -57,7 +57,7 @@ func TestEmailIsUniqueWhateverItsCase(t *testing.T) {
 			}
 		}
 		if n := f.count(t, "SELECT count(*) FROM accounts"); n != 1 {
-			t.Errorf("%d accounts, of which some have no user", n)
+			t.Errorf("%d accounts, want 1: some have no user", n)
 		}
 	})
 }

@@ -33,11 +33,11 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 			f.clock.Advance(time.Minute)
 		}
 
-		reference, err := f.CreateSession(ctx, c.user, models.Client{Address: "203.0.113.7"})
+		token, err := f.CreateSession(ctx, c.user, models.Client{Address: "203.0.113.7"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := f.Session(ctx, reference, models.Client{Address: "203.0.113.7"})
+		session, err := f.Session(ctx, token, models.Client{Address: "203.0.113.7"})
 		if err != nil {
 			t.Fatal(err)
 		}

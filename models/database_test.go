@@ -111,8 +111,7 @@ func TestPostgresURLOfSeveralHosts(t *testing.T) {
 	use(t, f.Store, secret, 3)
 }
 
-// While another process writes the file, whoever wants to write waits in vain
-// and is told so; whoever reads, as requests do, notices nothing.
+// While another process writes the file, a write fails with an error and reads still work.
 func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})

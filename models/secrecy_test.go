@@ -53,12 +53,12 @@ func (f *fixture) live(t *testing.T) secrets {
 			t.Fatal("signed in")
 		}
 	}
-	reference, err := f.CreateSession(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
+	token, err := f.CreateSession(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s["session reference"] = reference
-	if _, err := f.Session(ctx, reference, models.Client{Address: "203.0.113.7"}); err != nil {
+	s["session token"] = token
+	if _, err := f.Session(ctx, token, models.Client{Address: "203.0.113.7"}); err != nil {
 		t.Fatal(err)
 	}
 	actor := models.UserActor(user.ID, "203.0.113.7")

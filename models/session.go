@@ -44,7 +44,7 @@ type Session struct {
 }
 
 // CreateSession starts a session for a user that [Store.VerifyPassword] has returned, and records
-// the activity. It returns the session's token: 256 random bits, of which only the hash is stored.
+// the activity. It returns the session token, which has 256 random bits. Only its hash is stored.
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified. The change
 // ended all sessions, and no later session may start with the old password. The error may also be

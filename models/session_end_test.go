@@ -11,11 +11,11 @@ import (
 	"portal/models"
 )
 
-// identify returns the id of the session with this reference, without its
+// identify returns the id of the session with this token, without its
 // having been seen.
-func (f *fixture) identify(t *testing.T, reference string) uuid.UUID {
+func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	t.Helper()
-	session, err := f.Session(t.Context(), reference, browser)
+	session, err := f.Session(t.Context(), token, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func TestSessionsOfAUser(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		idle := f.identify(t, f.session(t, c))
 		f.clock.Advance(11 * time.Hour)
-		reference := f.session(t, c)
-		first := f.identify(t, reference)
+		token := f.session(t, c)
+		first := f.identify(t, token)
 		f.clock.Advance(time.Minute)
 		second := f.identify(t, f.session(t, c))
 		f.session(t, other)
@@ -50,7 +50,7 @@ func TestSessionsOfAUser(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		list("one idle for 12 hours", second, first)
 		// A use counts at once, also before it is written.
-		if _, err := f.Session(ctx, reference, browser); err != nil {
+		if _, err := f.Session(ctx, token, browser); err != nil {
 			t.Fatal(err)
 		}
 		list("after the first was used", first, second)
@@ -124,13 +124,13 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for _, reference := range lost {
-			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+		for _, token := range lost {
+			if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 				t.Errorf("it goes on: %v", err)
 			}
 		}
-		for _, reference := range []string{kept, foreign} {
-			if _, err := f.Session(ctx, reference, browser); err != nil {
+		for _, token := range []string{kept, foreign} {
+			if _, err := f.Session(ctx, token, browser); err != nil {
 				t.Error(err)
 			}
 		}

@@ -15,13 +15,13 @@ import (
 
 var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 
-func (f *fixture) session(t *testing.T, c customer) (reference string) {
+func (f *fixture) session(t *testing.T, c customer) (token string) {
 	t.Helper()
-	reference, err := f.CreateSession(t.Context(), c.user, browser)
+	token, err := f.CreateSession(t.Context(), c.user, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reference
+	return token
 }
 
 // lastSeen is what the database has of the only session there is.
@@ -34,44 +34,44 @@ func (f *fixture) lastSeen(t *testing.T) (at time.Time, address string) {
 func TestSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		reference := f.session(t, c)
-		session, err := f.Session(t.Context(), reference, browser)
+		token := f.session(t, c)
+		session, err := f.Session(t.Context(), token, browser)
 		if err != nil || session.UserID != c.user.ID || session.AccountID != c.ID || session.Email != c.user.Email ||
 			session.AccountName != c.Name || !session.CreatedAt.Equal(f.clock.Now()) || !session.LastSeenAt.Equal(f.clock.Now()) ||
 			!session.ExpiresAt.Equal(f.clock.Now().Add(720*time.Hour)) || session.FirstAddress != browser.Address ||
 			session.LastAddress != browser.Address || session.UserAgent != browser.UserAgent {
 			t.Errorf("%+v, %v", session, err)
 		}
-		if other := f.session(t, c); other == reference {
-			t.Error("two sessions have one reference")
+		if other := f.session(t, c); other == token {
+			t.Error("two sessions have one token")
 		}
 	})
 }
 
-func TestSessionReferenceIsStoredAsAHash(t *testing.T) {
+func TestSessionTokenIsStoredAsAHash(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		reference := f.session(t, f.customer(t))
-		if random, err := base64.RawURLEncoding.DecodeString(reference); err != nil || len(random) != 32 {
-			t.Errorf("%s is not 256 bits: %v", reference, err)
+		token := f.session(t, f.customer(t))
+		if random, err := base64.RawURLEncoding.DecodeString(token); err != nil || len(random) != 32 {
+			t.Errorf("%s is not 256 bits: %v", token, err)
 		}
 		var stored []byte
 		f.scan(t, "SELECT reference_hash FROM sessions", nil, &stored)
-		if hash := sha256.Sum256([]byte(reference)); string(stored) != string(hash[:]) {
+		if hash := sha256.Sum256([]byte(token)); string(stored) != string(hash[:]) {
 			t.Errorf("stored %x, not %x", stored, hash)
 		}
-		if dump := f.dump(t); strings.Contains(dump, reference) {
+		if dump := f.dump(t); strings.Contains(dump, token) {
 			t.Errorf("the database holds it:\n%s", dump)
 		}
 	})
 }
 
-func TestNoSessionForAnotherReference(t *testing.T) {
+func TestNoSessionForAnotherToken(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		reference := f.session(t, f.customer(t))
+		token := f.session(t, f.customer(t))
 		var hash []byte
 		f.scan(t, "SELECT reference_hash FROM sessions", nil, &hash)
 		for name, other := range map[string]string{
-			"empty": "", "cut short": reference[1:], "longer": reference + "A", "other case": strings.ToUpper(reference),
+			"empty": "", "cut short": token[1:], "longer": token + "A", "other case": strings.ToUpper(token),
 			"the hash": string(hash), "a NUL": "\x00", "not UTF-8": "\xff", "long": strings.Repeat("a", 1<<16),
 		} {
 			if session, err := f.Session(t.Context(), other, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
@@ -85,16 +85,16 @@ func TestIdleSessionEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		// 12 hours unless the options say otherwise; use prolongs it.
-		reference := f.session(t, f.customer(t))
+		token := f.session(t, f.customer(t))
 		for range 3 {
 			f.clock.Advance(12*time.Hour - time.Microsecond)
-			if _, err := f.Session(ctx, reference, browser); err != nil {
+			if _, err := f.Session(ctx, token, browser); err != nil {
 				t.Fatalf("idle for less than 12 h: %v", err)
 			}
 		}
 		f.clock.Advance(12 * time.Hour)
 		for range 2 { // asking does not revive it
-			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+			if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 				t.Errorf("idle for 12 h: %v", err)
 			}
 		}
@@ -106,15 +106,15 @@ func TestIdleSessionEnds(t *testing.T) {
 func TestShortIdleLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{SessionIdle: 30 * time.Second, SessionMax: 10 * time.Minute})
-		reference := f.session(t, f.customer(t))
+		token := f.session(t, f.customer(t))
 		for range 20 {
 			f.clock.Advance(20 * time.Second)
-			if _, err := f.Session(t.Context(), reference, browser); err != nil {
+			if _, err := f.Session(t.Context(), token, browser); err != nil {
 				t.Fatal(err)
 			}
 		}
 		f.clock.Advance(30 * time.Second)
-		if _, err := f.Session(t.Context(), reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := f.Session(t.Context(), token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("idle: %v", err)
 		}
 	})
@@ -123,19 +123,19 @@ func TestShortIdleLimit(t *testing.T) {
 func TestSessionEndsHoweverMuchItIsUsed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{SessionIdle: time.Hour, SessionMax: 3 * time.Hour})
-		reference := f.session(t, f.customer(t))
+		token := f.session(t, f.customer(t))
 		for range 5 {
 			f.clock.Advance(30 * time.Minute)
-			if _, err := f.Session(t.Context(), reference, browser); err != nil {
+			if _, err := f.Session(t.Context(), token, browser); err != nil {
 				t.Fatal(err)
 			}
 		}
 		f.clock.Advance(30*time.Minute - time.Microsecond)
-		if _, err := f.Session(t.Context(), reference, browser); err != nil {
+		if _, err := f.Session(t.Context(), token, browser); err != nil {
 			t.Fatalf("just before the end: %v", err)
 		}
 		f.clock.Advance(time.Microsecond)
-		if _, err := f.Session(t.Context(), reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := f.Session(t.Context(), token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("at the end: %v", err)
 		}
 	})
@@ -144,13 +144,13 @@ func TestSessionEndsHoweverMuchItIsUsed(t *testing.T) {
 func TestLastSeenIsWrittenBehind(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		reference := f.session(t, f.customer(t))
+		token := f.session(t, f.customer(t))
 		created := f.clock.Now()
 
 		// Within the minute a read writes nothing.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Minute - time.Microsecond)
-			if _, err := s.Session(ctx, reference, browser); err != nil {
+			if _, err := s.Session(ctx, token, browser); err != nil {
 				t.Error(err)
 			}
 		})
@@ -159,18 +159,18 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		}
 		// After it one does, but behind.
 		f.clock.Advance(time.Microsecond)
-		session, err := f.Session(ctx, reference, browser)
+		session, err := f.Session(ctx, token, browser)
 		if err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "it is written", func() bool { at, _ := f.lastSeen(t); return at.Equal(f.clock.Now()) })
-		if again, err := f.Session(ctx, reference, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
+		if again, err := f.Session(ctx, token, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
 			t.Errorf("%+v, %v", again, err)
 		}
 		// A new address is noted whenever it comes.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Second)
-			if _, err := s.Session(ctx, reference, models.Client{Address: "2001:db8::7", UserAgent: "curl"}); err != nil {
+			if _, err := s.Session(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -178,7 +178,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		if !at.Equal(f.clock.Now()) || address != "2001:db8::7" {
 			t.Errorf("seen at %v from %s", at, address)
 		}
-		session, err = f.Session(ctx, reference, browser)
+		session, err = f.Session(ctx, token, browser)
 		if err != nil || session.FirstAddress != browser.Address || session.UserAgent != browser.UserAgent {
 			t.Errorf("%+v, %v", session, err)
 		}
@@ -186,11 +186,11 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		latest := f.clock.Now().Add(time.Hour)
 		f.briefly(t, models.Options{}, func(slow *models.Store) {
 			f.clock.Advance(2 * time.Minute)
-			if _, err := slow.Session(ctx, reference, browser); err != nil {
+			if _, err := slow.Session(ctx, token, browser); err != nil {
 				t.Error(err)
 			}
 			f.briefly(t, models.Options{Now: func() time.Time { return latest }}, func(fast *models.Store) {
-				if _, err := fast.Session(ctx, reference, browser); err != nil {
+				if _, err := fast.Session(ctx, token, browser); err != nil {
 					t.Error(err)
 				}
 			})
@@ -201,22 +201,22 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 	})
 }
 
-// Whoever is disabled is out at once, on every browser, and in again with the
-// sessions of before when that is taken back.
+// Disabling a user or account ends access at once in every browser. Enabling it again restores the
+// old sessions.
 func TestDisabledIsOutAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		reference, otherReference := f.session(t, c), f.session(t, other)
+		token, otherToken := f.session(t, c), f.session(t, other)
 		for table, id := range map[string]uuid.UUID{"users": c.user.ID, "accounts": c.ID} {
 			f.exec(t, "UPDATE "+table+" SET disabled_at = ? WHERE id = ?", f.clock.Now(), id)
-			if session, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+			if session, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
 				t.Errorf("disabled in %s: %+v, %v", table, session, err)
 			}
-			if _, err := f.Session(ctx, otherReference, browser); err != nil {
+			if _, err := f.Session(ctx, otherToken, browser); err != nil {
 				t.Errorf("another account's session: %v", err)
 			}
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
-			if _, err := f.Session(ctx, reference, browser); err != nil {
+			if _, err := f.Session(ctx, token, browser); err != nil {
 				t.Errorf("enabled in %s again: %v", table, err)
 			}
 		}
@@ -226,10 +226,10 @@ func TestDisabledIsOutAtOnce(t *testing.T) {
 func TestSignOutEndsTheSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		reference, kept := f.session(t, c), f.session(t, c)
+		token, kept := f.session(t, c), f.session(t, c)
 		elsewhere := f.open(t, models.Options{})
 		f.clock.Advance(2 * time.Minute)
-		session, err := elsewhere.Session(ctx, reference, browser) // has a sighting to write
+		session, err := elsewhere.Session(ctx, token, browser) // has a sighting to write
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 				t.Errorf("%s session: %v", name, err)
 			}
 		}
-		if _, err := f.Session(ctx, reference, browser); err != nil {
+		if _, err := f.Session(ctx, token, browser); err != nil {
 			t.Fatalf("ended by another: %v", err)
 		}
 		if len(f.activities(t, other)) != 0 || len(f.activities(t, c)) != 2 {
@@ -250,7 +250,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := elsewhere.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := elsewhere.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("on another instance: %v", err)
 		}
 		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); !errors.Is(err, models.ErrSessionNotFound) {
@@ -266,12 +266,12 @@ func TestUserAgentsOfAllKinds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, agent := range []string{"", "a\x00b", "\xff\xfe", "'; --", strings.Repeat("é", 1000), strings.Repeat("a", 1<<16), "x" + strings.Repeat("👩", 100)} {
-			reference, err := f.CreateSession(t.Context(), c.user, models.Client{UserAgent: agent})
+			token, err := f.CreateSession(t.Context(), c.user, models.Client{UserAgent: agent})
 			if err != nil {
 				t.Errorf("%.20q: %v", agent, err)
 				continue
 			}
-			session, err := f.Session(t.Context(), reference, models.Client{})
+			session, err := f.Session(t.Context(), token, models.Client{})
 			if err != nil || len(session.UserAgent) > 256 || !strings.HasPrefix(strings.ReplaceAll(agent, "\x00", ""), session.UserAgent) {
 				t.Errorf("%.20q is stored as %.20q, %v", agent, session.UserAgent, err)
 			}

@@ -20,9 +20,9 @@ func TestNoSessionBeginsWithAPasswordOfBefore(t *testing.T) {
 		if err := f.ResetPassword(t.Context(), c.user.Email, newPassword); err != nil {
 			t.Fatal(err)
 		}
-		reference, err := f.CreateSession(t.Context(), guesser, browser)
-		if !errors.Is(err, models.ErrWrongCredentials) || reference != "" {
-			t.Errorf("%q, %v", reference, err)
+		token, err := f.CreateSession(t.Context(), guesser, browser)
+		if !errors.Is(err, models.ErrWrongCredentials) || token != "" {
+			t.Errorf("%q, %v", token, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
 			t.Errorf("%d sessions", n)
@@ -76,8 +76,8 @@ func TestEndedSessionChangesNoPassword(t *testing.T) {
 		if err := f.EndSession(t.Context(), c.ID, session.ID, c.actor); err != nil {
 			t.Fatal(err)
 		}
-		if reference, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || reference != "" {
-			t.Errorf("%q, %v", reference, err)
+		if token, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || token != "" {
+			t.Errorf("%q, %v", token, err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 	})

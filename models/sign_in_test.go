@@ -122,7 +122,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 		limited(t, f.Store, c.user.Email, wrongPassword, address(99), 50*time.Second)
 		limited(t, f.Store, c.user.Email, password, address(99), 50*time.Second)
 		limited(t, f.Store, " "+strings.ToUpper(c.user.Email), password, address(99), 50*time.Second)
-		// Whoever else signs in notices nothing, not even from there.
+		// Other users can sign in, also from that address.
 		signIn(t, f.Store, other.user.Email, password, address(0), nil)
 		signIn(t, f.Store, other.user.Email, password, address(99), nil)
 		// It holds on every instance.
@@ -162,7 +162,7 @@ func TestTenWrongPasswordsFromOneAddress(t *testing.T) {
 	})
 }
 
-// An e-mail that nobody has is limited like any other: the limit tells nothing.
+// The limit also applies to unknown e-mails, so it does not reveal whether an e-mail is known.
 func TestTenWrongPasswordsForAnUnknownEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for i := range 10 {

@@ -221,7 +221,7 @@ func TestUnknownKeysLeaveNoTrace(t *testing.T) {
 	})
 }
 
-// Instances' clocks differ; the later time stands, whoever writes last.
+// Instances' clocks differ. The later time is kept, whichever instance writes last.
 func TestLastUsedNeverMovesBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
@@ -387,7 +387,7 @@ func TestOldRowsArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
-		reference, err := f.CreateSession(ctx, c.user, models.Client{})
+		token, err := f.CreateSession(ctx, c.user, models.Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,7 +417,7 @@ func TestOldRowsArePurged(t *testing.T) {
 				t.Errorf("%d rows in %s, want %d", n, table, want)
 			}
 		}
-		if _, err := f.Session(ctx, reference, models.Client{}); err != nil {
+		if _, err := f.Session(ctx, token, models.Client{}); err != nil {
 			t.Errorf("a session under way: %v", err)
 		}
 	})

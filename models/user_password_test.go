@@ -14,8 +14,8 @@ const newPassword = "another four good words"
 func TestPasswordIsChanged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		reference, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
-		session, err := f.Session(ctx, reference, browser)
+		token, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
+		session, err := f.Session(ctx, token, browser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,16 +44,16 @@ func TestPasswordIsChanged(t *testing.T) {
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
 		signIn(t, f.Store, other.user.Email, password, address(1), nil)
-		for name, reference := range map[string]string{"another session of the user": lost, "a copy of the session": reference} {
-			if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+		for name, token := range map[string]string{"another session of the user": lost, "a copy of the session": token} {
+			if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		if kept, err := f.Session(ctx, renewed, browser); err != nil || kept.ID != session.ID {
 			t.Errorf("the session is %s, was %s, %v", kept.ID, session.ID, err)
 		}
-		for _, reference := range []string{renewed, foreign} {
-			if _, err := f.Session(ctx, reference, browser); err != nil {
+		for _, token := range []string{renewed, foreign} {
+			if _, err := f.Session(ctx, token, browser); err != nil {
 				t.Error(err)
 			}
 		}
@@ -111,7 +111,7 @@ func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
 func TestPasswordIsResetByAnOperator(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		reference := f.session(t, c)
+		token := f.session(t, c)
 		var invalid *models.InvalidError
 		if err := f.ResetPassword(ctx, c.user.Email, "short"); !errors.As(err, &invalid) || invalid.Field != "password" {
 			t.Errorf("short: %v", err)
@@ -126,7 +126,7 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 		}
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
-		if _, err := f.Session(ctx, reference, browser); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("a session goes on: %v", err)
 		}
 		reset, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionPasswordReset})
