@@ -30,7 +30,7 @@ type Deps struct {
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is believed
 
 	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
-	Now       func() time.Time // the clock of the rate limit; nil: time.Now
+	Now       func() time.Time // the clock of the rate limit and the pages; nil: time.Now
 
 	// Stopping is closed when the server begins to stop. Long-polling requests then end. A nil
 	// channel never closes.
@@ -61,6 +61,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		CookieKeys: d.CookieKeys,
 		SessionMax: d.SessionMax,
 		BaseURL:    d.BaseURL,
+		Now:        d.Now,
 		Stopping:   d.Stopping,
 	})
 	if err != nil {

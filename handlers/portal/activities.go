@@ -14,18 +14,18 @@ import (
 
 const activityPath = "/activity"
 
-// activitiesPerPage is how many lines of the record a page shows.
+// activitiesPerPage is the number of activities on a page.
 const activitiesPerPage = 50
 
-// The parameters of the record's address: its kind, and where a page goes on.
+// The parameters of the query string: the kind of activity, and the id that the page starts after.
 const (
 	paramKind   = "kind"
 	paramBefore = "before"
 )
 
-// listActivities shows the account's record, newest first.
+// listActivities shows the account's activities, newest first.
 func (p *Portal) listActivities(c *gin.Context) error {
-	// One more than is shown tells whether there are older ones.
+	// One more than the page shows, to know whether there are older ones.
 	wanted := models.ActivityPage{Limit: activitiesPerPage + 1}
 	before, paged := c.GetQuery(paramBefore)
 	if paged {
@@ -40,7 +40,7 @@ func (p *Portal) listActivities(c *gin.Context) error {
 		return err
 	}
 	wanted.Action = kind
-	activities, err := p.store.Activities(c.Request.Context(), customer(c).AccountID, wanted)
+	activities, err := p.store.Activities(c.Request.Context(), sessionFrom(c).AccountID, wanted)
 	if err != nil {
 		return err
 	}
@@ -52,14 +52,14 @@ func (p *Portal) listActivities(c *gin.Context) error {
 		activities = activities[:activitiesPerPage]
 		page.Older = activityAddress(activityPath, kind, activities[activitiesPerPage-1].ID.String())
 	}
-	page.Activities, err = p.activityItems(c.Request.Context(), customer(c).AccountID, activities)
+	page.Activities, err = p.activityItems(c.Request.Context(), sessionFrom(c).AccountID, activities)
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// activityKind is the kind that is asked for, empty for all.
+// activityKind returns the kind in the query string, empty for all.
 func activityKind(c *gin.Context) (models.Action, error) {
 	kind := models.Action(c.Query(paramKind))
 	if _, known := activityKindNames[kind]; kind != "" && !known {
@@ -79,8 +79,8 @@ func activityAddress(path string, kind models.Action, before string) string {
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
-// activityItems are lines of the record as they are shown: the revocation of a
-// key with whether it is still being tried.
+// activityItems returns the activities as the page shows them. A revocation has the number of
+// refused requests with the key in the last hour.
 func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
 	var revoked []uuid.UUID
 	for _, activity := range activities {

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,24 +15,24 @@ import (
 const exportPath = activityPath + "/export"
 
 const (
-	// exportedAtOnce is how many lines of the record are read at once.
-	exportedAtOnce = 200
-	// exportPatience is how long whoever downloads may take for so many lines.
-	exportPatience = 30 * time.Second
+	// exportBatch is the number of activities in one query.
+	exportBatch = 200
+	// exportWriteTimeout limits the time that the client takes to receive one batch.
+	exportWriteTimeout = 30 * time.Second
 )
 
-// exportColumns are the names of the columns, in the first line.
+// exportColumns are the column names in the first line.
 var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address", "key", "former_label", "replaced_key"}
 
-// exportActivities sends the account's record as CSV (RFC 4180), newest first.
-// However long it is, little of it is in memory at any time.
+// exportActivities sends the account's activities as CSV (RFC 4180), newest first. It holds one
+// batch in memory at a time.
 func (p *Portal) exportActivities(c *gin.Context) error {
 	kind, err := activityKind(c)
 	if err != nil {
 		return err
 	}
-	wanted := models.ActivityPage{Action: kind, Limit: exportedAtOnce}
-	activities, err := p.exportedPage(c, wanted)
+	wanted := models.ActivityPage{Action: kind, Limit: exportBatch}
+	activities, err := p.exportedBatch(c, wanted)
 	if err != nil {
 		return err
 	}
@@ -47,29 +46,29 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 		for _, activity := range activities {
 			lines += exportLine(activity)
 		}
-		// A server that ends answers that take too long must not end this one.
-		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportPatience)) // not every writer has one
+		// The server's write timeout is for a whole response; this one is longer.
+		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout)) // not every writer has one
 		if _, err := c.Writer.WriteString(lines); err != nil {
-			return nil // whoever asked has left
+			return nil // the client has left
 		}
 		c.Writer.Flush()
-		if len(activities) < exportedAtOnce {
+		if len(activities) < exportBatch {
 			return nil
 		}
 		lines, wanted.Before = "", activities[len(activities)-1].ID
-		if activities, err = p.exportedPage(c, wanted); err != nil {
+		if activities, err = p.exportedBatch(c, wanted); err != nil {
 			_ = c.Error(err)
-			// What was sent must not be taken for the whole.
+			// Break the connection, so that the client does not take the part for the whole.
 			panic(http.ErrAbortHandler)
 		}
 	}
 }
 
-// exportedPage reads a part of the record within the time that the database has.
-func (p *Portal) exportedPage(c *gin.Context, wanted models.ActivityPage) ([]models.Activity, error) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), models.Timeout)
-	defer cancel()
-	return p.store.Activities(ctx, customer(c).AccountID, wanted)
+func (p *Portal) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
+	withDeadline(c, func() {
+		activities, err = p.store.Activities(c.Request.Context(), sessionFrom(c).AccountID, wanted)
+	})
+	return activities, err
 }
 
 func exportLine(activity models.Activity) string {
@@ -84,19 +83,18 @@ func exportLine(activity models.Activity) string {
 	})
 }
 
-// csvLine quotes every cell.
+// csvLine returns a line of quoted cells.
 func csvLine(cells []string) string {
 	quoted := make([]string, 0, len(cells))
 	for _, cell := range cells {
-		quoted = append(quoted, `"`+strings.ReplaceAll(inert(cell), `"`, `""`)+`"`)
+		quoted = append(quoted, `"`+strings.ReplaceAll(escapeFormula(cell), `"`, `""`)+`"`)
 	}
 	return strings.Join(quoted, ",") + "\r\n"
 }
 
-// inert keeps a spreadsheet from taking for a formula what somebody has chosen
-// as a label or sent as a name: an apostrophe before it makes it text. The signs
-// of double width count as well, for some spreadsheets take them for the others.
-func inert(cell string) string {
+// escapeFormula puts an apostrophe before a cell that a spreadsheet would read as a formula: labels
+// are user input. Some spreadsheets also accept the fullwidth signs.
+func escapeFormula(cell string) string {
 	if first, _ := utf8.DecodeRuneInString(strings.TrimLeft(cell, " ")); strings.ContainsRune("=+-@＝＋－＠\t\r\n", first) {
 		return "'" + cell
 	}

@@ -5,8 +5,7 @@ import (
 	"portal/templates"
 )
 
-// activityKinds are what the record can be narrowed down to, in the order in
-// which they are offered.
+// activityKinds are the choices of the filter, in order.
 var activityKinds = []struct {
 	group   string
 	actions []models.Action
@@ -19,7 +18,7 @@ var activityKinds = []struct {
 	{"Passwords", []models.Action{models.ActionPasswordChanged, models.ActionPasswordReset}},
 }
 
-// activityKindNames say what each is.
+// activityKindNames are the names of the kinds in the filter.
 var activityKindNames = map[models.Action]string{
 	models.ActionKeyGenerated:    "New keys",
 	models.ActionKeyRenamed:      "Renamings",
@@ -34,7 +33,7 @@ var activityKindNames = map[models.Action]string{
 	models.ActionPasswordReset:   "Password resets",
 }
 
-// activityFilter is the choice of kinds, of which one may have been made.
+// activityFilter returns the filter with the chosen kind selected.
 func activityFilter(chosen models.Action) templates.ActivityFilter {
 	filter := templates.ActivityFilter{Chosen: string(chosen)}
 	for _, kind := range activityKinds {

@@ -23,7 +23,7 @@ func (p *Portal) listAgents(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
-// showAgent shows one agent of the list: where Cancel leads.
+// showAgent shows an agent of the list. Cancel leads to it.
 func (p *Portal) showAgent(c *gin.Context) error {
 	agent, err := p.agent(c)
 	if err != nil {
@@ -37,9 +37,9 @@ func (p *Portal) showAgent(c *gin.Context) error {
 // createAgent creates an agent.
 func (p *Portal) createAgent(c *gin.Context) error {
 	name := c.PostForm("name")
-	// A form without an id can be sent again; ours have one.
+	// A form without an id is accepted, but a repeat of it creates another agent.
 	formID, _ := parseID(c.PostForm("form_id"))
-	agent, err := p.store.CreateAgent(c.Request.Context(), customer(c).AccountID,
+	agent, err := p.store.CreateAgent(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: invalid.Message, Focused: true}
@@ -62,19 +62,18 @@ func (p *Portal) createAgent(c *gin.Context) error {
 	})
 }
 
-// agent returns the customer's agent that the address names.
+// agent returns the account's agent that the path names.
 func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	id, err := idOf(c)
 	if err != nil {
 		return models.Agent{}, err
 	}
-	return p.store.Agent(c.Request.Context(), customer(c).AccountID, id)
+	return p.store.Agent(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// agentsPage is the page of agents, on which the agent confirming asks whether
-// to remove it.
+// agentsPage returns the page of agents. The agent with the id confirming asks whether to remove it.
 func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming uuid.UUID) (templates.AgentsPage, error) {
-	agents, err := p.store.Agents(c.Request.Context(), customer(c).AccountID)
+	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}

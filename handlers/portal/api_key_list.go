@@ -15,17 +15,14 @@ import (
 
 const (
 	changesPath = homePath + "/changes"
-	// usageDays is how many days of requests are drawn.
-	usageDays = 30
-	// filterFrom is the number of keys that are too many to look through.
+	// filterFrom is the number of keys from which the list has a filter.
 	filterFrom = 11
-	// versionStep is how finely a list tells apart when a key was last used: a
-	// busy key alone would make it another list each time.
+	// versionStep rounds the time of last use in a list's version. Without it, one busy key would
+	// change the version on every request.
 	versionStep = 15 * time.Second
 )
 
-// showChanges shows the list to a page that shows an older one, and nothing to a
-// page that does not.
+// showChanges returns the list if it differs from the version that the client shows.
 func (p *Portal) showChanges(c *gin.Context) error {
 	page, err := p.apiKeysPage(c, templates.APIKeyForm{})
 	if err != nil {
@@ -38,10 +35,10 @@ func (p *Portal) showChanges(c *gin.Context) error {
 	return p.reply(c, r)
 }
 
-// apiKeysPage is the page of keys, in the order that the address asks for. Rows
-// that are given stand in place of those of the same key.
-func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, instead ...templates.APIKeyRow) (templates.APIKeysPage, error) {
-	accountID := customer(c).AccountID
+// apiKeysPage returns the page of keys in the order of the query string. Each replacement stands
+// for the row of its key.
+func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
+	accountID := sessionFrom(c).AccountID
 	keys, err := p.store.APIKeys(c.Request.Context(), accountID)
 	if err != nil {
 		return templates.APIKeysPage{}, err
@@ -50,10 +47,10 @@ func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, instead 
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	return templates.APIKeysPage{Form: form, List: p.apiKeyList(keys, daily, keyViewOf(c), instead...)}, nil
+	return templates.APIKeysPage{Form: form, List: p.apiKeyList(keys, daily, keyViewOf(c), replacements...)}, nil
 }
 
-func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, view keyView, instead ...templates.APIKeyRow) templates.APIKeyList {
+func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, view keyView, replacements ...templates.APIKeyRow) templates.APIKeyList {
 	list := templates.APIKeyList{
 		Header:  templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys},
 		Columns: view.columns(), Address: view.address(), Version: versionOf(keys),
@@ -63,9 +60,9 @@ func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, v
 	shown := 0
 	for i, key := range keys {
 		row := p.apiKeyRow(key, daily[key.ID])
-		for _, other := range instead {
-			if other.ID == key.ID {
-				row = other
+		for _, replacement := range replacements {
+			if replacement.ID == key.ID {
+				row = replacement
 			}
 		}
 		row.Filtered = !view.shows(key) && !row.Open() && row.Details == nil
@@ -81,32 +78,7 @@ func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, v
 	return list
 }
 
-// apiKeyRow is a key in the list; days are its requests by the day, nil if it was
-// not used.
-func (p *Portal) apiKeyRow(key models.APIKey, days []int64) templates.APIKeyRow {
-	now := p.now()
-	return templates.APIKeyRow{
-		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
-		LastUsed: momentOf(key.LastUsedAt, now), Sparkline: templates.Sparkline(days),
-	}
-}
-
-// apiKeyRowWithUsage is [Portal.apiKeyRow] for one key alone.
-func (p *Portal) apiKeyRowWithUsage(c *gin.Context, key models.APIKey) (templates.APIKeyRow, error) {
-	daily, err := p.store.DailyRequests(c.Request.Context(), key.AccountID, usageDays)
-	return p.apiKeyRow(key, daily[key.ID]), err
-}
-
-// momentOf is a time as people read it, or nil for none.
-func momentOf(at *time.Time, now time.Time) *templates.Moment {
-	if at == nil {
-		return nil
-	}
-	moment := templates.NewMoment(*at, now)
-	return &moment
-}
-
-// versionOf is the same for two lists that show the same.
+// versionOf returns a hash that is equal for two lists with equal content.
 func versionOf(keys []models.APIKey) string {
 	hash := fnv.New64a()
 	for _, key := range keys {

@@ -2,18 +2,20 @@ package portal
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
 
 	"portal/models"
 	"portal/templates"
 )
 
-// The parameters of the list's address.
+// The parameters of the list's query string.
 const (
 	paramSort      = "sort"
 	paramDirection = "dir"
@@ -26,40 +28,51 @@ const (
 // keyColumn is a column that the list can be sorted by.
 type keyColumn struct {
 	id, name string
-	first    string // the direction that is offered first
-	compare  func(a, b models.APIKey) int
+	first    string // the direction of the first click
+	order    func() func(a, b models.APIKey) int
 }
 
 var keyColumns = []keyColumn{
-	{"label", "Label", ascending, func(a, b models.APIKey) int {
-		return compareLabels(a.Label, b.Label)
-	}},
-	{"key", "Key", ascending, func(a, b models.APIKey) int { return cmp.Compare(a.LastFour, b.LastFour) }},
-	{"created", "Created", descending, func(a, b models.APIKey) int { return a.CreatedAt.Compare(b.CreatedAt) }},
-	// Never comes before the earliest time.
-	{"last-used", "Last Used", descending, func(a, b models.APIKey) int { return timeOf(a).Compare(timeOf(b)) }},
+	{"label", "Label", ascending, orderByLabel},
+	{"key", "Key", ascending, orderBy(func(key models.APIKey) string { return key.LastFour })},
+	{"created", "Created", descending, orderBy(func(key models.APIKey) int64 { return key.CreatedAt.UnixNano() })},
+	{"last-used", "Last Used", descending, orderBy(lastUsed)},
 }
 
-func timeOf(key models.APIKey) time.Time {
-	if key.LastUsedAt == nil {
-		return time.Time{}
+// orderByLabel returns the order of labels in English, with numbers by their value: "Key 2" before
+// "key 10". The function it returns is not safe for concurrent use.
+func orderByLabel() func(a, b models.APIKey) int {
+	collator := collate.New(language.English, collate.IgnoreCase, collate.Numeric)
+	return func(a, b models.APIKey) int { return collator.CompareString(a.Label, b.Label) }
+}
+
+func orderBy[T cmp.Ordered](value func(models.APIKey) T) func() func(a, b models.APIKey) int {
+	return func() func(a, b models.APIKey) int {
+		return func(a, b models.APIKey) int { return cmp.Compare(value(a), value(b)) }
 	}
-	return *key.LastUsedAt
 }
 
-// keyView is how the list is looked at.
+// lastUsed returns the time of last use, or the lowest number for a key that was never used.
+func lastUsed(key models.APIKey) int64 {
+	if key.LastUsedAt == nil {
+		return math.MinInt64
+	}
+	return key.LastUsedAt.UnixNano()
+}
+
+// keyView is the order and the filter of the list.
 type keyView struct {
 	column    keyColumn
 	direction string
 	filter    string
 }
 
-// defaultKeyView is the newest first, and all of them.
+// defaultKeyView shows all keys, the newest first.
 func defaultKeyView() keyView {
 	return keyView{column: keyColumns[2], direction: descending}
 }
 
-// keyViewOf is what the address asks for. What it asks for in vain is left out.
+// keyViewOf returns the view of the query string. Unknown values are ignored.
 func keyViewOf(c *gin.Context) keyView {
 	view := defaultKeyView()
 	for _, column := range keyColumns {
@@ -74,25 +87,24 @@ func keyViewOf(c *gin.Context) keyView {
 	return view
 }
 
-// sort puts the keys in order; those that compare alike stay in theirs.
+// sort sorts the keys. Equal keys keep their order.
 func (v keyView) sort(keys []models.APIKey) {
+	order := v.column.order()
 	slices.SortStableFunc(keys, func(a, b models.APIKey) int {
-		order := v.column.compare(a, b)
 		if v.direction == descending {
-			return -order
+			return order(b, a)
 		}
-		return order
+		return order(a, b)
 	})
 }
 
-// shows reports whether the label or the masked key, which is all that is seen of
-// a key elsewhere, contains the text of the filter.
+// shows reports whether the label or the masked key contains the text of the filter.
 func (v keyView) shows(key models.APIKey) bool {
 	text := strings.ToLower(v.filter)
 	return strings.Contains(strings.ToLower(key.Label), text) || strings.Contains(strings.ToLower(key.Masked()), text)
 }
 
-// isDefault reports whether the order is the one that goes without saying.
+// isDefault reports whether the order is the default one.
 func (v keyView) isDefault() bool {
 	usual := defaultKeyView()
 	return v.column.id == usual.column.id && v.direction == usual.direction

@@ -22,22 +22,21 @@ func (p *Portal) listAPIKeys(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
-// The parameter by which the row of a key is told which of its buttons it was
-// opened by, and so takes the focus again.
+// The parameter names the button that opened the row, which gets the focus back.
 const (
 	paramFocus  = "focus"
 	focusRevoke = "revoke"
 	focusRename = "rename"
 )
 
-// showAPIKey shows the row of a key: where Cancel leads.
+// showAPIKey shows the row of a key. Cancel leads to it.
 func (p *Portal) showAPIKey(c *gin.Context) error {
 	key, err := p.apiKey(c)
 	if err != nil {
 		return err
 	}
 	if key.RevokedAt != nil {
-		return p.revoked(c, key, true)
+		return p.showRevoked(c, key, true)
 	}
 	row, err := p.apiKeyRowWithUsage(c, key)
 	if err != nil {
@@ -48,20 +47,20 @@ func (p *Portal) showAPIKey(c *gin.Context) error {
 		focus = focusRename
 	}
 	row.Focused, row.RenameFocused = focus == focusRevoke, focus == focusRename
-	// A browser gives the focus to what the address points at.
+	// The browser gives the focus to the target of the fragment.
 	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
 }
 
-// generateAPIKey makes a key and shows it, this once.
+// generateAPIKey generates a key and shows it once.
 func (p *Portal) generateAPIKey(c *gin.Context) error {
-	session, label := customer(c), c.PostForm("label")
+	session, label := sessionFrom(c), c.PostForm("label")
 	formID, ok := parseID(c.PostForm("form_id"))
 	if !ok {
 		return p.refuseGeneration(c, http.StatusUnprocessableEntity, templates.APIKeyForm{
 			Label: label, Problem: "The form was incomplete, so no key was generated. It has been renewed: try again.",
 		})
 	}
-	// Whatever can fail comes before the key is made: afterwards it must be shown.
+	// This read may fail, so it precedes the generation: a generated key must be shown.
 	agentID, err := p.exampleAgent(c)
 	if err != nil {
 		return err
@@ -78,7 +77,7 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 		Reveal: p.apiKeyReveal(key, secret, agentID),
 	}
 	if keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID); err != nil {
-		_ = c.Error(err) // the list can be read later, the key cannot
+		_ = c.Error(err) // the key must be shown now, the list can wait
 	} else {
 		generated.Header = &templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys}
 		if len(keys) == 1 {
@@ -88,7 +87,7 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true})
 }
 
-// explainRefusal shows the form again with why it made no key.
+// explainRefusal shows the form again with the reason why it generated no key.
 func (p *Portal) explainRefusal(c *gin.Context, label string, err error) error {
 	form := templates.APIKeyForm{Label: label}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
@@ -116,19 +115,9 @@ func (p *Portal) refuseGeneration(c *gin.Context, status int, form templates.API
 	}})
 }
 
-// apiKey returns the customer's key that the address names.
-func (p *Portal) apiKey(c *gin.Context) (models.APIKey, error) {
-	id, err := idOf(c)
-	if err != nil {
-		return models.APIKey{}, err
-	}
-	return p.store.APIKey(c.Request.Context(), customer(c).AccountID, id)
-}
-
-// exampleAgent returns the id of an agent to put into examples, empty when the
-// account has none.
+// exampleAgent returns the id of an agent for the examples, empty if the account has none.
 func (p *Portal) exampleAgent(c *gin.Context) (string, error) {
-	agents, err := p.store.Agents(c.Request.Context(), customer(c).AccountID)
+	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil || len(agents) == 0 {
 		return "", err
 	}

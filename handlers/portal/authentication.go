@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"path"
@@ -17,11 +16,10 @@ const (
 	homePath   = "/api-keys"
 	signInPath = "/login"
 
-	sessionKey = "portal.session"
+	sessionContextKey = "portal.session"
 )
 
-// requireSession lets those pass who have signed in, and sends everyone else to
-// do so and back.
+// requireSession redirects visitors to the sign-in page, which leads them back afterwards.
 func (p *Portal) requireSession(c *gin.Context) {
 	session, err := p.currentSession(c)
 	switch {
@@ -33,76 +31,60 @@ func (p *Portal) requireSession(c *gin.Context) {
 		if interrupted(c) {
 			notice = "Your session has ended. Nothing was changed."
 		}
-		query := url.Values{"next": {p.wayBack(c)}}
+		query := url.Values{"next": {p.returnPath(c)}}
 		if err := p.redirectWith(c, signInPath+"?"+query.Encode(), notice); err != nil {
 			p.Render(c, err)
 		}
 		c.Abort()
 	default:
-		c.Set(sessionKey, *session)
+		c.Set(sessionContextKey, *session)
 	}
 }
 
-// inTime gives h the time that the database has, before handlers that bound
-// their own.
-func (p *Portal) inTime(h gin.HandlerFunc) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		whole := c.Request.Context()
-		ctx, cancel := context.WithTimeout(whole, models.Timeout)
-		defer cancel()
-		c.Request = c.Request.WithContext(ctx)
-		h(c)
-		c.Request = c.Request.WithContext(whole)
-	}
+// currentSession returns the session of the request, or nil for a visitor.
+func (p *Portal) currentSession(c *gin.Context) (session *models.Session, err error) {
+	withDeadline(c, func() {
+		stored, getErr := p.sessions.Get(withClient(c), p.sessions.name)
+		session, err = storedSession(stored), getErr
+	})
+	return session, err
 }
 
-// currentSession returns the session of whoever asks, or nil for a visitor.
-func (p *Portal) currentSession(c *gin.Context) (*models.Session, error) {
-	session, err := p.sessions.Get(withClient(c), p.sessions.name)
-	if err != nil {
-		return nil, err
-	}
-	return stayOf(session), nil
-}
-
-// recognize finds out who is told of an error, where nothing has asked for that
-// before: who has signed in keeps the navigation. After a failure of ours it does
-// not ask, for that would most likely fail as well.
+// recognize looks up the session for an error page outside requireSession, so that the page of a
+// signed-in user keeps its navigation. After a 5xx the lookup would probably fail too, so recognize
+// skips it.
 func (p *Portal) recognize(c *gin.Context, status int) {
-	if _, known := sessionOf(c); known || status >= http.StatusInternalServerError {
+	if _, ok := lookupSession(c); ok || status >= http.StatusInternalServerError {
 		return
 	}
-	p.inTime(func(c *gin.Context) {
-		session, err := p.currentSession(c)
-		if err != nil {
-			_ = c.Error(err) // the page is as good without
-		} else if session != nil {
-			c.Set(sessionKey, *session)
-		}
-	})(c)
+	session, err := p.currentSession(c)
+	if err != nil {
+		_ = c.Error(err) // the page works without a session
+	} else if session != nil {
+		c.Set(sessionContextKey, *session)
+	}
 }
 
-// sessionOf returns the session that [Portal.requireSession] or
-// [Portal.recognize] has found, if there is one.
-func sessionOf(c *gin.Context) (models.Session, bool) {
-	value, _ := c.Get(sessionKey)
+// lookupSession returns the session that requireSession or recognize has found, if any.
+func lookupSession(c *gin.Context) (models.Session, bool) {
+	value, _ := c.Get(sessionContextKey)
 	session, ok := value.(models.Session)
 	return session, ok
 }
 
-// customer is who has signed in; only actions behind requireSession ask.
-func customer(c *gin.Context) models.Session {
-	return c.MustGet(sessionKey).(models.Session)
+// sessionFrom returns the signed-in user's session. It panics outside requireSession.
+func sessionFrom(c *gin.Context) models.Session {
+	return c.MustGet(sessionContextKey).(models.Session)
 }
 
-// actorOf is who has signed in, for the record.
+// actorOf returns the signed-in user as the actor of an activity.
 func actorOf(c *gin.Context) models.Actor {
-	return models.UserActor(customer(c).UserID, c.ClientIP())
+	return models.UserActor(sessionFrom(c).UserID, c.ClientIP())
 }
 
-// wayBack is where a visitor goes on after signing in: the page that was asked
-// for, or the page whose form was sent or whose file was asked for.
-func (p *Portal) wayBack(c *gin.Context) string {
+// returnPath returns the path that a visitor continues at after sign-in: the requested page, or
+// for a form or a download the page of its section.
+func (p *Portal) returnPath(c *gin.Context) string {
 	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
 		return p.destination(c.Request.URL.RequestURI())
 	}
@@ -110,9 +92,8 @@ func (p *Portal) wayBack(c *gin.Context) string {
 	return p.destination("/" + section)
 }
 
-// destination returns next if it is the address of one of the portal's pages,
-// and the first page otherwise. What it returns is put together anew, so that a
-// browser cannot read it as anything else.
+// destination returns next if it is the address of a page of the portal, and the first page
+// otherwise. It builds the result anew, so that no browser can read another host into it.
 func (p *Portal) destination(next string) string {
 	address, err := url.Parse(next)
 	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
@@ -120,28 +101,21 @@ func (p *Portal) destination(next string) string {
 		return homePath
 	}
 	for _, pattern := range p.pages {
-		if matches(pattern, address.Path) {
+		if matchesRoute(pattern, address.Path) {
 			return (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String()
 		}
 	}
 	return homePath
 }
 
-// matches compares an address with the pattern of a route, in which ":id" stands
-// for an id.
-func matches(pattern, address string) bool {
-	wanted, segments := strings.Split(pattern, "/"), strings.Split(address, "/")
-	if len(wanted) != len(segments) {
-		return false
-	}
-	for i, segment := range segments {
-		if wanted[i] == ":id" {
-			if _, ok := parseID(segment); !ok {
-				return false
-			}
-		} else if wanted[i] != segment {
-			return false
+// matchesRoute reports whether path matches the pattern of a route, where ":id" matches an id.
+func matchesRoute(pattern, path string) bool {
+	wanted, segments := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(wanted, segments, func(want, segment string) bool {
+		if want == ":id" {
+			_, ok := parseID(segment)
+			return ok
 		}
-	}
-	return true
+		return want == segment
+	})
 }

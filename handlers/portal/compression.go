@@ -11,21 +11,20 @@ import (
 	"portal/static"
 )
 
-// worthCompressing is the length in bytes from which a page is compressed: what
-// is shorter fits into one packet as it is.
-const worthCompressing = 1 << 10
+// minCompressed is the length in bytes from which a page is compressed. A shorter page fits into
+// one packet anyway.
+const minCompressed = 1 << 10
 
-// compressors are kept, for one takes more memory than most pages.
+// compressors are reused: one takes more memory than most pages.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// compressed returns the page as it is sent to whoever takes it compressed, and
-// says so in the headers.
+// compressed returns the page, compressed if the client accepts that, and sets the headers.
 //
-// Only what answers a GET is: a key is shown in the answer to a form alone, and
-// the length of what is compressed tells of what stands beside it.
+// It compresses responses to GET only: responses to forms may show a key, and the length of
+// compressed text depends on its content.
 func compressed(c *gin.Context, html []byte) []byte {
 	c.Writer.Header().Add("Vary", "Accept-Encoding")
-	if c.Request.Method != http.MethodGet || Reveals(c) || len(html) < worthCompressing || !static.AcceptsGzip(c.Request) {
+	if c.Request.Method != http.MethodGet || reveals(c) || len(html) < minCompressed || !static.AcceptsGzip(c.Request) {
 		return html
 	}
 	compressor := compressors.Get().(*gzip.Writer)

@@ -2,8 +2,8 @@ package portal
 
 import "strings"
 
-// What a User-Agent is known by. The first that it holds counts: most browsers
-// also name those that they want to be taken for.
+// The signs in a User-Agent and their names. The first match counts, because most browsers also
+// name the browsers that they imitate.
 var (
 	browsers = []struct{ sign, name string }{
 		{"Edg/", "Edge"},
@@ -31,8 +31,7 @@ var (
 	}
 )
 
-// device says in words what a User-Agent stands for, as far as it can be
-// believed: it is what the browser calls itself.
+// device returns a name for the browser and the system of a User-Agent. Clients can send anything.
 func device(userAgent string) string {
 	var browser, system string
 	for _, known := range browsers {

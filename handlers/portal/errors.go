@@ -9,25 +9,26 @@ import (
 	"portal/templates"
 )
 
-// NotFound answers for an address that nothing answers to.
+// NotFound writes the error page for an unknown address.
 func (p *Portal) NotFound(c *gin.Context) { p.Render(c, problem.NotFound()) }
 
-// MethodNotAllowed answers for an address that is not asked in this way.
+// MethodNotAllowed writes the error page for a method that the address does not support.
 func (p *Portal) MethodNotAllowed(c *gin.Context) { p.Render(c, problem.MethodNotAllowed()) }
 
 // errorTitles are the headings of the error pages.
 var errorTitles = map[int]string{
 	http.StatusBadRequest:            "This form could not be read",
+	http.StatusUnauthorized:          "Your session has ended",
 	http.StatusForbidden:             "Request refused",
 	http.StatusNotFound:              "Page not found",
 	http.StatusMethodNotAllowed:      "This is not a page",
+	http.StatusConflict:              "This is not possible now",
 	http.StatusRequestEntityTooLarge: "This form is too large",
 	http.StatusTooManyRequests:       "Too many requests",
 	http.StatusServiceUnavailable:    "The portal is unavailable",
 }
 
-// errorMessages are the portal's own words where the common ones are meant for
-// programs.
+// errorMessages replace the messages of package problem that address API clients.
 var errorMessages = map[int]string{
 	http.StatusMethodNotAllowed:      "This address takes forms and cannot be opened by itself. Go back and use the buttons of the page.",
 	http.StatusRequestEntityTooLarge: "This is far more text than any field takes, so it was not read. Shorten it, then send it again.",
@@ -35,17 +36,17 @@ var errorMessages = map[int]string{
 		"try again in a moment.",
 }
 
-func errorPage(c *gin.Context, told problem.Problem) templates.ErrorPage {
-	page := templates.ErrorPage{Status: told.Status, Title: errorTitles[told.Status], Message: told.Message}
+func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
+	page := templates.ErrorPage{Status: shown.Status, Title: errorTitles[shown.Status], Message: shown.Message}
 	if page.Title == "" {
 		page.Title = "Something went wrong"
 	}
-	if message := errorMessages[told.Status]; message != "" {
+	if message := errorMessages[shown.Status]; message != "" {
 		page.Message = message
 	}
-	worthAnother := told.Status == http.StatusTooManyRequests || told.Status >= http.StatusInternalServerError
+	retryable := shown.Status == http.StatusTooManyRequests || shown.Status >= http.StatusInternalServerError
 	switch {
-	case !worthAnother:
+	case !retryable:
 	case c.Request.Method == http.MethodGet:
 		page.Again = c.Request.URL.RequestURI()
 	case c.Request.Method == http.MethodPost:

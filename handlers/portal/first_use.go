@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -10,16 +9,12 @@ import (
 	"portal/templates"
 )
 
-// showFirstUse tells when a key has received its first request, and nothing
-// before that. The answer may be held until then: see [Portal.await].
+// showFirstUse says that a key has received its first request or was revoked. The response may be
+// held until then: see [Portal.await].
 func (p *Portal) showFirstUse(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
 	var key models.APIKey
-	found, err := p.await(c, func(ctx context.Context) (settled bool, err error) {
-		key, err = p.store.APIKey(ctx, customer(c).AccountID, id)
+	news, err := p.await(c, func() (settled bool, err error) {
+		key, err = p.apiKey(c)
 		return key.LastUsedAt != nil || key.RevokedAt != nil, err
 	})
 	if err != nil {
@@ -27,15 +22,15 @@ func (p *Portal) showFirstUse(c *gin.Context) error {
 	}
 	r := reply{
 		fragment: templates.FirstUse{ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil},
-		location: homePath + "#revoke-" + id.String(),
+		location: homePath + "#revoke-" + key.ID.String(),
 	}
-	if !found {
+	if !news {
 		r.status = http.StatusNoContent
 	}
 	return p.reply(c, r)
 }
 
-// apiKeyReveal is the one showing of a key that has just been made.
+// apiKeyReveal returns the view that shows a generated key once.
 func (p *Portal) apiKeyReveal(key models.APIKey, secret, agentID string) templates.APIKeyReveal {
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,

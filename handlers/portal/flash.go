@@ -44,6 +44,6 @@ func (p *Portal) takeFlash(c *gin.Context) string {
 // flashSubject is part of the signature, so that a message is shown only in the session it was
 // stored in: on a shared browser the next user must not read it.
 func flashSubject(c *gin.Context) string {
-	session, _ := sessionOf(c)
+	session, _ := lookupSession(c)
 	return flashCookie + " " + session.ID.String()
 }

@@ -13,15 +13,14 @@ import (
 	"portal/static"
 )
 
-// maxForm is the largest form that is read, in bytes. Ours have a few hundred, and
-// the rule of a field refuses what is too long for it: but only a form that is
-// read can be answered with what was typed.
+// maxForm limits the size of a form in bytes. Our forms have a few hundred, but a form must be read
+// to show a field that is too long again, beside its error.
 const maxForm = 256 << 10
 
-// handler answers one action; an error that it returns is rendered for it.
+// handler handles one action. [Portal.handle] renders its error.
 type handler func(*gin.Context) error
 
-// handle makes a handler one of gin's.
+// handle adapts a handler to gin.
 func (p *Portal) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		err := parseForm(c)
@@ -34,8 +33,8 @@ func (p *Portal) handle(h handler) gin.HandlerFunc {
 	}
 }
 
-// parseForm reads the form before the handler does: a field of a form that
-// cannot be read would look empty.
+// parseForm reads the form before the handler runs. Otherwise the fields of an unreadable form
+// would seem empty.
 func parseForm(c *gin.Context) error {
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
 	err := c.Request.ParseForm()
@@ -48,8 +47,7 @@ func parseForm(c *gin.Context) error {
 	return nil
 }
 
-// idOf returns the id in the address. What is not an id is no one's, like an id
-// that no one has.
+// idOf returns the id in the path. A malformed id yields the same 404 as an unknown one.
 func idOf(c *gin.Context) (uuid.UUID, error) {
 	id, ok := parseID(c.Param("id"))
 	if !ok {
@@ -58,7 +56,7 @@ func idOf(c *gin.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// parseID takes the id of something that can be there.
+// parseID parses an id. The zero id is invalid.
 func parseID(text string) (uuid.UUID, bool) {
 	id, ok := models.ParseID(text)
 	return id, ok && id != uuid.Nil

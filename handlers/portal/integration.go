@@ -8,10 +8,9 @@ import (
 	"portal/templates"
 )
 
-// showIntegration shows how to use a key, for one of the account's agents: the
-// first by name, or the one that is asked for.
+// showIntegration shows how to use a key with an agent: the one in the query string, or the first.
 func (p *Portal) showIntegration(c *gin.Context) error {
-	agents, err := p.store.Agents(c.Request.Context(), customer(c).AccountID)
+	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil {
 		return err
 	}

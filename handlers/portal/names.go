@@ -11,7 +11,7 @@ import (
 	"portal/templates"
 )
 
-// editName asks for another label of a key, in its row.
+// editName asks in the row of a key for a new label.
 func (p *Portal) editName(c *gin.Context) error {
 	key, err := p.apiKey(c)
 	if err != nil {
@@ -20,14 +20,14 @@ func (p *Portal) editName(c *gin.Context) error {
 	return p.askName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
 }
 
-// updateName gives a key another label.
+// updateName changes the label of a key.
 func (p *Portal) updateName(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
 	}
 	label := c.PostForm("name")
-	key, err := p.store.RenameAPIKey(c.Request.Context(), customer(c).AccountID, id, label, actorOf(c))
+	key, err := p.store.RenameAPIKey(c.Request.Context(), sessionFrom(c).AccountID, id, label, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		if key, err = p.apiKey(c); err != nil {
 			return err
@@ -35,7 +35,7 @@ func (p *Portal) updateName(c *gin.Context) error {
 		return p.askName(c, key, http.StatusUnprocessableEntity, templates.APIKeyRename{Label: label, Problem: invalid.Message})
 	}
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
-		return p.revoked(c, key, true)
+		return p.showRevoked(c, key, true)
 	}
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *Portal) updateName(c *gin.Context) error {
 
 func (p *Portal) askName(c *gin.Context, key models.APIKey, status int, rename templates.APIKeyRename) error {
 	if key.RevokedAt != nil {
-		return p.revoked(c, key, true)
+		return p.showRevoked(c, key, true)
 	}
 	row, err := p.apiKeyRowWithUsage(c, key)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"portal/templates"
 )
 
-// newRemoval asks whether to remove an agent, in its place in the list.
+// newRemoval asks in the list whether to remove an agent.
 func (p *Portal) newRemoval(c *gin.Context) error {
 	agent, err := p.agent(c)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *Portal) createRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	agent, err := p.store.RemoveAgent(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
+	agent, err := p.store.RemoveAgent(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
 	if err != nil {
 		return err
 	}

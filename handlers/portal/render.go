@@ -11,18 +11,18 @@ import (
 	"portal/templates"
 )
 
-// reply is what an action answers with, in both forms. Which of them is sent is
-// decided here: no handler looks at how it was asked.
+// reply is the response of an action as a fragment and as a page. [Portal.reply] chooses between
+// them, so that no handler looks at the request headers.
 type reply struct {
 	status   int                            // zero: 200; 204: the fragment has not changed
-	notice   string                         // what the action did: in a live region, or after the redirect
-	fragment templates.Fragment             // what HTMX puts into the page
-	page     func() (templates.Page, error) // the whole page for a browser
-	location string                         // or where a browser goes instead (303)
-	reveals  bool                           // a key is shown
+	notice   string                         // what the action did; with a location or a fragment only
+	fragment templates.Fragment             // for HTMX
+	page     func() (templates.Page, error) // for a browser
+	location string                         // for a browser in place of a page: a redirect (303)
+	reveals  bool                           // it shows a key
 }
 
-// reply sends the answer in the form in which it was asked for.
+// reply sends the fragment to HTMX, and the page or the redirect to a browser.
 func (p *Portal) reply(c *gin.Context, r reply) error {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -61,11 +61,10 @@ func (p *Portal) redirectWith(c *gin.Context, location, notice string) error {
 	return p.redirect(c, location)
 }
 
-// redirect sends the browser on to another page.
+// redirect redirects a browser (303), or makes HTMX load the page.
 func (p *Portal) redirect(c *gin.Context, location string) error {
 	if askedByHTMX(c) {
-		// A status that is followed within the request would put the other
-		// page into this one.
+		// HTMX would follow a 303 itself and put the other page into this one.
 		c.Header("HX-Redirect", location)
 		send(c, http.StatusOK, nil)
 		return nil
@@ -75,23 +74,25 @@ func (p *Portal) redirect(c *gin.Context, location string) error {
 	return nil
 }
 
-// Render tells whoever asked what became of the request: as a page, or in the
-// alert of the page that the request came from, of which nothing else changes.
-// It leaves the cause of a 5xx for the log.
+// Render writes err as an error page, or for HTMX as an alert. It logs the cause of a 5xx.
 func (p *Portal) Render(c *gin.Context, err error) {
-	told := problem.From(err)
-	if seconds := told.RetryAfterSeconds(); seconds != "" {
-		c.Header("Retry-After", seconds)
-	}
-	page := errorPage(c, told)
-	if told.Status >= http.StatusInternalServerError {
-		_ = c.Error(err) // returns what it was given
+	shown := problem.From(err)
+	setRetryAfter(c, shown)
+	page := errorPage(c, shown)
+	if shown.Status >= http.StatusInternalServerError {
+		_ = c.Error(err) // for the log
 		page.RequestID = middleware.RequestIDOf(c)
 	}
 	if err := p.sendError(c, page); err != nil {
 		_ = c.Error(err)
 		c.Header("Cache-Control", "no-store")
 		c.String(http.StatusInternalServerError, page.Message)
+	}
+}
+
+func setRetryAfter(c *gin.Context, shown problem.Problem) {
+	if seconds := shown.RetryAfterSeconds(); seconds != "" {
+		c.Header("Retry-After", seconds)
 	}
 }
 
@@ -110,32 +111,32 @@ func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 
 func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page) error {
 	frame := templates.Frame{Now: p.now().UTC().Format(time.RFC3339)}
-	// An error page leaves the message to the page after it: it may answer a mere subresource.
+	// An error page may answer the request of an image or a script, so it leaves the message.
 	if status < http.StatusBadRequest {
 		frame.Notice = p.takeFlash(c)
 	}
-	if session, ok := sessionOf(c); ok {
+	if session, ok := lookupSession(c); ok {
 		frame.Account, frame.Email = session.AccountName, session.Email
 	}
 	html, err := p.templates.Page(frame, page)
 	if err != nil {
 		return err
 	}
-	if !Reveals(c) {
+	if !reveals(c) {
 		p.forgetRevealed(c)
 	}
 	send(c, status, html)
 	return nil
 }
 
-// send writes an answer that belongs to one person at one moment.
+// send writes HTML that no cache may store.
 func send(c *gin.Context, status int, html []byte) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("Vary", "HX-Request")
 	c.Data(status, "text/html; charset=utf-8", compressed(c, html))
 }
 
-// sendNothing answers that nothing has changed.
+// sendNothing writes a 204.
 func sendNothing(c *gin.Context) {
 	c.Header("Cache-Control", "no-store")
 	c.Status(http.StatusNoContent)
@@ -144,13 +145,12 @@ func sendNothing(c *gin.Context) {
 
 func askedByHTMX(c *gin.Context) bool { return c.GetHeader("HX-Request") == "true" }
 
-// interrupted tells a request that comes from a page, and was to change
-// something or the page, from one that opens a page.
+// interrupted reports whether the request is an action on an open page, rather than a navigation.
 func interrupted(c *gin.Context) bool {
 	return askedByHTMX(c) || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
 }
 
-// present is the page of a reply that is at hand already.
+// present returns the page function of a reply whose page exists already.
 func present(page templates.Page) func() (templates.Page, error) {
 	return func() (templates.Page, error) { return page, nil }
 }

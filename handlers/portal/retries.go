@@ -6,10 +6,10 @@ import (
 	"portal/templates"
 )
 
-// retryFields are the fields that an error page offers again, of whichever form
-// has them. A field that is not among them is left out.
+// retryFields are the fields of all forms that an error page offers to send again. It drops other
+// fields.
 var retryFields = []templates.RetryField{
-	{Name: "form_id"}, // so that trying again makes nothing twice
+	{Name: "form_id"}, // so that a retry creates nothing twice
 	{Name: "next"},
 	{Name: "label", Title: "Label"},
 	{Name: "name", Title: "Name"},
@@ -19,10 +19,9 @@ var retryFields = []templates.RetryField{
 	{Name: "new_password", Title: "New password", Secret: true, Autocomplete: "new-password"},
 }
 
-// retryOf is the form that was sent, to be sent again as it is or corrected; nil
-// if it cannot be read. Secrets are not repeated.
+// retryOf returns the request's form without its secrets, or nil if it cannot be read.
 func retryOf(c *gin.Context) *templates.Retry {
-	// What failed may have come before the form was read.
+	// The request may have failed before the form was read.
 	if err := parseForm(c); err != nil {
 		return nil
 	}

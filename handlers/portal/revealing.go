@@ -6,20 +6,18 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Going back to a page that showed a key must not show it again. Browsers keep
-// whole pages for going back, over HTTPS even some that ask them not to: Chromium
-// lets go of such a page when an HttpOnly cookie changes, others when they are
-// told to clear their cache. So a page with a key sets a cookie, and the next page
-// takes it away and tells the browser to clear its cache. The cookie says nothing
-// but that.
+// Going back to a page that showed a key must not show it again, but browsers keep whole pages for
+// that, over HTTPS even some that are no-store. Chromium drops such a page when an HttpOnly cookie
+// changes, other browsers when they are told to clear their cache. So a page with a key sets a
+// cookie, and the next page deletes it and tells the browser to clear its cache.
 const revealedCookie = "revealed"
 
-// hasRevealed marks the browser as one that may keep a page with a key.
+// hasRevealed marks a browser that has received a page with a key.
 func (p *Portal) hasRevealed(c *gin.Context) {
 	p.cookies.set(c.Writer, revealedCookie, rand.Text(), 0)
 }
 
-// forgetRevealed makes a browser that may keep a page with a key let go of it.
+// forgetRevealed makes a marked browser drop the page with the key.
 func (p *Portal) forgetRevealed(c *gin.Context) {
 	if _, err := c.Request.Cookie(p.cookies.name(revealedCookie)); err != nil {
 		return
@@ -30,6 +28,6 @@ func (p *Portal) forgetRevealed(c *gin.Context) {
 
 const revealsKey = "portal.reveals"
 
-// Reveals reports whether the answer shows a key: such an answer is not compressed,
-// because the length of what is compressed tells of its content (BREACH).
-func Reveals(c *gin.Context) bool { return c.GetBool(revealsKey) }
+// reveals reports whether the response shows a key. Such a response is not compressed, because the
+// length of compressed text depends on its content (BREACH).
+func reveals(c *gin.Context) bool { return c.GetBool(revealsKey) }

@@ -6,23 +6,20 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
 
-// paramOutcome says that the page comes from a revocation whose outcome is not
-// known, and wants to know it.
+// A page with this parameter asks for the outcome of a revocation that timed out.
 const (
 	paramOutcome   = "outcome"
 	outcomeUnknown = "unknown"
 )
 
-// newRevocation asks whether to revoke a key, in its row. After a revocation of
-// unknown outcome it tells what has become of it: that, and nothing else, is how
-// one gets to know.
+// newRevocation asks in the row of a key whether to revoke it. After a revocation that timed out,
+// it also says that the key is still active, or that it was revoked.
 func (p *Portal) newRevocation(c *gin.Context) error {
 	key, err := p.apiKey(c)
 	if err != nil {
@@ -30,7 +27,7 @@ func (p *Portal) newRevocation(c *gin.Context) error {
 	}
 	unknown := c.Query(paramOutcome) == outcomeUnknown
 	if key.RevokedAt != nil {
-		return p.revoked(c, key, !unknown)
+		return p.showRevoked(c, key, !unknown)
 	}
 	row, err := p.apiKeyRowWithUsage(c, key)
 	if err != nil {
@@ -48,49 +45,53 @@ func (p *Portal) newRevocation(c *gin.Context) error {
 	return p.reply(c, reply{fragment: row, page: p.apiKeysPageWith(c, row)})
 }
 
-// createRevocation revokes a key, and answers with told what has become of it. To
-// revoke it once more changes nothing and ends in the same place.
-func (p *Portal) createRevocation(told func(c *gin.Context, key models.APIKey, already bool) error) handler {
-	return func(c *gin.Context) error {
-		id, err := idOf(c)
-		if err != nil {
-			return err
-		}
-		key, err := p.store.RevokeAPIKey(c.Request.Context(), customer(c).AccountID, id, actorOf(c))
-		already := errors.Is(err, models.ErrKeyAlreadyRevoked)
-		if err != nil && !already {
-			return p.revocationFailed(c, id, err)
-		}
-		return told(c, key, already)
+// createRevocation revokes a key on the page of keys.
+func (p *Portal) createRevocation(c *gin.Context) error {
+	key, already, err := p.revoke(c)
+	if err != nil {
+		return p.explainUnknownOutcome(c, err)
 	}
+	return p.showRevoked(c, key, already)
 }
 
-// revocationFailed says that the outcome is not known, if it is not: the database
-// may have done what it could not confirm.
-func (p *Portal) revocationFailed(c *gin.Context, id uuid.UUID, err error) error {
-	told := problem.From(err)
-	if told.Status != http.StatusServiceUnavailable {
+// revoke revokes the key that the path names, and reports whether it was revoked already.
+func (p *Portal) revoke(c *gin.Context) (key models.APIKey, already bool, err error) {
+	id, err := idOf(c)
+	if err != nil {
+		return models.APIKey{}, false, err
+	}
+	key, err = p.store.RevokeAPIKey(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		return key, true, nil
+	}
+	return key, false, err
+}
+
+// explainUnknownOutcome answers a revocation that the database did not confirm: it may have been
+// committed. It returns any other error.
+func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
+	failure := problem.From(err)
+	if failure.Status != http.StatusServiceUnavailable {
 		return err
 	}
-	_ = c.Error(err) // returns what it was given
-	c.Header("Retry-After", told.RetryAfterSeconds())
+	_ = c.Error(err) // for the log
+	setRetryAfter(c, failure)
 	message := "The database did not answer, so it is not known whether the key was revoked. " +
 		"As soon as it answers, the page tells you; you can also try again."
 	return p.reply(c, reply{
-		status:   told.Status,
+		status:   failure.Status,
 		fragment: templates.Failure{Message: message},
 		page: present(templates.ErrorPage{
-			Status: told.Status, Title: "It is not known whether the key was revoked",
+			Status: failure.Status, Title: "It is not known whether the key was revoked",
 			Message: "The database did not answer. Check the key in a moment: then you are told, and can try again if it is still active.",
-			Check:   fmt.Sprintf("%s/%s/revocation?%s=%s", homePath, id, paramOutcome, outcomeUnknown),
+			Check:   fmt.Sprintf("%s/%s/revocation?%s=%s", homePath, c.Param("id"), paramOutcome, outcomeUnknown),
 		}),
 	})
 }
 
-// revoked answers for a key that is revoked now: its row goes, and the live
-// region says so.
-func (p *Portal) revoked(c *gin.Context, key models.APIKey, already bool) error {
-	keys, err := p.store.APIKeys(c.Request.Context(), customer(c).AccountID)
+// showRevoked removes the row of a revoked key, and says that the key was revoked.
+func (p *Portal) showRevoked(c *gin.Context, key models.APIKey, already bool) error {
+	keys, err := p.store.APIKeys(c.Request.Context(), key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -103,8 +104,8 @@ func (p *Portal) revoked(c *gin.Context, key models.APIKey, already bool) error 
 	})
 }
 
-// goToRevoked leads to the list of keys, which says that the key is revoked.
-func (p *Portal) goToRevoked(c *gin.Context, key models.APIKey, already bool) error {
+// redirectRevoked redirects to the page of keys, which says that the key was revoked.
+func (p *Portal) redirectRevoked(c *gin.Context, key models.APIKey, already bool) error {
 	return p.redirectWith(c, homePath, revokedNotice(key, already))
 }
 

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -16,14 +15,14 @@ import (
 )
 
 const (
-	// silentAfter is how long a key must not have been used to be called silent.
+	// silentAfter is the time without a request after which a key counts as silent.
 	silentAfter = time.Hour
-	// hoursShown is how far back the page of a rotation looks.
-	hoursShown = 24
+	// rotationHours is the number of hours in a rotation's charts.
+	rotationHours = 24
 )
 
-// rotation is what the database knows of a rotation: no more than which keys
-// there are and how they are used, so that it goes on wherever it was left.
+// rotation is the state of a rotation. It is read from the two keys and their usage alone, so a
+// user can leave and continue at any time.
 type rotation struct {
 	old, replacement models.APIKey
 	started          bool // there is a replacement
@@ -32,25 +31,21 @@ type rotation struct {
 
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
-// findRotation reads the rotation of the key that the address names.
-func (p *Portal) findRotation(ctx context.Context, c *gin.Context) (rotation, error) {
-	id, err := idOf(c)
-	if err != nil {
-		return rotation{}, err
-	}
-	accountID := customer(c).AccountID
-	old, err := p.store.APIKey(ctx, accountID, id)
+// findRotation reads the rotation of the key that the path names.
+func (p *Portal) findRotation(c *gin.Context) (rotation, error) {
+	old, err := p.apiKey(c)
 	if err != nil || old.RevokedAt != nil {
 		return rotation{old: old}, err
 	}
-	replacement, err := p.store.Replacement(ctx, accountID, id)
+	ctx := c.Request.Context()
+	replacement, err := p.store.Replacement(ctx, old.AccountID, old.ID)
 	if errors.Is(err, models.ErrKeyNotFound) {
 		return rotation{old: old}, nil
 	}
 	if err != nil {
 		return rotation{}, err
 	}
-	hours, err := p.store.HourlyRequests(ctx, accountID, hoursShown, old.ID, replacement.ID)
+	hours, err := p.store.HourlyRequests(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
 	return rotation{old: old, replacement: replacement, started: true, hours: hours}, err
 }
 
@@ -83,11 +78,12 @@ func (p *Portal) rotationProgress(r rotation) templates.RotationProgress {
 	return progress
 }
 
+// rotatedKey returns one of the two keys. Its chart has the scale of highest.
 func (p *Portal) rotatedKey(key models.APIKey, hours []int64, highest int64) templates.RotatedKey {
 	now := p.now()
 	rotated := templates.RotatedKey{
-		ID: key.ID, Label: key.Label, Masked: key.Masked(),
-		Created: templates.NewMoment(key.CreatedAt, now), LastUsed: momentOf(key.LastUsedAt, now), Hours: templates.Hours(hours, highest),
+		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Hours: templates.Hours(hours, highest),
 	}
 	for _, n := range hours {
 		rotated.Requests += templates.Count(n)
@@ -95,13 +91,13 @@ func (p *Portal) rotatedKey(key models.APIKey, hours []int64, highest int64) tem
 	return rotated
 }
 
-// rotationVersion is short, and another one once something else is to be told. Time that
-// passes is nothing new: the page itself keeps up with it.
+// rotationVersion returns a hash of what the page shows, except relative times: the page updates
+// those itself.
 func rotationVersion(progress templates.RotationProgress) string {
-	told := fmt.Sprintln(progress.Silent, progress.Received())
+	content := fmt.Sprintln(progress.Silent, progress.Received())
 	for _, key := range []templates.RotatedKey{progress.Old, progress.Replacement} {
-		told += fmt.Sprintln(key.ID, key.Requests, key.Hours)
+		content += fmt.Sprintln(key.ID, key.Requests, key.Hours)
 	}
-	sum := sha256.Sum256([]byte(told))
+	sum := sha256.Sum256([]byte(content))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }

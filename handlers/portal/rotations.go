@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,27 +11,26 @@ import (
 	"portal/templates"
 )
 
-// showRotation shows how far the rotation of a key is.
+// showRotation shows the progress of a key's rotation.
 func (p *Portal) showRotation(c *gin.Context) error {
-	r, err := p.findRotation(c.Request.Context(), c)
+	r, err := p.findRotation(c)
 	if err != nil {
 		return err
 	}
 	if r.old.RevokedAt != nil {
-		return p.goToRevoked(c, r.old, true)
+		return p.redirectRevoked(c, r.old, true)
 	}
 	page, err := p.rotationPage(c, r)
 	if err != nil {
 		return err
 	}
 	if page.Progress != nil {
-		page.Progress.Focused = c.Query("asked") != "" // by Cancel
+		page.Progress.Focused = c.Query("asked") != "" // after Cancel
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// createReplacement makes the key that is to take the place of the old one, and
-// shows it, this once.
+// createReplacement generates the replacement of a key and shows it once.
 func (p *Portal) createReplacement(c *gin.Context) error {
 	old, err := p.apiKey(c)
 	if err != nil {
@@ -43,7 +41,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity,
 			"The form was incomplete, so no key was made. It has been renewed: try again.")
 	}
-	// Whatever can fail comes before the key is made: afterwards it must be shown.
+	// This read may fail, so it precedes the generation: a generated key must be shown.
 	agentID, err := p.exampleAgent(c)
 	if err != nil {
 		return err
@@ -55,13 +53,11 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 	}
 	reveal := p.apiKeyReveal(key, secret, agentID)
 	reveal.Back = rotationPath(old.ID)
-	r := rotation{old: old, replacement: key, started: true}
-	if hours, err := p.store.HourlyRequests(c.Request.Context(), old.AccountID, hoursShown, old.ID); err != nil {
-		_ = c.Error(err) // the counts can be read later, the key cannot
-	} else {
-		r.hours = hours
+	hours, err := p.store.HourlyRequests(c.Request.Context(), old.AccountID, rotationHours, old.ID)
+	if err != nil {
+		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}
-	progress := p.rotationProgress(r)
+	progress := p.rotationProgress(rotation{old: old, replacement: key, started: true, hours: hours})
 	return p.reply(c, reply{
 		fragment: templates.RotationStarted{
 			Rotation: templates.RotationPage{Old: progress.Old, Progress: &progress}, Reveal: reveal,
@@ -70,7 +66,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 	})
 }
 
-// explainNoReplacement shows the rotation again with why there is no replacement, or none from this form.
+// explainNoReplacement shows the rotation with the reason why it has no new replacement.
 func (p *Portal) explainNoReplacement(c *gin.Context, old models.APIKey, err error) error {
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
@@ -80,13 +76,13 @@ func (p *Portal) explainNoReplacement(c *gin.Context, old models.APIKey, err err
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity, "")
 	}
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
-		return p.goToRevoked(c, old, true)
+		return p.redirectRevoked(c, old, true)
 	}
 	return err
 }
 
 func (p *Portal) refuseReplacement(c *gin.Context, status int, why string) error {
-	r, err := p.findRotation(c.Request.Context(), c)
+	r, err := p.findRotation(c)
 	if err != nil {
 		return err
 	}
@@ -98,14 +94,13 @@ func (p *Portal) refuseReplacement(c *gin.Context, status int, why string) error
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
-// showRotationProgress tells what has become of the rotation since it looked
-// like "seen". The answer may be held until there is something: see
-// [Portal.await].
+// showRotationProgress returns the progress if it differs from the version that the client shows.
+// The response may be held until it does: see [Portal.await].
 func (p *Portal) showRotationProgress(c *gin.Context) error {
 	var r rotation
 	var progress templates.RotationProgress
-	found, err := p.await(c, func(ctx context.Context) (news bool, err error) {
-		if r, err = p.findRotation(ctx, c); err != nil || !r.started {
+	news, err := p.await(c, func() (news bool, err error) {
+		if r, err = p.findRotation(c); err != nil || !r.started {
 			return true, err
 		}
 		progress = p.rotationProgress(r)
@@ -115,13 +110,13 @@ func (p *Portal) showRotationProgress(c *gin.Context) error {
 	case err != nil:
 		return err
 	case r.old.RevokedAt != nil:
-		return p.goToRevoked(c, r.old, false)
+		return p.redirectRevoked(c, r.old, false)
 	case !r.started: // the replacement was discarded
 		return p.redirect(c, rotationPath(r.old.ID))
 	}
-	answer := reply{fragment: progress, location: rotationPath(r.old.ID)}
-	if !found {
-		answer.status = http.StatusNoContent
+	response := reply{fragment: progress, location: rotationPath(r.old.ID)}
+	if !news {
+		response.status = http.StatusNoContent
 	}
-	return p.reply(c, answer)
+	return p.reply(c, response)
 }

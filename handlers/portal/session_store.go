@@ -13,9 +13,8 @@ import (
 	"portal/models"
 )
 
-// sessionStore keeps gorilla's sessions in the models. The browser's cookie
-// holds a signed reference and nothing else, so that a session that has ended
-// has ended everywhere.
+// sessionStore is a [sessions.Store] that keeps sessions in the database. The browser's cookie
+// holds only a signed token, so a session that ends on the server has ended everywhere.
 type sessionStore struct {
 	store   *models.Store
 	codecs  []securecookie.Codec
@@ -23,11 +22,11 @@ type sessionStore struct {
 	name    string // of the cookie
 }
 
-// What a session of gorilla's holds: the stay in the portal that was found, and
-// before there is one, the user who has just proved who they are.
+// The keys of a gorilla session's values: the session in the database and, before there is one,
+// the user who has just signed in.
 type (
-	stayKey struct{}
-	userKey struct{}
+	sessionKey struct{}
+	userKey    struct{}
 )
 
 func newSessionStore(store *models.Store, keys [][]byte, age time.Duration, cookies cookies) *sessionStore {
@@ -37,39 +36,37 @@ func newSessionStore(store *models.Store, keys [][]byte, age time.Duration, cook
 	}
 }
 
-// Get returns the session of the request, which is looked up once. See New.
+// Get returns the session of the request. It looks the session up once; see New.
 func (s *sessionStore) Get(r *http.Request, name string) (*sessions.Session, error) {
 	return sessions.GetRegistry(r).Get(s, name)
 }
 
-// New looks up the session that the cookie refers to. A cookie that is missing,
-// forged or too old, or whose session has ended, makes a visitor and no error;
-// and nothing of it is kept, so that it cannot come to life again. The error may
-// be [models.ErrUnavailable].
+// New looks up the session of the cookie. A missing, forged or expired cookie or session yields a
+// visitor's session and no error. That session keeps nothing of the cookie, so an ended session
+// cannot be saved again. The error may be [models.ErrUnavailable].
 func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, error) {
-	session := s.fresh()
+	visitor := s.newSession()
 	cookie, err := r.Cookie(name)
 	if err != nil {
-		return session, nil
+		return visitor, nil
 	}
-	var reference string
-	if err := securecookie.DecodeMulti(name, cookie.Value, &reference, s.codecs...); err != nil {
-		return session, nil
+	var token string
+	if err := securecookie.DecodeMulti(name, cookie.Value, &token, s.codecs...); err != nil {
+		return visitor, nil
 	}
-	stay, err := s.store.Session(r.Context(), reference, clientOf(r))
+	session, err := s.store.Session(r.Context(), token, clientOf(r))
 	if errors.Is(err, models.ErrSessionNotFound) {
-		return session, nil
+		return visitor, nil
 	}
 	if err != nil {
-		return session, err
+		return visitor, err
 	}
-	session.Values[stayKey{}], session.IsNew = &stay, false
-	return session, nil
+	visitor.Values[sessionKey{}], visitor.IsNew = &session, false
+	return visitor, nil
 }
 
-// Save begins the stay of the user that the session holds, under a reference
-// that no one has seen before, or ends the stay of a session whose MaxAge is
-// negative. The error may be [models.ErrUnavailable].
+// Save creates a session with a new token for the user that the session holds. If its MaxAge is
+// negative, Save ends the session instead. The error may be [models.ErrUnavailable].
 func (s *sessionStore) Save(r *http.Request, w http.ResponseWriter, session *sessions.Session) error {
 	if session.Options.MaxAge < 0 {
 		if err := s.end(r, session); err != nil {
@@ -80,58 +77,56 @@ func (s *sessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	}
 	user, ok := session.Values[userKey{}].(models.User)
 	if !ok {
-		return nil // there is nothing that a stay does not hold already
+		return nil // nothing to store
 	}
-	reference, err := s.store.CreateSession(r.Context(), user, clientOf(r))
+	token, err := s.store.CreateSession(r.Context(), user, clientOf(r))
 	if err != nil {
 		return err
 	}
-	return s.hand(w, session, reference)
+	return s.setCookie(w, token)
 }
 
-// hand gives the browser the reference to its session.
-func (s *sessionStore) hand(w http.ResponseWriter, session *sessions.Session, reference string) error {
-	value, err := securecookie.EncodeMulti(session.Name(), reference, s.codecs...)
+func (s *sessionStore) setCookie(w http.ResponseWriter, token string) error {
+	value, err := securecookie.EncodeMulti(s.name, token, s.codecs...)
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, sessions.NewCookie(session.Name(), value, session.Options))
+	http.SetCookie(w, sessions.NewCookie(s.name, value, &s.options))
 	return nil
 }
 
-// end ends the stay on the server; one that has ended already is no error.
+// end ends the session in the database. It is no error if the session has already ended.
 func (s *sessionStore) end(r *http.Request, session *sessions.Session) error {
-	stay := stayOf(session)
-	if stay == nil {
+	stored := storedSession(session)
+	if stored == nil {
 		return nil
 	}
-	actor := models.UserActor(stay.UserID, clientOf(r).Address)
-	err := s.store.EndSession(r.Context(), stay.AccountID, stay.ID, actor)
+	actor := models.UserActor(stored.UserID, clientOf(r).Address)
+	err := s.store.EndSession(r.Context(), stored.AccountID, stored.ID, actor)
 	if errors.Is(err, models.ErrSessionNotFound) {
 		return nil
 	}
 	return err
 }
 
-// fresh returns the session of a visitor.
-func (s *sessionStore) fresh() *sessions.Session {
+// newSession returns the session of a visitor.
+func (s *sessionStore) newSession() *sessions.Session {
 	session, options := sessions.NewSession(s, s.name), s.options
 	session.Options, session.IsNew = &options, true
 	return session
 }
 
-// stayOf returns the stay that a session stands for, or nil for a visitor's.
-func stayOf(session *sessions.Session) *models.Session {
-	stay, _ := session.Values[stayKey{}].(*models.Session)
-	return stay
+// storedSession returns the session in the database, or nil for a visitor.
+func storedSession(session *sessions.Session) *models.Session {
+	stored, _ := session.Values[sessionKey{}].(*models.Session)
+	return stored
 }
 
-// clientKey is where a request's context holds where it comes from: gorilla's
-// stores are given the request alone, and only gin knows which proxies to
-// believe.
+// clientKey is the context key of the request's [models.Client]. Gorilla's stores get the request
+// alone, and only gin knows which proxies to trust.
 type clientKey struct{}
 
-// withClient returns the request with where it comes from.
+// withClient stores the client in the request's context and returns the request.
 func withClient(c *gin.Context) *http.Request {
 	client := models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), clientKey{}, client))

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -22,7 +21,7 @@ func (p *Portal) newSession(c *gin.Context) error {
 	if session != nil {
 		return p.redirect(c, next)
 	}
-	// A form that cannot work is better not shown.
+	// Without the database the form cannot work, so the page is an error.
 	if err := p.store.Ping(c.Request.Context()); err != nil {
 		return err
 	}
@@ -30,8 +29,7 @@ func (p *Portal) newSession(c *gin.Context) error {
 	return p.reply(c, reply{fragment: form, page: present(templates.SignInPage{Form: form})})
 }
 
-// createSession signs in. Every sign-in begins a session of its own, under a
-// reference that the browser did not know before.
+// createSession signs in. Every sign-in creates a session with a new token.
 func (p *Portal) createSession(c *gin.Context) error {
 	form := templates.SignInForm{
 		Email: strings.TrimSpace(c.PostForm("email")),
@@ -39,16 +37,15 @@ func (p *Portal) createSession(c *gin.Context) error {
 	}
 	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), c.ClientIP())
 	if err == nil {
-		err = p.beginSession(c, user)
+		withDeadline(c, func() { err = p.replaceSession(c, user) })
 	}
-	if _, limited := errors.AsType[*models.SignInLimitError](err); limited || errors.Is(err, models.ErrWrongCredentials) {
-		told := problem.From(err)
-		if seconds := told.RetryAfterSeconds(); seconds != "" {
-			c.Header("Retry-After", seconds)
-		}
-		form.Problem = told.Message
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	if limited || errors.Is(err, models.ErrWrongCredentials) {
+		refusal := problem.From(err)
+		setRetryAfter(c, refusal)
+		form.Problem = refusal.Message
 		return p.reply(c, reply{
-			status: told.Status, fragment: form, page: present(templates.SignInPage{Form: form}),
+			status: refusal.Status, fragment: form, page: present(templates.SignInPage{Form: form}),
 		})
 	}
 	if err != nil {
@@ -57,12 +54,8 @@ func (p *Portal) createSession(c *gin.Context) error {
 	return p.redirect(c, form.Next)
 }
 
-// beginSession ends the session that this browser had, if any, and begins one of
-// the user's.
-func (p *Portal) beginSession(c *gin.Context, user models.User) error {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), models.Timeout)
-	defer cancel()
-	c.Request = c.Request.WithContext(ctx)
+// replaceSession ends the browser's session, if any, and creates one for the user.
+func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
 	request := withClient(c)
 	old, err := p.sessions.Get(request, p.sessions.name)
 	if err != nil {
@@ -71,12 +64,12 @@ func (p *Portal) beginSession(c *gin.Context, user models.User) error {
 	if err := p.sessions.end(request, old); err != nil {
 		return err
 	}
-	session := p.sessions.fresh()
+	session := p.sessions.newSession()
 	session.Values[userKey{}] = user
 	return session.Save(request, c.Writer)
 }
 
-// destroySession signs out. It works for a session that has ended, too.
+// destroySession signs out. It also works when the session has already ended.
 func (p *Portal) destroySession(c *gin.Context) error {
 	request := withClient(c)
 	session, err := p.sessions.Get(request, p.sessions.name)

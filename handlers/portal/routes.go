@@ -1,0 +1,55 @@
+package portal
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"portal/static"
+)
+
+// Register adds the portal's routes.
+func (p *Portal) Register(r gin.IRouter) {
+	// For everyone. A sign-in also waits for its turn to hash, and limits its own time.
+	r.GET(static.Prefix+"*name", p.handle(p.showAsset))
+	r.GET("/login", deadline, p.handle(p.newSession))
+	r.POST("/login", p.handle(p.createSession))
+	r.POST("/logout", deadline, p.handle(p.destroySession))
+
+	// For signed-in users. A page is an address that sign-in may lead back to.
+	page := func(g gin.IRouter, path string, h handler) {
+		p.pages = append(p.pages, path)
+		g.GET(path, p.handle(h))
+	}
+
+	// These wait for a turn to hash, for news or for a download, and limit their own time.
+	long := r.Group("", p.requireSession)
+	page(long, "/api-keys/:id/first-use", p.showFirstUse)
+	page(long, "/api-keys/:id/rotation/progress", p.showRotationProgress)
+	long.GET(exportPath, p.handle(p.exportActivities))
+	long.POST("/account/password", p.handle(p.changePassword))
+
+	users := r.Group("", deadline, p.requireSession)
+	page(users, "/", p.home)
+	page(users, homePath, p.listAPIKeys)
+	users.POST(homePath, p.handle(p.generateAPIKey))
+	page(users, changesPath, p.showChanges)
+	page(users, "/api-keys/:id", p.showAPIKey)
+	page(users, "/api-keys/:id/usage", p.showUsage)
+	page(users, "/api-keys/:id/name", p.editName)
+	users.POST("/api-keys/:id/name", p.handle(p.updateName))
+	page(users, "/api-keys/:id/revocation", p.newRevocation)
+	users.POST("/api-keys/:id/revocation", p.handle(p.createRevocation))
+	page(users, "/api-keys/:id/rotation", p.showRotation)
+	users.POST("/api-keys/:id/rotation", p.handle(p.createReplacement))
+	page(users, "/api-keys/:id/rotation/revocation", p.newRotationRevocation)
+	users.POST("/api-keys/:id/rotation/revocation", p.handle(p.createRotationRevocation))
+	page(users, agentsPath, p.listAgents)
+	users.POST(agentsPath, p.handle(p.createAgent))
+	page(users, "/agents/:id", p.showAgent)
+	page(users, "/agents/:id/removal", p.newRemoval)
+	users.POST("/agents/:id/removal", p.handle(p.createRemoval))
+	page(users, "/integrate", p.showIntegration)
+	page(users, activityPath, p.listActivities)
+	page(users, accountPath, p.showAccount)
+	users.POST("/account/sessions/:id/revocation", p.handle(p.revokeSession))
+	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))
+}
