@@ -12,7 +12,7 @@ const (
 	iPhone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
 )
 
-// elsewhere is the same customer on another device.
+// elsewhere signs the customer in on another device.
 func (c customer) elsewhere(userAgent string) *visitor {
 	c.t.Helper()
 	v := c.site.visitor(c.t)
@@ -103,12 +103,12 @@ func TestChangingThePassword(t *testing.T) {
 	})
 }
 
-func TestAPasswordIsRefusedBesideTheFieldThatIsWrong(t *testing.T) {
+func TestPasswordErrorIsBesideTheWrongField(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
 			v := as.of(t, c.visitor)
-			for _, test := range []struct{ current, next, field, told string }{
+			for _, test := range []struct{ current, next, field, alert string }{
 				{"not the password", "a much longer battery staple", "Current password", "is wrong"},
 				{password, "short", "New password", "12"},
 				{password, "password1234", "New password", ""},
@@ -119,15 +119,15 @@ func TestAPasswordIsRefusedBesideTheFieldThatIsWrong(t *testing.T) {
 					t.Errorf("%s is not marked as wrong", test.field)
 				}
 				var describes bool
-				for _, alert := range refused.all("alert", test.told) {
+				for _, alert := range refused.all("alert", test.alert) {
 					describes = describes || alert.attr("id") != "" && strings.Contains(field.attr("aria-describedby"), alert.attr("id"))
 				}
 				if !describes {
-					t.Errorf("no alert that says %q describes %s", test.told, test.field)
+					t.Errorf("no alert that says %q describes %s", test.alert, test.field)
 				}
-				for _, typed := range []string{test.current, test.next} {
-					if strings.Contains(refused.body, typed) {
-						t.Errorf("what was typed, %q, is sent back", typed)
+				for _, input := range []string{test.current, test.next} {
+					if strings.Contains(refused.body, input) {
+						t.Errorf("the input %q is sent back", input)
 					}
 				}
 			}
@@ -136,7 +136,7 @@ func TestAPasswordIsRefusedBesideTheFieldThatIsWrong(t *testing.T) {
 	})
 }
 
-func TestBothPasswordsAreRefusedAtOnceAndTheFirstProblemTakesTheFocus(t *testing.T) {
+func TestBothPasswordErrorsAreShownAtOnce(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
@@ -154,7 +154,7 @@ func TestBothPasswordsAreRefusedAtOnceAndTheFirstProblemTakesTheFocus(t *testing
 				for name, wrong := range map[string]bool{"Current password": test.currentWrong, "New password": test.newWrong} {
 					field := refused.one("textbox", name)
 					if got := field.attr("aria-invalid") == "true"; got != wrong {
-						t.Errorf("%+v: that %s is wrong is told: %t", test, name, got)
+						t.Errorf("%+v: %s is marked as wrong: %t", test, name, got)
 					}
 					if got := field.has("autofocus"); got != (name == test.focused) {
 						t.Errorf("%+v: %s takes the focus: %t", test, name, got)
@@ -167,7 +167,7 @@ func TestBothPasswordsAreRefusedAtOnceAndTheFirstProblemTakesTheFocus(t *testing
 	})
 }
 
-func TestGuessesOfTheCurrentPasswordAreLimited(t *testing.T) {
+func TestGuessesOfCurrentPasswordAreLimited(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for range 10 {
@@ -187,7 +187,7 @@ func passwords(current, next string) url.Values {
 	return url.Values{"current_password": {current}, "new_password": {next}}
 }
 
-// sessionItems are the sessions that an answer lists.
+// sessionItems returns the sessions in the list.
 func sessionItems(a answer) []element {
 	var items []element
 	for _, item := range a.all("listitem", "") {
@@ -198,7 +198,7 @@ func sessionItems(a answer) []element {
 	return items
 }
 
-// follow is what a browser shows after a form: the page that it is sent on to.
+// follow returns the page that a browser shows after a form.
 func follow(v *visitor, a answer) answer {
 	v.t.Helper()
 	if location := a.header.Get("Location"); location != "" {
@@ -207,7 +207,7 @@ func follow(v *visitor, a answer) answer {
 	return a.is(http.StatusOK)
 }
 
-// sessionOf is the id of the session that the visitor is here by.
+// sessionOf returns the id of the visitor's session.
 func sessionOf(v *visitor) string {
 	v.t.Helper()
 	for _, item := range sessionItems(v.get("/account")) {

@@ -13,7 +13,7 @@ import (
 	"portal/templates"
 )
 
-func TestActivityTellsWhoDidWhatNewestFirst(t *testing.T) {
+func TestActivityListsActorsAndActionsNewestFirst(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, stranger := s.customer(t), s.customer(t)
 		c.post("/api-keys", generation("production", c.get("/api-keys").formID())).is(http.StatusOK)
@@ -23,7 +23,7 @@ func TestActivityTellsWhoDidWhatNewestFirst(t *testing.T) {
 			v := as.of(t, c.visitor)
 			items := activityItems(v.get("/activity").is(http.StatusOK))
 			if len(items) != 3 {
-				t.Fatalf("%d deeds are told, want 3", len(items))
+				t.Fatalf("%d activities are listed, want 3", len(items))
 			}
 			items[0].says("Operator created the agent Front desk")
 			items[1].says(c.email+" generated the API key production", "from 192.0.2.7")
@@ -33,27 +33,20 @@ func TestActivityTellsWhoDidWhatNewestFirst(t *testing.T) {
 			}
 		})
 		if items := activityItems(stranger.get("/activity")); len(items) != 1 {
-			t.Errorf("a stranger sees %d deeds, want their own sign-in", len(items))
+			t.Errorf("a stranger sees %d activities, want their own sign-in", len(items))
 		}
 	})
 }
 
-func TestActivityTellsWhichKey(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+func TestActivityNamesTheKey(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		first, second := c.key("staging"), c.key("staging")
 		if _, err := s.store.RenameAPIKey(t.Context(), c.account.ID, first.ID, "prod", models.Operator()); err != nil {
 			t.Fatal(err)
 		}
-		replacement, _, err := s.store.GenerateAPIKey(t.Context(), c.account.ID,
-			models.NewAPIKey{Label: "prod", FormID: uuid.New(), Replaces: first.ID}, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.store.RevokeAPIKey(t.Context(), c.account.ID, first.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		replacement, _ := c.newKey("prod", first.ID)
+		c.revoke(first)
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			items := activityItems(as.of(t, c.visitor).get("/activity").is(http.StatusOK))
@@ -80,30 +73,29 @@ func TestActivityTellsWhichKey(t *testing.T) {
 			}
 		}
 
-		// What is left of a key that an operator has deleted is its label.
-		modelstest.Exec(t, databaseURL, "DELETE FROM api_keys WHERE id = '"+first.ID.String()+"'")
+		// After an operator has deleted the key, the activity still has its label.
+		modelstest.Exec(t, s.databaseURL, "DELETE FROM api_keys WHERE id = '"+first.ID.String()+"'")
 		items := activityItems(c.get("/activity").is(http.StatusOK))
 		items[0].says("revoked the API key prod")
 		if text := items[0].text() + items[1].text(); strings.Contains(text, first.Masked()) || strings.Contains(text, "nas_...  ") {
-			t.Errorf("of a key that is gone it tells %q", text)
+			t.Errorf("the activity of a deleted key is %q", text)
 		}
 	})
 }
 
-// What was recorded before former labels were has none.
-func TestARenamingWithoutTheFormerLabelIsTold(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+// Older activities have no former label.
+func TestActivityOfRenameWithoutFormerLabel(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key := c.key("X")
-		modelstest.Exec(t, databaseURL, fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
+		modelstest.Exec(t, s.databaseURL, fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
 			VALUES ('%s', '%s', 'operator', 'api_key.renamed', '%s', 'X', '', '2026-01-01 00:00:00+00:00')`,
 			uuid.Must(uuid.NewV7()), c.account.ID, key.ID))
 		activityItems(c.get("/activity").is(http.StatusOK))[0].says("renamed an API key to X " + key.Masked())
 	})
 }
 
-func TestActivityGoesOnPageByPage(t *testing.T) {
+func TestActivityHasPages(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for i := range 60 {
@@ -112,7 +104,7 @@ func TestActivityGoesOnPageByPage(t *testing.T) {
 		newest := c.get("/activity").is(http.StatusOK)
 		items := activityItems(newest)
 		if len(items) != 50 {
-			t.Fatalf("the first page tells %d deeds, want 50", len(items))
+			t.Fatalf("the first page has %d activities, want 50", len(items))
 		}
 		items[0].says("agent 59")
 		newest.none("link", "Newest")
@@ -120,7 +112,7 @@ func TestActivityGoesOnPageByPage(t *testing.T) {
 		older := c.get(newest.one("link", "Older").attr("href")).is(http.StatusOK)
 		items = activityItems(older)
 		if len(items) != 11 {
-			t.Fatalf("the second page tells %d deeds, want 11", len(items))
+			t.Fatalf("the second page has %d activities, want 11", len(items))
 		}
 		items[0].says("agent 09")
 		older.one("link", "Newest")
@@ -128,7 +120,7 @@ func TestActivityGoesOnPageByPage(t *testing.T) {
 	})
 }
 
-func TestActivityBeforeNothingIsNotThere(t *testing.T) {
+func TestActivityBeforeInvalidIDIsNotFound(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.get("/activity?before=yesterday").is(http.StatusNotFound)
@@ -137,7 +129,7 @@ func TestActivityBeforeNothingIsNotThere(t *testing.T) {
 	})
 }
 
-func TestEveryDeedIsToldInWords(t *testing.T) {
+func TestEveryActionHasWords(t *testing.T) {
 	set, err := templates.New(func(name string) (string, error) { return "/" + name, nil })
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +147,7 @@ func TestEveryDeedIsToldInWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(html), string(action)) {
-			t.Errorf("%s is told by its name", action)
+			t.Errorf("%s is shown by its code", action)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestActivityIsExported(t *testing.T) {
 		}
 		lines := exported(t, answer)
 		if len(lines) != 3 {
-			t.Fatalf("%d lines, want the names of the columns and two deeds:\n%s", len(lines), answer.body)
+			t.Fatalf("%d lines, want the column names and two activities:\n%s", len(lines), answer.body)
 		}
 		if got := strings.Join(lines[0], " "); got != "time actor action label subject_id address key former_label replaced_key" {
 			t.Errorf("the columns are %q", got)
@@ -43,7 +43,7 @@ func TestActivityIsExported(t *testing.T) {
 	})
 }
 
-func TestAnExportOfManyPagesIsWhole(t *testing.T) {
+func TestExportOfManyBatchesIsComplete(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		const agents = 410
@@ -56,14 +56,14 @@ func TestAnExportOfManyPagesIsWhole(t *testing.T) {
 		}
 		for i, line := range lines[1:] {
 			if want := fmt.Sprintf("agent %04d", agents-1-i); line[3] != want {
-				t.Fatalf("line %d tells of %q, want %q", i, line[3], want)
+				t.Fatalf("line %d is about %q, want %q", i, line[3], want)
 			}
 		}
 	})
 }
 
-// A spreadsheet takes what begins like this for a formula.
-func TestAnExportHoldsNoFormulas(t *testing.T) {
+// Spreadsheets read cells that begin like these as formulas.
+func TestExportEscapesFormulas(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for _, name := range []string{

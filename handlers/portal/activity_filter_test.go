@@ -1,7 +1,6 @@
 package portal_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"portal/models"
 )
 
-func TestActivityIsNarrowedDownToAKind(t *testing.T) {
+func TestActivityFilter(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for i := range 60 {
@@ -25,14 +24,14 @@ func TestActivityIsNarrowedDownToAKind(t *testing.T) {
 			keys := v.get("/activity?kind=api_key.generated").is(http.StatusOK)
 			items := activityItems(keys)
 			if len(items) != 1 {
-				t.Fatalf("%d deeds are told, want 1", len(items))
+				t.Fatalf("%d activities are listed, want 1", len(items))
 			}
 			items[0].says("generated the API key production")
 
 			newest := v.get("/activity?kind=agent.created").is(http.StatusOK)
 			older := v.get(newest.one("link", "Older").attr("href")).is(http.StatusOK)
 			if items := activityItems(older); len(items) != 10 {
-				t.Errorf("the second page of agents tells %d deeds, want 10", len(items))
+				t.Errorf("the second page of agents has %d activities, want 10", len(items))
 			}
 			if got := older.one("link", "Newest").attr("href"); got != "/activity?kind=agent.created" {
 				t.Errorf("Newest leads to %q", got)
@@ -54,8 +53,7 @@ func TestActivityIsNarrowedDownToAKind(t *testing.T) {
 	})
 }
 
-// Every action has words of its own, in the record and in the filter.
-func TestEveryKindOfActivityIsWorded(t *testing.T) {
+func TestEveryKindOfActivityHasWordsAndAFilter(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		page := c.get("/activity")
@@ -77,9 +75,7 @@ func TestEveryKindOfActivityIsWorded(t *testing.T) {
 			}
 		}
 		key := c.key("production")
-		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		c.revoke(key)
 		s.visitor(t).signIn(c.email, "wrong")
 		c.elsewhere(iPhone)
 		c.post("/account/other-sessions/revocation", nil)
@@ -87,27 +83,21 @@ func TestEveryKindOfActivityIsWorded(t *testing.T) {
 		for _, item := range activityItems(c.get("/activity")) {
 			for _, raw := range []string{"api_key.", "agent.", "session.", "password."} {
 				if strings.Contains(item.text(), raw) {
-					t.Errorf("a deed is told as %q", item.text())
+					t.Errorf("an activity is shown as %q", item.text())
 				}
 			}
 		}
 	})
 }
 
-func TestActivityTellsWhetherARevokedKeyIsStillBeingTried(t *testing.T) {
+func TestActivityShowsRefusedRequestsOfRevokedKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		ctx := context.Background()
 		for _, refusals := range []int{0, 1, 12} {
-			key, secret, err := s.store.GenerateAPIKey(ctx, c.account.ID, models.NewAPIKey{Label: fmt.Sprint("tried ", refusals), FormID: uuid.New()}, models.Operator())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.store.RevokeAPIKey(ctx, c.account.ID, key.ID, models.Operator()); err != nil {
-				t.Fatal(err)
-			}
+			key, secret := c.newKey(fmt.Sprint("tried ", refusals), uuid.Nil)
+			c.revoke(key)
 			for range refusals {
-				_, _ = s.store.Authenticate(ctx, secret)
+				_, _ = s.store.Authenticate(t.Context(), secret)
 			}
 		}
 		bothVoices(t, func(t *testing.T, as voice) {
@@ -115,7 +105,7 @@ func TestActivityTellsWhetherARevokedKeyIsStillBeingTried(t *testing.T) {
 			items[0].says("revoked the API key tried 12", "12 refused requests in the last hour")
 			items[1].says("1 refused request in the last hour")
 			if strings.Contains(items[2].text(), "refused") {
-				t.Errorf("a key that nobody tries is told as %q", items[2].text())
+				t.Errorf("the activity of an unused key is %q", items[2].text())
 			}
 		})
 	})

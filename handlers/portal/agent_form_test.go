@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAFormOfAnAgentSentTwiceMakesOne(t *testing.T) {
+func TestRepeatedAgentFormCreatesOneAgent(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)

@@ -12,23 +12,17 @@ import (
 	"portal/models"
 )
 
-// used makes a key that has been used so many times.
+// used generates a key and sends requests with it.
 func (c customer) used(label string, requests int) models.APIKey {
 	c.t.Helper()
-	key, secret, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
-		models.NewAPIKey{Label: label, FormID: uuid.New()}, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	key, secret := c.newKey(label, uuid.Nil)
 	for range requests {
-		if _, err := c.store.Authenticate(context.Background(), secret); err != nil {
-			c.t.Fatal(err)
-		}
+		c.use(secret)
 	}
 	return key
 }
 
-// labels are those of the rows that are shown, in order.
+// labels returns the labels of the visible rows, in order.
 func labels(a answer) []string {
 	a.t.Helper()
 	var labels []string
@@ -122,7 +116,7 @@ func TestTheFilterNarrowsTheListDown(t *testing.T) {
 	})
 }
 
-// Whoever waits for what has been done must not have to choose among regions.
+// Two status regions would leave a client unsure which to wait for.
 func TestThePageOfKeysHasOneStatus(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
@@ -175,14 +169,12 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 			}
 		})
 		changed("a revocation", func() {
-			if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
-				t.Error(err)
-			}
+			c.revoke(key)
 		})
 	})
 }
 
-// What a page of as many keys as there can be weighs.
+// The size of the page with the most keys.
 func TestAHundredKeysAreAModestPage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

@@ -1,7 +1,6 @@
 package portal_test
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -19,7 +18,7 @@ func generation(label, formID string) url.Values {
 	return url.Values{"label": {label}, "form_id": {formID}}
 }
 
-func TestPageOfKeysWithoutAnySaysSo(t *testing.T) {
+func TestPageWithoutKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		page := s.customer(t).get("/api-keys").is(http.StatusOK)
 		page.one("heading", "API Keys")
@@ -57,17 +56,10 @@ func TestPageOfKeysListsThemInExactlyFiveColumns(t *testing.T) {
 	})
 }
 
-func TestPageOfKeysTellsLastUsedInWords(t *testing.T) {
+func TestLastUsedIsInWords(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		_, secret, err := s.store.GenerateAPIKey(context.Background(), c.account.ID,
-			models.NewAPIKey{Label: "used", FormID: uuid.New()}, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.store.Authenticate(context.Background(), secret); err != nil {
-			t.Fatal(err)
-		}
+		c.used("used", 1)
 		used := c.get("/api-keys").one("table", "Active API keys").all("cell", "")[3]
 		moment := used.one("time", "just now")
 		for _, attribute := range []string{"datetime", "title"} {
@@ -93,9 +85,7 @@ func TestGeneratingShowsTheKeyOnceAsAPage(t *testing.T) {
 		if done.attr("method") != "get" || done.attr("action") != "/api-keys" {
 			t.Error("Done is not a form that leads to the list")
 		}
-		if _, err := s.store.Authenticate(context.Background(), key); err != nil {
-			t.Errorf("the key does not work: %v", err)
-		}
+		c.use(key)
 		neverAgain(t, c.visitor, key)
 	})
 }
@@ -127,7 +117,7 @@ func TestGeneratingShowsTheKeyOnceInADialog(t *testing.T) {
 	})
 }
 
-// onceInTheField returns the key that an answer shows, in one place.
+// onceInTheField returns the key of a response, which must contain it exactly once.
 func onceInTheField(t *testing.T, a answer) string {
 	t.Helper()
 	keys := wholeKey.FindAllString(a.body, -1)
@@ -141,7 +131,7 @@ func onceInTheField(t *testing.T, a answer) string {
 	return keys[0]
 }
 
-// neverAgain looks for the key wherever the customer can look.
+// neverAgain checks that no page shows the key.
 func neverAgain(t *testing.T, v *visitor, key string) {
 	t.Helper()
 	for _, path := range []string{"/api-keys", "/agents", "/activity", "/login"} {
@@ -175,7 +165,7 @@ func TestGenerationIsRefusedWithTheInputKept(t *testing.T) {
 					refused := v.post("/api-keys", generation(test.label, test.formID)).is(http.StatusUnprocessableEntity)
 					field := refused.one("textbox", "Label")
 					if got := field.attr("value"); got != test.label {
-						t.Errorf("the field holds %q, want what was typed", got)
+						t.Errorf("the field holds %q, want the input", got)
 					}
 					if got := field.attr("aria-invalid") == "true"; got != test.onField {
 						t.Errorf("aria-invalid is %v", got)
@@ -194,14 +184,14 @@ func TestGenerationIsRefusedWithTheInputKept(t *testing.T) {
 	})
 }
 
-func TestRepeatedFormMakesNothingAndSaysWhatItMade(t *testing.T) {
+func TestRepeatedFormGeneratesNothingAndNamesItsKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		formID := c.get("/api-keys").formID()
 		c.post("/api-keys", generation("first", formID)).is(http.StatusOK)
-		keys, err := s.store.APIKeys(context.Background(), c.account.ID)
-		if err != nil || len(keys) != 1 {
-			t.Fatalf("%d keys, %v", len(keys), err)
+		keys := c.keys()
+		if len(keys) != 1 {
+			t.Fatalf("there are %d keys, want 1", len(keys))
 		}
 		made := keys[0]
 
@@ -220,20 +210,18 @@ func TestRepeatedFormMakesNothingAndSaysWhatItMade(t *testing.T) {
 				t.Error("the form was not renewed")
 			}
 			if got := repeat.one("textbox", "Label").attr("value"); got != "second" {
-				t.Errorf("the field holds %q, want what was typed", got)
+				t.Errorf("the field holds %q, want the input", got)
 			}
 		})
 
-		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, made.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		c.revoke(made)
 		late := c.post("/api-keys", generation("second", formID)).is(http.StatusConflict)
 		late.one("alert", "revoked since")
 		late.none("link", "Revoke this key")
 	})
 }
 
-func TestFullAccountIsToldSo(t *testing.T) {
+func TestFullAccountIsRefused(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for range models.MaxActiveKeys {
@@ -244,13 +232,13 @@ func TestFullAccountIsToldSo(t *testing.T) {
 			full := v.post("/api-keys", generation("one too many", uuid.NewString())).is(http.StatusUnprocessableEntity)
 			full.one("alert", "Revoke one")
 			if got := full.one("textbox", "Label").attr("value"); got != "one too many" {
-				t.Errorf("the field holds %q, want what was typed", got)
+				t.Errorf("the field holds %q, want the input", got)
 			}
 		})
 	})
 }
 
-func TestEveryRenderedFormHasAnIDOfItsOwn(t *testing.T) {
+func TestEveryFormHasItsOwnID(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		first, second := c.get("/api-keys").formID(), c.get("/api-keys").formID()
@@ -260,7 +248,7 @@ func TestEveryRenderedFormHasAnIDOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestLabelsAreTextAndNothingElse(t *testing.T) {
+func TestLabelsAreEscaped(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		label := `<script>alert(1)</script> <hx-partial hx-target="body"> "&'`

@@ -7,16 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"portal/models"
-	"portal/models/modelstest"
 )
 
-func TestPagesAreCompressedAndKeysAreNot(t *testing.T) {
-	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
+	s := sqliteSite(t, httpBase)
 	c := s.customer(t)
 	plain := c.get("/api-keys")
-	c.header = http.Header{"Accept-Encoding": {"gzip"}} // asked for by hand, it is not undone on arrival
+	c.header = http.Header{"Accept-Encoding": {"gzip"}} // set by hand, so that net/http does not decompress
 	page := c.get("/api-keys").is(http.StatusOK)
 	if page.header.Get("Content-Encoding") != "gzip" || !slices.Contains(page.header.Values("Vary"), "Accept-Encoding") {
 		t.Fatalf("a page is sent as it is: %v", page.header)

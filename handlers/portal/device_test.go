@@ -2,7 +2,7 @@ package portal_test
 
 import "testing"
 
-func TestDevicesAreToldInWords(t *testing.T) {
+func TestDeviceNames(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for userAgent, want := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestWhatIsNotThereIsToldAsAPage(t *testing.T) {
+func TestUnknownAddressHasAPage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		for _, v := range []*visitor{s.visitor(t), s.customer(t).visitor} {
 			page := v.get("/nothing").is(http.StatusNotFound)
@@ -23,7 +23,7 @@ func TestWhatIsNotThereIsToldAsAPage(t *testing.T) {
 	})
 }
 
-func TestErrorPagesKeepTheNavigationOfWhoHasSignedIn(t *testing.T) {
+func TestErrorPagesKeepTheNavigation(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		foreign := s.customer(t).key("another's")
 		for name, v := range map[string]*visitor{"signed in": s.customer(t).visitor, "a visitor": s.visitor(t)} {
@@ -63,7 +63,7 @@ func TestErrorPagesKeepTheNavigationOfWhoHasSignedIn(t *testing.T) {
 	})
 }
 
-func TestAFormsAddressIsNoPage(t *testing.T) {
+func TestAddressOfAFormIsNotAPage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		page := s.customer(t).get("/logout").is(http.StatusMethodNotAllowed)
 		page.one("heading", "This is not a page")
@@ -73,7 +73,7 @@ func TestAFormsAddressIsNoPage(t *testing.T) {
 	})
 }
 
-func TestAFailureAsAFragmentGoesIntoThePagesAlert(t *testing.T) {
+func TestErrorFragmentGoesIntoTheAlertOfThePage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		failure := s.customer(t).fragments().get("/api-keys/no-id").is(http.StatusNotFound)
 		if !strings.Contains(failure.body, `hx-target="#failure"`) {
@@ -119,8 +119,7 @@ func TestAFormThatIsTooLargeIsRefused(t *testing.T) {
 	})
 }
 
-// Whatever somebody pastes is judged by the rule of its field.
-func TestWhatIsMuchTooLongIsKeptBesideWhatIsWrongWithIt(t *testing.T) {
+func TestVeryLongInputIsKeptBesideItsError(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key := c.key("production")
@@ -147,7 +146,7 @@ func TestWhatIsMuchTooLongIsKeptBesideWhatIsWrongWithIt(t *testing.T) {
 	})
 }
 
-// lastField is the last of several words.
+// lastField returns the last of several words.
 func lastField(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -160,8 +159,8 @@ func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {
 	losingTheDatabase(t, saysThatTheDatabaseIsAway)
 }
 
-// losingTheDatabase runs a test against a portal on SQLite and one on PostgreSQL,
-// which both lose their database when the test calls end.
+// losingTheDatabase runs a test on SQLite and on PostgreSQL. The database fails when the test calls
+// end.
 func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string, end func())) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -180,7 +179,7 @@ func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string,
 
 func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 	t.Helper()
-	s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+	s := newSite(t, databaseURL, httpBase, models.Options{})
 	c := s.customer(t)
 	formID := c.get("/api-keys").formID()
 	end()
@@ -199,7 +198,7 @@ func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 				t.Error("the answer does not say when to try again")
 			}
 			if strings.Contains(strings.ToLower(away.body), "sql") {
-				t.Errorf("the answer tells the cause: %s", away.text())
+				t.Errorf("the response contains the cause: %s", away.text())
 			}
 		}
 	})

@@ -9,12 +9,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"portal/models"
-	"portal/models/modelstest"
 )
 
-func TestTheFirstRequestOfAKeyIsTold(t *testing.T) {
+func TestFirstRequestOfAKeyIsShown(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key, use := c.keyInUse("new", uuid.Nil)
@@ -31,7 +28,7 @@ func TestTheFirstRequestOfAKeyIsTold(t *testing.T) {
 	})
 }
 
-func TestAnAnswerIsHeldUntilThereIsSomethingToTell(t *testing.T) {
+func TestResponseIsHeldUntilTheFirstRequest(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key, use := c.keyInUse("new", uuid.Nil)
@@ -44,18 +41,18 @@ func TestAnAnswerIsHeldUntilThereIsSomethingToTell(t *testing.T) {
 		start := time.Now()
 		waiting.get("/api-keys/"+key.ID.String()+"/first-use").is(http.StatusOK).one("status", "First request received")
 		if took := time.Since(start); took < 100*time.Millisecond || took > 5*time.Second {
-			t.Errorf("it was told after %v", took)
+			t.Errorf("the response came after %v", took)
 		}
 		waiting.header.Set("Prefer", "respond-async, wait=1")
 		start = time.Now()
 		waiting.get("/api-keys/" + c.key("unused").ID.String() + "/first-use").is(http.StatusNoContent)
 		if took := time.Since(start); took < time.Second || took > 5*time.Second {
-			t.Errorf("nothing was told after %v, want a second", took)
+			t.Errorf("the empty response came after %v, want a second", took)
 		}
 	})
 }
 
-func TestTheProgressOfARotationIsToldWhenItChanges(t *testing.T) {
+func TestProgressOfARotationIsSentWhenItChanges(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		old := c.key("production")
@@ -80,8 +77,7 @@ func TestTheProgressOfARotationIsToldWhenItChanges(t *testing.T) {
 	})
 }
 
-// A browser may keep a page for going back: the one after it tells it to let go.
-func TestABrowserIsToldToForgetAPageWithAKey(t *testing.T) {
+func TestPageAfterAKeyClearsTheCache(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		old := c.key("production")
@@ -104,15 +100,15 @@ func TestABrowserIsToldToForgetAPageWithAKey(t *testing.T) {
 				t.Error("the page after that clears it again")
 			}
 		}
-		// A key that goes into a dialog is cleared by the page itself.
+		// The page itself clears a key in a dialog.
 		if fragment := c.fragments().post("/api-keys", generation("new", uuid.NewString())); fragment.header.Get("Set-Cookie") != "" {
 			t.Error("the answer to a script sets a cookie")
 		}
 	})
 }
 
-func TestOverHTTPSTheMarkOfAPageWithAKeyIsForThisHostAlone(t *testing.T) {
-	s := newSite(t, modelstest.SQLiteURL(t), "https://portal.test", models.Options{})
+func TestRevealedCookieUnderHTTPSHasTheHostPrefix(t *testing.T) {
+	s := sqliteSite(t, "https://portal.test")
 	c := s.customer(t)
 	page := c.post("/api-keys", generation("new", uuid.NewString())).is(http.StatusOK)
 	if got := page.header.Get("Set-Cookie"); !regexp.MustCompile(`^__Host-revealed=\w{20,}; Path=/; HttpOnly; Secure; SameSite=Lax$`).MatchString(got) {

@@ -6,9 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"portal/models"
-	"portal/models/modelstest"
 )
 
 func TestFlashMessageIsShownOnTheNextPageOnly(t *testing.T) {
@@ -53,7 +50,7 @@ func TestFlashCookieAttributes(t *testing.T) {
 		"http://portal.test":  `^flash=[\w=-]+` + attributes + `; SameSite=Lax$`,
 		"https://portal.test": `^__Host-flash=[\w=-]+` + attributes + `; Secure; SameSite=Lax$`,
 	} {
-		c := newSite(t, modelstest.SQLiteURL(t), base, models.Options{}).customer(t)
+		c := sqliteSite(t, base).customer(t)
 		longest := strings.Repeat("𝔸", 100) // the longest name, in the widest characters
 		set := c.post("/agents", url.Values{"name": {longest}}).header.Get("Set-Cookie")
 		if !regexp.MustCompile(want).MatchString(set) || len(set) > 4096 {

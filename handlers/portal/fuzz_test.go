@@ -16,13 +16,11 @@ import (
 	"golang.org/x/net/html"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 const fuzzedSecret = "the secret of the fuzzed portal, long enough"
 
-// target is a portal that answers without a network, for as many requests as a
-// fuzzer sends, and a customer who has signed in.
+// target is a portal without a network and a signed-in customer.
 type target struct {
 	*site
 	cookie *http.Cookie
@@ -30,9 +28,8 @@ type target struct {
 
 func newTarget(f *testing.F) target {
 	f.Helper()
-	store := modelstest.Open(f, modelstest.SQLiteURL(f), models.Options{})
-	t := target{site: siteOf(f, store, fuzzedSecret, "")}
-	if _, err := store.CreateAccount(f.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}); err != nil {
+	t := target{site: sqliteSite(f, httpBase).with(f, httpBase, fuzzedSecret, "", nil)}
+	if _, err := t.store.CreateAccount(f.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}); err != nil {
 		f.Fatal(err)
 	}
 	response := t.post("/login", url.Values{"email": {"ada@example.com"}, "password": {password}}).Result()
@@ -72,8 +69,7 @@ func (t target) send(r *http.Request) *httptest.ResponseRecorder {
 	return answer
 }
 
-// shown is every page and fragment that a label can get into, in the order of a
-// key's life. A label that makes no key has the form alone.
+// shown is a page or a fragment that contains the label.
 type shown struct {
 	name string
 	body string
@@ -81,7 +77,8 @@ type shown struct {
 
 var rowOf = regexp.MustCompile(`action="(/api-keys/[0-9a-f-]{36})/revocation"`)
 
-// life makes a key of this label and revokes it again.
+// life generates a key with the label and revokes it. It returns every page on the way; if the
+// label is refused, that is the form alone.
 func (t target) life(tb testing.TB, label string) (pages []shown, made bool) {
 	tb.Helper()
 	see := func(name string, answer *httptest.ResponseRecorder, status int) string {
@@ -112,12 +109,10 @@ func (t target) life(tb testing.TB, label string) (pages []shown, made bool) {
 	return pages, true
 }
 
-// A label is text wherever it is shown: it stands there as it was typed, and
-// changes nothing of the page around it.
+// A label never changes the markup around it, and every page shows it unchanged.
 func FuzzLabelOnPages(f *testing.F) {
 	t := newTarget(f)
-	// As many as a page of the activity has, so that every such page has the
-	// same form.
+	// Fill the page of activity, so that it has the same structure for every label.
 	var harmless []shown
 	for range 30 {
 		harmless, _ = t.life(f, "harmless")
@@ -146,10 +141,10 @@ func FuzzLabelOnPages(f *testing.F) {
 			}
 			switch {
 			case !made:
-				// HTML has one kind of line end, and no NUL (its standard, 13.2.3.5 and 13.2.5).
-				typed := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(label)
-				if got := (element{tt, parseNode(tt, page.body)}).one("textbox", "Label").attr("value"); !sameText(got, typed) {
-					tt.Errorf("the field holds %q, typed was %q", got, label)
+				// HTML normalizes line ends and replaces NUL (HTML standard, 13.2.3.5 and 13.2.5).
+				input := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(label)
+				if got := (element{tt, parseNode(tt, page.body)}).one("textbox", "Label").attr("value"); !sameText(got, input) {
+					tt.Errorf("the field holds %q, want the input %q", got, label)
 				}
 			case !slices.ContainsFunc(texts(tt, page.body), func(text string) bool { return strings.Contains(text, strings.TrimSpace(label)) }):
 				tt.Errorf("%s: the label %q is nowhere", page.name, label)
@@ -158,8 +153,7 @@ func FuzzLabelOnPages(f *testing.F) {
 	})
 }
 
-// Whatever a browser sends as its cookie, it is a visitor's, and no fault; and so
-// is what the portal's own key has signed, if it refers to no session.
+// Any cookie that names no session yields a visitor and no error, even with a valid signature.
 func FuzzSessionCookie(f *testing.F) {
 	t := newTarget(f)
 	live := t.cookie.Value
@@ -188,7 +182,7 @@ func FuzzSessionCookie(f *testing.F) {
 			sent, err = codec.Encode("session", []byte(value))
 		}
 		if err != nil {
-			return // longer than a cookie may be
+			return // too long for a cookie
 		}
 		header := "session=" + sent
 		isLive := kind%3 == raw && slices.ContainsFunc(cookiesIn(header), func(c *http.Cookie) bool { return c.Value == live })
@@ -211,7 +205,7 @@ func cookiesIn(header string) []*http.Cookie {
 	return r.CookiesNamed("session")
 }
 
-// skeleton is what a page is made of, without its texts and values.
+// skeleton returns the elements and attribute names of a page, without texts and values.
 func skeleton(tb testing.TB, body string) (parts []string) {
 	tb.Helper()
 	for node := range parseNode(tb, body).Descendants() {
@@ -235,7 +229,7 @@ func nameOf(node *html.Node) string {
 	return node.Data
 }
 
-// texts are the texts of a page, as they are.
+// texts returns the text nodes of a page.
 func texts(tb testing.TB, body string) (texts []string) {
 	tb.Helper()
 	for node := range parseNode(tb, body).Descendants() {
@@ -258,7 +252,7 @@ func parseNode(tb testing.TB, body string) *html.Node {
 	return node
 }
 
-// sameText compares texts of which either may have lost bytes that are no UTF-8.
+// sameText compares texts and ignores bytes that are not UTF-8.
 func sameText(a, b string) bool {
 	only := func(s string) string {
 		return strings.ReplaceAll(strings.ToValidUTF8(s, ""), string(utf8.RuneError), "")

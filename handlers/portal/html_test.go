@@ -8,20 +8,19 @@ import (
 	"golang.org/x/net/html"
 )
 
-// element is a part of an answer. Tests find parts as people do: by role and
-// accessible name, never by class or id.
+// element is an element of a response. Tests find elements by role and accessible name, never by
+// class.
 type element struct {
 	t    *testing.T
 	node *html.Node
 }
 
-// parse reads a page, or a fragment, whose templates for HTMX count as parts of
-// the page that they go into; rows among them are dropped anywhere but in a
-// template.
+// parse parses a page or a fragment. It turns each hx-partial into a template element, in which a
+// parser keeps table rows.
 func parse(t *testing.T, body string) element {
 	t.Helper()
 	body = strings.NewReplacer("<hx-partial", "<template", "</hx-partial>", "</template>").Replace(body)
-	// Outside a table a parser drops rows and cells.
+	// A parser drops rows outside a table.
 	if strings.HasPrefix(strings.TrimSpace(body), "<tr") {
 		body = "<table>" + body + "</table>"
 	}
@@ -32,7 +31,7 @@ func parse(t *testing.T, body string) element {
 	return element{t, node}
 }
 
-// one returns the one element of the role and name; there must be exactly one.
+// one returns the element with the role and name. There must be exactly one.
 func (e element) one(role, name string) element {
 	e.t.Helper()
 	found := e.all(role, name)
@@ -42,7 +41,7 @@ func (e element) one(role, name string) element {
 	return found[0]
 }
 
-// none makes sure that nothing has the role and name.
+// none checks that no element has the role and name.
 func (e element) none(role, name string) {
 	e.t.Helper()
 	if found := e.all(role, name); len(found) != 0 {
@@ -50,8 +49,8 @@ func (e element) none(role, name string) {
 	}
 }
 
-// all returns the elements of the role and name, in order. An empty name stands
-// for any; alerts and statuses have none, and go by their text.
+// all returns the elements with the role and name, in order. An empty name matches all. Alerts and
+// statuses have no name and match by their text.
 func (e element) all(role, name string) []element {
 	var found []element
 	for node := range e.node.Descendants() {
@@ -67,8 +66,7 @@ func (e element) all(role, name string) []element {
 	return found
 }
 
-// byID returns the element with the id, which scripts and styles may look at,
-// and tests only where a role says nothing.
+// byID returns the element with the id, for elements that have no role.
 func (e element) byID(id string) (element, bool) {
 	for node := range e.node.Descendants() {
 		if candidate := (element{e.t, node}); candidate.attr("id") == id {
@@ -78,7 +76,7 @@ func (e element) byID(id string) (element, bool) {
 	return element{}, false
 }
 
-// named returns the field of the name in a form.
+// named returns the element with the name attribute.
 func (e element) named(name string) (element, bool) {
 	for node := range e.node.Descendants() {
 		if candidate := (element{e.t, node}); candidate.attr("name") == name {
@@ -88,7 +86,7 @@ func (e element) named(name string) (element, bool) {
 	return element{}, false
 }
 
-// text is what the element says, with single spaces.
+// text returns the text of the element with single spaces.
 func (e element) text() string {
 	var words []string
 	for node := range e.node.Descendants() {
@@ -99,7 +97,7 @@ func (e element) text() string {
 	return strings.Join(words, " ")
 }
 
-// exactly makes sure that the element says this and nothing else.
+// exactly checks the whole text of the element.
 func (e element) exactly(text string) {
 	e.t.Helper()
 	if got := e.text(); got != text {
@@ -107,7 +105,7 @@ func (e element) exactly(text string) {
 	}
 }
 
-// says makes sure that the element says all of these.
+// says checks that the text contains all parts.
 func (e element) says(parts ...string) {
 	e.t.Helper()
 	for _, part := range parts {
@@ -117,7 +115,7 @@ func (e element) says(parts ...string) {
 	}
 }
 
-// attr is the value of an attribute, empty without one.
+// attr returns the value of an attribute, or "".
 func (e element) attr(name string) string {
 	value, _ := e.lookup(name)
 	return value
@@ -137,7 +135,7 @@ func (e element) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// form is the form that the element belongs to.
+// form returns the form around the element.
 func (e element) form() element {
 	e.t.Helper()
 	for node := range e.node.Ancestors() {
@@ -149,7 +147,7 @@ func (e element) form() element {
 	return element{}
 }
 
-// role is the ARIA role, for those elements that the portal uses.
+// role returns the ARIA role of the elements that the portal uses.
 func (e element) role() string {
 	if role := e.attr("role"); role != "" {
 		return role
@@ -176,7 +174,7 @@ func (e element) role() string {
 	return ""
 }
 
-// name is the accessible name, within the answer it is a part of.
+// name returns the accessible name. Labels are looked up within the response.
 func (e element) name(within element) string {
 	if label := e.attr("aria-label"); label != "" {
 		return label
@@ -196,8 +194,8 @@ func (e element) name(within element) string {
 	return e.text()
 }
 
-// parent is the element around this one.
+// parent returns the parent element.
 func (e element) parent() element { return element{e.t, e.node.Parent} }
 
-// containsText reports whether the answer says text anywhere.
+// containsText reports whether the response contains the text.
 func containsText(a answer, text string) bool { return strings.Contains(a.text(), text) }

@@ -24,48 +24,69 @@ import (
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
-// site is a whole portal over a real database.
+// site is the whole server over a real database.
 type site struct {
-	store   *models.Store
-	handler http.Handler
-	base    *url.URL
+	store       *models.Store
+	databaseURL string
+	handler     http.Handler
+	base        *url.URL
 }
 
-const password = "correct horse battery staple"
+const (
+	password = "correct horse battery staple"
+	httpBase = "http://portal.test"
+)
 
 // onSite runs a test against a portal on SQLite and one on PostgreSQL.
 func onSite(t *testing.T, run func(t *testing.T, s *site)) {
 	t.Helper()
+	onSiteWith(t, models.Options{}, run)
+}
+
+func onSiteWith(t *testing.T, options models.Options, run func(t *testing.T, s *site)) {
+	t.Helper()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		run(t, newSite(t, databaseURL, "http://portal.test", models.Options{}))
+		run(t, newSite(t, databaseURL, httpBase, options))
 	})
 }
 
-func newSite(t *testing.T, databaseURL, base string, options models.Options) *site {
+// sqliteSite returns a portal for a test that does not depend on the database.
+func sqliteSite(t testing.TB, base string) *site {
+	t.Helper()
+	return newSite(t, modelstest.SQLiteURL(t), base, models.Options{})
+}
+
+func newSite(t testing.TB, databaseURL, base string, options models.Options) *site {
+	t.Helper()
+	s := &site{store: modelstest.Open(t, databaseURL, options), databaseURL: databaseURL}
+	return s.with(t, base, strings.Repeat("secret", 8), "", options.Now)
+}
+
+// with returns the portal over the same store with other settings.
+func (s *site) with(t testing.TB, base, secret, previous string, now func() time.Time) *site {
 	t.Helper()
 	parsed, err := url.Parse(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyring, err := models.NewKeyring(strings.Repeat("secret", 8), "")
+	keyring, err := models.NewKeyring(secret, previous)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := modelstest.Open(t, databaseURL, options)
 	handler, err := handlers.New(handlers.Deps{
-		Store: store, Tokens: models.NewWidgetTokens(keyring, base, time.Minute, nil),
-		CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, BaseURL: parsed,
+		Store: s.store, Tokens: models.NewWidgetTokens(keyring, base, time.Minute, nil),
+		CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, BaseURL: parsed, Now: now,
 		Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{store, handler, parsed}
+	return &site{s.store, s.databaseURL, handler, parsed}
 }
 
 var accounts atomic.Int64
 
-// customer is a visitor who has an account, and has signed in.
+// customer is a signed-in visitor.
 type customer struct {
 	*visitor
 	email   string
@@ -84,15 +105,45 @@ func (s *site) customer(t *testing.T) customer {
 	return c
 }
 
-// key makes a key past the portal, which is how others have it shown.
-func (c customer) key(label string) models.APIKey {
+// newKey generates a key in the store, without the portal.
+func (c customer) newKey(label string, replaces uuid.UUID) (key models.APIKey, secret string) {
 	c.t.Helper()
-	key, _, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
-		models.NewAPIKey{Label: label, FormID: uuid.New()}, models.Operator())
+	key, secret, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
+		models.NewAPIKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	return key, secret
+}
+
+func (c customer) key(label string) models.APIKey {
+	c.t.Helper()
+	key, _ := c.newKey(label, uuid.Nil)
 	return key
+}
+
+func (c customer) use(secret string) {
+	c.t.Helper()
+	if _, err := c.store.Authenticate(context.Background(), secret); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c customer) revoke(key models.APIKey) {
+	c.t.Helper()
+	if _, err := c.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// keys returns the active keys.
+func (c customer) keys() []models.APIKey {
+	c.t.Helper()
+	keys, err := c.store.APIKeys(context.Background(), c.account.ID)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return keys
 }
 
 func (c customer) agent(name string) models.Agent {
@@ -104,7 +155,7 @@ func (c customer) agent(name string) models.Agent {
 	return agent
 }
 
-// visitor is a browser: it keeps cookies, and follows no redirect unasked.
+// visitor is a browser that keeps cookies and follows no redirects.
 type visitor struct {
 	*site
 	t      *testing.T
@@ -124,7 +175,7 @@ func (s *site) visitor(t *testing.T) *visitor {
 	}}
 }
 
-// roundTripper brings requests to a handler without a network.
+// roundTripper sends requests to a handler without a network.
 type roundTripper struct{ handler http.Handler }
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -134,12 +185,12 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// fragments is the same visitor asking by HTMX.
+// fragments returns the visitor as a client that uses HTMX.
 func (v *visitor) fragments() *visitor {
 	return voice{htmx: true}.of(v.t, v)
 }
 
-// voice is how a visitor asks: for pages, or by HTMX for fragments.
+// voice is the kind of response that a visitor requests: a page, or with HTMX a fragment.
 type voice struct{ htmx bool }
 
 // bothVoices runs a test for pages and again for fragments.
@@ -149,19 +200,18 @@ func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
 	t.Run("fragment", func(t *testing.T) { run(t, voice{htmx: true}) })
 }
 
-// of returns the visitor, with the same cookies, who asks in this voice and
-// reports to t.
+// of returns the visitor with the same cookies, this voice and t.
 func (as voice) of(t *testing.T, v *visitor) *visitor {
 	asking := *v
 	asking.t, asking.header = t, v.header.Clone()
 	asking.header.Del("Hx-Request")
 	if as.htmx {
-		asking.header = http.Header{"Hx-Request": {"true"}}
+		asking.header.Set("Hx-Request", "true")
 	}
 	return &asking
 }
 
-// formType is how browsers send forms.
+// formType is the content type of forms.
 var formType = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 
 func (v *visitor) get(path string) answer {
@@ -202,7 +252,14 @@ func (v *visitor) signIn(email, password string) answer {
 	return v.post("/login", url.Values{"email": {email}, "password": {password}})
 }
 
-// sessionCookie is the value that the browser holds, empty without one.
+// copied returns another browser with the same cookies.
+func (v *visitor) copied() *visitor {
+	other := v.visitor(v.t)
+	other.client.Jar.SetCookies(v.base, v.client.Jar.Cookies(v.base))
+	return other
+}
+
+// sessionCookie returns the value of the session cookie, empty without one.
 func (v *visitor) sessionCookie() string {
 	for _, cookie := range v.client.Jar.Cookies(v.base) {
 		if strings.HasSuffix(cookie.Name, "session") {
@@ -220,7 +277,7 @@ type answer struct {
 	body   string
 }
 
-// is makes sure of the status.
+// is checks the status.
 func (a answer) is(status int) answer {
 	a.t.Helper()
 	if a.status != status {
@@ -232,7 +289,7 @@ func (a answer) is(status int) answer {
 	return a
 }
 
-// redirects makes sure that a browser, or HTMX, is sent to the location.
+// redirects checks the location of the redirect, for a browser or HTMX.
 func (a answer) redirects(location string) {
 	a.t.Helper()
 	got := a.header.Get("Location")
@@ -247,14 +304,18 @@ func (a answer) redirects(location string) {
 	}
 }
 
-// formID is the id of the form of generation in the answer.
+// formID returns the id in the form of the response.
 func (a answer) formID() string {
 	a.t.Helper()
-	for node := range a.node.Descendants() {
-		if field := (element{a.t, node}); field.attr("name") == "form_id" {
-			return field.attr("value")
-		}
+	return a.hidden("form_id")
+}
+
+// hidden returns the value of the field with the name.
+func (a answer) hidden(name string) string {
+	a.t.Helper()
+	field, ok := a.named(name)
+	if !ok {
+		a.t.Fatalf("there is no field %q", name)
 	}
-	a.t.Fatal("there is no form of generation")
-	return ""
+	return field.attr("value")
 }

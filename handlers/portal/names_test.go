@@ -53,7 +53,7 @@ func TestARefusedNameIsKeptAndExplained(t *testing.T) {
 				refused := v.post("/api-keys/"+key.ID.String()+"/name", naming(name)).is(http.StatusUnprocessableEntity)
 				field := refused.one("textbox", "New name")
 				if field.attr("value") != name || field.attr("aria-invalid") != "true" {
-					t.Errorf("the field holds %q, want what was typed", field.attr("value"))
+					t.Errorf("the field holds %q, want the input", field.attr("value"))
 				}
 				problem, ok := refused.byID(field.attr("aria-describedby"))
 				if !ok || problem.role() != "alert" {

@@ -12,26 +12,11 @@ import (
 	"portal/models"
 )
 
-// keyInUse makes a key past the portal and returns how to use it.
+// keyInUse generates a key and returns a function that uses it.
 func (c customer) keyInUse(label string, replaces uuid.UUID) (models.APIKey, func()) {
 	c.t.Helper()
-	key, secret, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
-		models.NewAPIKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return key, func() {
-		if _, err := c.store.Authenticate(context.Background(), secret); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
-func (c customer) revoke(key models.APIKey) {
-	c.t.Helper()
-	if _, err := c.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
-		c.t.Fatal(err)
-	}
+	key, secret := c.newKey(label, replaces)
+	return key, func() { c.use(secret) }
 }
 
 func rotationOf(key models.APIKey) string { return "/api-keys/" + key.ID.String() + "/rotation" }
@@ -81,7 +66,7 @@ func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
 	})
 }
 
-func TestARotationIsToldFromHowTheKeysAreUsed(t *testing.T) {
+func TestRotationShowsTheUseOfBothKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		old, useOld := c.keyInUse("production", uuid.Nil)
@@ -136,7 +121,7 @@ func TestTheOldKeyIsRevokedInTheLastStep(t *testing.T) {
 	})
 }
 
-func TestARotationThatHasNotBegunHasNothingToRevoke(t *testing.T) {
+func TestRotationWithoutReplacementHasNothingToRevoke(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		old := c.key("production")
@@ -145,7 +130,7 @@ func TestARotationThatHasNotBegunHasNothingToRevoke(t *testing.T) {
 	})
 }
 
-func TestADiscardedReplacementIsMadeAnew(t *testing.T) {
+func TestDiscardedReplacementCanBeReplaced(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		old := c.key("production")
@@ -157,7 +142,7 @@ func TestADiscardedReplacementIsMadeAnew(t *testing.T) {
 	})
 }
 
-func TestAFullAccountIsToldBeforeARotationStarts(t *testing.T) {
+func TestFullAccountCannotStartARotation(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		var old models.APIKey
@@ -188,8 +173,8 @@ func TestARepeatedFormMakesNoOtherReplacement(t *testing.T) {
 				t.Error("the answer holds a key")
 			}
 			v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "try again")
-			if keys, err := s.store.APIKeys(context.Background(), c.account.ID); err != nil || len(keys) != 2 {
-				t.Errorf("%d keys, %v", len(keys), err)
+			if keys := c.keys(); len(keys) != 2 {
+				t.Errorf("there are %d keys, want 2", len(keys))
 			}
 		})
 	})
@@ -211,8 +196,8 @@ func TestAnotherAccountsKeyIsNotRotated(t *testing.T) {
 				}
 			}
 		})
-		if keys, err := s.store.APIKeys(context.Background(), owner.account.ID); err != nil || len(keys) != 1 {
-			t.Errorf("%d keys, %v", len(keys), err)
+		if keys := owner.keys(); len(keys) != 1 {
+			t.Errorf("there are %d keys, want 1", len(keys))
 		}
 	})
 }

@@ -1,35 +1,30 @@
 package portal_test
 
 import (
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
 
 const toSignIn = "/login?next=%2Fapi-keys"
 
-func TestADisabledUserIsOutAtOnce(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSite(t, databaseURL, "http://portal.test", models.Options{})
+func TestDisablingAUserEndsTheSessionAtOnce(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			for _, table := range []string{"users", "accounts"} {
 				c := s.customer(t)
 				v := as.of(t, c.visitor)
 				v.get("/api-keys").is(http.StatusOK)
-				modelstest.Exec(t, databaseURL, "UPDATE "+table+" SET disabled_at = CURRENT_TIMESTAMP")
+				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = CURRENT_TIMESTAMP")
 				v.get("/api-keys").redirects(toSignIn)
 				v.post("/agents", url.Values{"name": {"by the disabled"}}).redirects("/login?next=%2Fagents")
 				v.signIn(c.email, password).is(http.StatusUnprocessableEntity)
-				modelstest.Exec(t, databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
+				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
 				if agents, err := s.store.Agents(t.Context(), c.account.ID); err != nil || len(agents) != 0 {
 					t.Errorf("%s: agents %v, %v", table, agents, err)
 				}
@@ -50,14 +45,12 @@ func TestAResetPasswordEndsTheSession(t *testing.T) {
 	})
 }
 
-// Who has copied the cookie is out when the password changes, although the
-// session goes on.
-func TestAChangedPasswordTakesTheCookieOfWhoeverCopiedIt(t *testing.T) {
+// A change of the password keeps the session, but replaces its token.
+func TestPasswordChangeInvalidatesACopiedCookie(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
-			thief := s.visitor(t)
-			thief.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+			thief := c.copied()
 			thief.get("/api-keys").is(http.StatusOK)
 			as.of(t, c.visitor).post("/account/password", url.Values{
 				"current_password": {password}, "new_password": {"four words of another kind"},
@@ -68,12 +61,11 @@ func TestAChangedPasswordTakesTheCookieOfWhoeverCopiedIt(t *testing.T) {
 	})
 }
 
-func TestASessionEndsHoweverMuchItIsUsed(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		clock := time.Now()
-		s := newSite(t, databaseURL, "http://portal.test", models.Options{
-			Now: func() time.Time { return clock }, SessionIdle: time.Hour, SessionMax: 2 * time.Hour,
-		})
+func TestSessionHasAnAbsoluteLimit(t *testing.T) {
+	clock := time.Now()
+	options := models.Options{Now: func() time.Time { return clock }, SessionIdle: time.Hour, SessionMax: 2 * time.Hour}
+	onSiteWith(t, options, func(t *testing.T, s *site) {
+		clock = time.Now()
 		c := s.customer(t)
 		for range 3 {
 			clock = clock.Add(30 * time.Minute)
@@ -84,20 +76,17 @@ func TestASessionEndsHoweverMuchItIsUsed(t *testing.T) {
 	})
 }
 
-// On a browser that two people share, the first one's stay ends with the second
-// one's sign-in.
-func TestSigningInEndsTheStayOfWhoeverWasThere(t *testing.T) {
+func TestSignInEndsThePreviousSessionOfTheBrowser(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		first, second := s.customer(t), s.customer(t)
-		copied := s.visitor(t)
-		copied.client.Jar.SetCookies(s.base, first.client.Jar.Cookies(s.base))
+		copied := first.copied()
 		first.signIn(second.email, password).redirects("/api-keys")
 		first.get("/api-keys").is(http.StatusOK).says(second.email)
 		copied.get("/api-keys").redirects(toSignIn)
 	})
 }
 
-func TestNobodyHasACookieBeforeSigningIn(t *testing.T) {
+func TestVisitorsGetNoCookie(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		v := s.visitor(t)
@@ -106,7 +95,7 @@ func TestNobodyHasACookieBeforeSigningIn(t *testing.T) {
 			v.post("/logout", nil), v.signIn(c.email, "wrong"),
 		}
 		for i, a := range answers {
-			// That of signing out is empty, and ended already.
+			// Sign-out deletes the cookie.
 			if set := a.header.Get("Set-Cookie"); set != "" && !strings.Contains(set, "Max-Age=0") {
 				t.Errorf("answer %d sets %q", i, set)
 			}
@@ -117,9 +106,9 @@ func TestNobodyHasACookieBeforeSigningIn(t *testing.T) {
 	})
 }
 
-func TestSigningOutTakesTheCookieThatSigningInSet(t *testing.T) {
+func TestSignOutDeletesTheCookie(t *testing.T) {
 	for _, base := range []string{"http://portal.test", "https://portal.test"} {
-		s := newSite(t, modelstest.SQLiteURL(t), base, models.Options{})
+		s := sqliteSite(t, base)
 		c := s.customer(t)
 		if c.sessionCookie() == "" {
 			t.Fatalf("%s: no cookie", base)
@@ -134,15 +123,14 @@ func TestSigningOutTakesTheCookieThatSigningInSet(t *testing.T) {
 	}
 }
 
-// During a rotation the old secret still opens, and signs no more.
-func TestACookieOutlivesTheRotationOfTheSecretOnce(t *testing.T) {
-	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
+// The previous secret still verifies, but it no longer signs.
+func TestCookieSurvivesOneRotationOfTheSecret(t *testing.T) {
+	plain := sqliteSite(t, httpBase)
 	oldSecret, newSecret := strings.Repeat("old secret", 4), strings.Repeat("new secret", 4)
-	before, during, after := siteOf(t, store, oldSecret, ""), siteOf(t, store, newSecret, oldSecret), siteOf(t, store, newSecret, "")
+	before, during, after := plain.with(t, httpBase, oldSecret, "", nil), plain.with(t, httpBase, newSecret, oldSecret, nil), plain.with(t, httpBase, newSecret, "", nil)
 	c := before.customer(t)
 	at := func(s *site) *visitor {
-		v := s.visitor(t)
-		v.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+		v := c.copied()
 		return v
 	}
 	at(during).get("/api-keys").is(http.StatusOK)
@@ -152,23 +140,4 @@ func TestACookieOutlivesTheRotationOfTheSecretOnce(t *testing.T) {
 	later := after.visitor(t)
 	later.client.Jar.SetCookies(after.base, fresh.client.Jar.Cookies(during.base))
 	later.get("/api-keys").is(http.StatusOK)
-}
-
-// siteOf is a portal over the store with these secrets.
-func siteOf(t testing.TB, store *models.Store, secret, previous string) *site {
-	t.Helper()
-	keyring, err := models.NewKeyring(secret, previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := &url.URL{Scheme: "http", Host: "portal.test"}
-	handler, err := handlers.New(handlers.Deps{
-		Store: store, Tokens: models.NewWidgetTokens(keyring, base.String(), time.Minute, nil),
-		CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour, BaseURL: base,
-		Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &site{store, handler, base}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 func TestSignInPageNamesItsFields(t *testing.T) {
@@ -51,7 +50,7 @@ func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
 				refused := v.signIn(email, "wrong").is(http.StatusUnprocessableEntity)
 				said = append(said, refused.one("alert", "wrong").text())
 				if got := refused.one("textbox", "Email").attr("value"); got != email {
-					t.Errorf("the field holds %q, want what was typed", got)
+					t.Errorf("the field holds %q, want the input", got)
 				}
 				if got := refused.one("textbox", "Password").attr("value"); got != "" {
 					t.Error("the answer holds the password")
@@ -67,7 +66,7 @@ func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
 	})
 }
 
-func TestTooManyWrongPasswordsAreToldWhenToComeBack(t *testing.T) {
+func TestTooManyWrongPasswordsGetRetryAfter(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for range 10 {
@@ -112,7 +111,7 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 						t.Errorf("the page says that the session has ended: %t, want %t", got, want)
 					}
 					signedIn := v.post("/login", url.Values{
-						"email": {c.email}, "password": {password}, "next": {hidden(page, "next")},
+						"email": {c.email}, "password": {password}, "next": {page.hidden("next")},
 					})
 					signedIn.redirects(test.next)
 				})
@@ -126,8 +125,7 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 
 const sessionEnded = "Your session has ended. Nothing was changed."
 
-// One thing is told at a time: what became of the latest form.
-func TestAWrongPasswordTakesThePlaceOfTheEndOfTheSession(t *testing.T) {
+func TestEndOfSessionIsSaidOnce(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		form := generation("production", c.get("/api-keys").formID())
@@ -139,14 +137,14 @@ func TestAWrongPasswordTakesThePlaceOfTheEndOfTheSession(t *testing.T) {
 			page := c.get("/login?next=%2Fapi-keys").is(http.StatusOK)
 			page.one("status", sessionEnded)
 			if alerts := page.all("alert", sessionEnded); len(alerts) > 0 {
-				t.Error("it is told twice")
+				t.Error("it is also an alert")
 			}
-			refused := v.post("/login", url.Values{"email": {c.email}, "password": {"wrong"}, "next": {hidden(page, "next")}})
+			refused := v.post("/login", url.Values{"email": {c.email}, "password": {"wrong"}, "next": {page.hidden("next")}})
 			refused.is(http.StatusUnprocessableEntity).one("alert", "wrong")
 			if containsText(refused, sessionEnded) {
-				t.Error("the end of the session is told again")
+				t.Error("the end of the session is said again")
 			}
-			if next := hidden(refused, "next"); next != "/api-keys" {
+			if next := refused.hidden("next"); next != "/api-keys" {
 				t.Errorf("the form leads to %q", next)
 			}
 		})
@@ -155,8 +153,8 @@ func TestAWrongPasswordTakesThePlaceOfTheEndOfTheSession(t *testing.T) {
 	})
 }
 
-func TestSignInLeadsNowhereElse(t *testing.T) {
-	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+func TestSignInRedirectsWithinThePortal(t *testing.T) {
+	s := sqliteSite(t, httpBase)
 	c := s.customer(t)
 	id := uuid.NewString()
 	for _, next := range []string{
@@ -167,21 +165,20 @@ func TestSignInLeadsNowhereElse(t *testing.T) {
 		"/api-keys\r\nSet-Cookie: a=b", "@example.com", "/api%2dkeys/%2e%2e",
 	} {
 		v := s.visitor(t)
-		if got := hidden(v.get("/login?"+url.Values{"next": {next}}.Encode()), "next"); got != "/api-keys" {
+		if got := v.get("/login?" + url.Values{"next": {next}}.Encode()).hidden("next"); got != "/api-keys" {
 			t.Errorf("the form for next=%q leads to %q", next, got)
 		}
 		v.post("/login", url.Values{"email": {c.email}, "password": {password}, "next": {next}}).redirects("/api-keys")
-		// Nor does it when there is nothing left to sign in for.
+		// The same for a visitor with a session, who is redirected.
 		v.get("/login?" + url.Values{"next": {next}}.Encode()).redirects("/api-keys")
 	}
 }
 
-func TestSigningInBeginsASessionThatNobodyKnew(t *testing.T) {
+func TestSignInCreatesANewToken(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		before := c.sessionCookie()
-		thief := s.visitor(t)
-		thief.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+		thief := c.copied()
 
 		c.signIn(c.email, password).redirects("/api-keys")
 		if c.sessionCookie() == before {
@@ -203,8 +200,7 @@ func TestSigningOutEndsTheSessionOnTheServer(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
 			c.visitor = as.of(t, c.visitor)
-			copied := s.visitor(t)
-			copied.client.Jar.SetCookies(s.base, c.client.Jar.Cookies(s.base))
+			copied := c.copied()
 			copied.get("/api-keys").is(http.StatusOK)
 
 			c.post("/logout", nil).redirects("/login")
@@ -212,13 +208,13 @@ func TestSigningOutEndsTheSessionOnTheServer(t *testing.T) {
 				t.Error("the browser still holds a cookie")
 			}
 			copied.get("/api-keys").redirects("/login?next=%2Fapi-keys")
-			// A second time, as from another tab.
+			// Again, as from another tab.
 			c.post("/logout", nil).redirects("/login")
 		})
 	})
 }
 
-func TestABadCookieIsAVisitors(t *testing.T) {
+func TestBadCookieIsIgnored(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		good := s.customer(t).sessionCookie()
 		for _, value := range []string{"", "nonsense", good[:len(good)-2], "x" + good, good + "x"} {
@@ -230,19 +226,18 @@ func TestABadCookieIsAVisitors(t *testing.T) {
 	})
 }
 
-func TestAnIdleSessionIsOver(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		clock := time.Now()
-		s := newSite(t, databaseURL, "http://portal.test", models.Options{
-			Now: func() time.Time { return clock }, SessionIdle: time.Hour,
-		})
+func TestSessionHasAnIdleLimit(t *testing.T) {
+	clock := time.Now()
+	options := models.Options{Now: func() time.Time { return clock }, SessionIdle: time.Hour}
+	onSiteWith(t, options, func(t *testing.T, s *site) {
+		clock = time.Now()
 		c := s.customer(t)
 		clock = clock.Add(2 * time.Hour)
 		c.get("/agents").redirects("/login?next=%2Fagents")
 	})
 }
 
-func TestTheSessionCookieIsGuarded(t *testing.T) {
+func TestSessionCookieAttributes(t *testing.T) {
 	for base, want := range map[string]struct {
 		name   string
 		secure bool
@@ -250,7 +245,7 @@ func TestTheSessionCookieIsGuarded(t *testing.T) {
 		"http://portal.test":  {"session", false},
 		"https://portal.test": {"__Host-session", true},
 	} {
-		s := newSite(t, modelstest.SQLiteURL(t), base, models.Options{})
+		s := sqliteSite(t, base)
 		email := s.customer(t).email
 		response := s.visitor(t).signIn(email, password)
 		cookie, err := http.ParseSetCookie(response.header.Get("Set-Cookie"))
@@ -267,14 +262,4 @@ func TestTheSessionCookieIsGuarded(t *testing.T) {
 			t.Errorf("the cookie lasts %d s", cookie.MaxAge)
 		}
 	}
-}
-
-// hidden is the value of a hidden field.
-func hidden(a answer, name string) string {
-	for node := range a.node.Descendants() {
-		if field := (element{a.t, node}); field.attr("name") == name {
-			return field.attr("value")
-		}
-	}
-	return ""
 }

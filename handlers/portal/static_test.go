@@ -5,15 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"portal/models"
-	"portal/models/modelstest"
 )
 
 var assetURL = regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`)
 
 func TestPagesLoadAssetsThatMayBeKept(t *testing.T) {
-	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+	s := sqliteSite(t, httpBase)
 	v := s.visitor(t)
 	urls := assetURL.FindAllStringSubmatch(v.get("/login").body, -1)
 	if len(urls) != 4 {
@@ -27,9 +24,9 @@ func TestPagesLoadAssetsThatMayBeKept(t *testing.T) {
 	}
 }
 
-// The browser would refuse these under the portal's Content-Security-Policy.
+// The Content-Security-Policy blocks these.
 func TestMarkupHoldsNoScriptsOrStyles(t *testing.T) {
-	s := newSite(t, modelstest.SQLiteURL(t), "http://portal.test", models.Options{})
+	s := sqliteSite(t, httpBase)
 	c := s.customer(t)
 	key, agent := c.key("key"), c.agent("agent")
 	forbidden := regexp.MustCompile(`(?i)\sstyle=|\son[a-z]+=|hx-on|<style|javascript:|"js:|<script(?:[^>]*)>[^<]`)

@@ -1,7 +1,6 @@
 package portal_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"portal/models"
 )
 
-func TestDetailsTellTheRequestsOfAKey(t *testing.T) {
+func TestDetailsShowTheRequestsOfAKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key := c.used("busy", 3)
@@ -57,21 +56,19 @@ func TestDetailsOfARevokedKeyAreGoneWithIt(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key := c.key("gone")
-		if _, err := s.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		c.revoke(key)
 		for _, way := range []string{"/usage", "/name"} {
 			c.get("/api-keys/" + key.ID.String() + way).redirects("/api-keys")
-			told := c.fragments().get("/api-keys/" + key.ID.String() + way).is(http.StatusOK)
-			told.says("was already revoked")
-			if !strings.Contains(told.body, `hx-target="#api-key-`+key.ID.String()+`-details" hx-swap="delete"`) {
+			gone := c.fragments().get("/api-keys/" + key.ID.String() + way).is(http.StatusOK)
+			gone.says("was already revoked")
+			if !strings.Contains(gone.body, `hx-target="#api-key-`+key.ID.String()+`-details" hx-swap="delete"`) {
 				t.Error("the details stay")
 			}
 		}
 	})
 }
 
-func TestTheConfirmationTellsWhatWillBreak(t *testing.T) {
+func TestConfirmationShowsTheUseOfTheKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		ask := func(key models.APIKey) answer {
