@@ -31,16 +31,6 @@ func (l SessionList) Others() int {
 	return others
 }
 
-// Has reports whether the session with this id is in the list.
-func (l SessionList) Has(id uuid.UUID) bool {
-	for _, session := range l.Sessions {
-		if session.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
 // SessionItem is one session of the user.
 type SessionItem struct {
 	ID                        uuid.UUID

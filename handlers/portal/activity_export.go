@@ -36,11 +36,7 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("activity-%s.csv", p.now().UTC().Format(time.DateOnly))
-	c.Header("Cache-Control", "no-store")
-	c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
-	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
-	c.Status(http.StatusOK)
+	p.setExportHeader(c)
 	lines := csvLine(exportColumns)
 	for {
 		for _, activity := range activities {
@@ -62,6 +58,14 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+func (p *Portal) setExportHeader(c *gin.Context) {
+	name := fmt.Sprintf("activity-%s.csv", p.now().UTC().Format(time.DateOnly))
+	c.Header("Cache-Control", "no-store")
+	c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
+	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
+	c.Status(http.StatusOK)
 }
 
 func (p *Portal) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
