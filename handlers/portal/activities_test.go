@@ -129,17 +129,19 @@ func TestActivityBeforeInvalidIDIsNotFound(t *testing.T) {
 	})
 }
 
+var allActions = []models.Action{
+	models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked,
+	models.ActionAgentCreated, models.ActionAgentRemoved,
+	models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
+	models.ActionPasswordChanged, models.ActionPasswordReset,
+}
+
 func TestEveryActionHasWords(t *testing.T) {
 	set, err := templates.New(func(name string) (string, error) { return "/" + name, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, action := range []models.Action{
-		models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked,
-		models.ActionAgentCreated, models.ActionAgentRemoved,
-		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
-		models.ActionPasswordChanged, models.ActionPasswordReset,
-	} {
+	for _, action := range allActions {
 		html, err := set.Fragment(templates.ActivityPage{
 			Activities: []templates.ActivityItem{{Actor: "someone", Action: string(action)}},
 		}, "")

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-
-	"portal/models"
 )
 
 func TestActivityFilter(t *testing.T) {
@@ -58,12 +56,7 @@ func TestEveryKindOfActivityHasWordsAndAFilter(t *testing.T) {
 		c := s.customer(t)
 		page := c.get("/activity")
 		filter, _ := page.byID("activity-kind")
-		for _, action := range []models.Action{
-			models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked,
-			models.ActionAgentCreated, models.ActionAgentRemoved,
-			models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
-			models.ActionPasswordChanged, models.ActionPasswordReset,
-		} {
+		for _, action := range allActions {
 			found := false
 			for node := range filter.node.Descendants() {
 				if option := (element{t, node}); option.attr("value") == string(action) && option.text() != "" {

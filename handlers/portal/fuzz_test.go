@@ -143,7 +143,7 @@ func FuzzLabelOnPages(f *testing.F) {
 			case !made:
 				// HTML normalizes line ends and replaces NUL (HTML standard, 13.2.3.5 and 13.2.5).
 				input := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(label)
-				if got := (element{tt, parseNode(tt, page.body)}).one("textbox", "Label").attr("value"); !sameText(got, input) {
+				if got := parse(tt, page.body).one("textbox", "Label").attr("value"); !sameText(got, input) {
 					tt.Errorf("the field holds %q, want the input %q", got, label)
 				}
 			case !slices.ContainsFunc(texts(tt, page.body), func(text string) bool { return strings.Contains(text, strings.TrimSpace(label)) }):
@@ -208,7 +208,7 @@ func cookiesIn(header string) []*http.Cookie {
 // skeleton returns the elements and attribute names of a page, without texts and values.
 func skeleton(tb testing.TB, body string) (parts []string) {
 	tb.Helper()
-	for node := range parseNode(tb, body).Descendants() {
+	for node := range parse(tb, body).node.Descendants() {
 		switch node.Type {
 		case html.ElementNode, html.CommentNode, html.DoctypeNode:
 			var names []string
@@ -232,24 +232,12 @@ func nameOf(node *html.Node) string {
 // texts returns the text nodes of a page.
 func texts(tb testing.TB, body string) (texts []string) {
 	tb.Helper()
-	for node := range parseNode(tb, body).Descendants() {
+	for node := range parse(tb, body).node.Descendants() {
 		if node.Type == html.TextNode {
 			texts = append(texts, node.Data)
 		}
 	}
 	return texts
-}
-
-func parseNode(tb testing.TB, body string) *html.Node {
-	tb.Helper()
-	if strings.HasPrefix(strings.TrimSpace(body), "<tr") {
-		body = "<table>" + body + "</table>"
-	}
-	node, err := html.Parse(strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return node
 }
 
 // sameText compares texts and ignores bytes that are not UTF-8.

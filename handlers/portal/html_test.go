@@ -11,13 +11,13 @@ import (
 // element is an element of a response. Tests find elements by role and accessible name, never by
 // class.
 type element struct {
-	t    *testing.T
+	t    testing.TB
 	node *html.Node
 }
 
 // parse parses a page or a fragment. It turns each hx-partial into a template element, in which a
 // parser keeps table rows.
-func parse(t *testing.T, body string) element {
+func parse(t testing.TB, body string) element {
 	t.Helper()
 	body = strings.NewReplacer("<hx-partial", "<template", "</hx-partial>", "</template>").Replace(body)
 	// A parser drops rows outside a table.
@@ -67,19 +67,14 @@ func (e element) all(role, name string) []element {
 }
 
 // byID returns the element with the id, for elements that have no role.
-func (e element) byID(id string) (element, bool) {
-	for node := range e.node.Descendants() {
-		if candidate := (element{e.t, node}); candidate.attr("id") == id {
-			return candidate, true
-		}
-	}
-	return element{}, false
-}
+func (e element) byID(id string) (element, bool) { return e.find("id", id) }
 
 // named returns the element with the name attribute.
-func (e element) named(name string) (element, bool) {
+func (e element) named(name string) (element, bool) { return e.find("name", name) }
+
+func (e element) find(attribute, value string) (element, bool) {
 	for node := range e.node.Descendants() {
-		if candidate := (element{e.t, node}); candidate.attr("name") == name {
+		if candidate := (element{e.t, node}); candidate.attr(attribute) == value {
 			return candidate, true
 		}
 	}

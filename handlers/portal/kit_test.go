@@ -253,9 +253,11 @@ func (v *visitor) signIn(email, password string) answer {
 }
 
 // copied returns another browser with the same cookies.
-func (v *visitor) copied() *visitor {
-	other := v.visitor(v.t)
-	other.client.Jar.SetCookies(v.base, v.client.Jar.Cookies(v.base))
+func (v *visitor) copied() *visitor { return v.copiedTo(v.site) }
+
+func (v *visitor) copiedTo(s *site) *visitor {
+	other := s.visitor(v.t)
+	other.client.Jar.SetCookies(s.base, v.client.Jar.Cookies(v.base))
 	return other
 }
 
