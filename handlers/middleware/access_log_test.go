@@ -83,7 +83,7 @@ func TestLogHasOneLineForARequestAndNothingThatTheCallerWrote(t *testing.T) {
 func TestCallerWhoLeavesIsNoFaultOfTheService(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
-	engine := newEngine(middleware.AccessLog(logTo(&log)), metrics(t, registry), middleware.Deadline(time.Minute))
+	engine := newEngine(middleware.AccessLog(logTo(&log)), metrics(t, registry), deadline(time.Minute))
 	engine.GET("/", func(c *gin.Context) {
 		<-c.Request.Context().Done()
 		told := problem.From(c.Request.Context().Err())
@@ -102,7 +102,7 @@ func TestCallerWhoLeavesIsNoFaultOfTheService(t *testing.T) {
 
 func TestMissedDeadlineIsAFaultAlthoughItsContextHasEnded(t *testing.T) {
 	var log bytes.Buffer
-	engine := newEngine(middleware.AccessLog(logTo(&log)), middleware.Deadline(time.Millisecond))
+	engine := newEngine(middleware.AccessLog(logTo(&log)), deadline(time.Millisecond))
 	engine.GET("/", func(c *gin.Context) {
 		<-c.Request.Context().Done()
 		if !errors.Is(c.Request.Context().Err(), context.DeadlineExceeded) {
@@ -113,5 +113,14 @@ func TestMissedDeadlineIsAFaultAlthoughItsContextHasEnded(t *testing.T) {
 	serve(engine, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	if line := log.String(); !strings.Contains(line, `"status":503`) || !strings.Contains(line, `"level":"ERROR"`) {
 		t.Errorf("log: %s", line)
+	}
+}
+
+func deadline(d time.Duration) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		c.Next()
 	}
 }
