@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
-func TestErrorsHaveTheVoiceOfTheirAddress(t *testing.T) {
+func TestErrorFormatDependsOnThePath(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		h := newHandler(t, databaseURL, io.Discard)
 		for _, asked := range []struct {
@@ -49,7 +49,7 @@ func TestErrorsHaveTheVoiceOfTheirAddress(t *testing.T) {
 	})
 }
 
-func TestEveryAnswerBearsARequestIDAndTheSecurityHeaders(t *testing.T) {
+func TestEveryResponseHasARequestIDAndTheSecurityHeaders(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		h := newHandler(t, databaseURL, io.Discard)
 		everywhere := []string{"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Strict-Transport-Security"}
@@ -68,7 +68,7 @@ func TestEveryAnswerBearsARequestIDAndTheSecurityHeaders(t *testing.T) {
 	})
 }
 
-func TestFormOfAnotherSiteIsRefusedWithAPage(t *testing.T) {
+func TestCrossSiteFormGetsAnErrorPage(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		h := newHandler(t, databaseURL, io.Discard)
 		for _, path := range []string{"/login", "/logout", "/api-keys", "/agents"} {
@@ -83,7 +83,7 @@ func TestFormOfAnotherSiteIsRefusedWithAPage(t *testing.T) {
 	})
 }
 
-func TestForwardedAddressIsBelievedOfATrustedProxyAlone(t *testing.T) {
+func TestForwardedAddressIsUsedFromATrustedProxyOnly(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		var log bytes.Buffer
 		h := newHandler(t, databaseURL, &log, "192.0.2.0/24")
@@ -91,7 +91,7 @@ func TestForwardedAddressIsBelievedOfATrustedProxyAlone(t *testing.T) {
 			log.Reset()
 			r := httptest.NewRequest(http.MethodGet, "/healthz", http.NoBody)
 			r.RemoteAddr = proxy + ":1234"
-			// The first line is the caller's own, the second the proxy's.
+			// The client sent the first header, the proxy the second.
 			r.Header["X-Forwarded-For"] = []string{"127.0.0.1", "203.0.113.9"}
 			r.Header.Set("X-Real-Ip", "127.0.0.1")
 			serve(h, r)
@@ -102,7 +102,7 @@ func TestForwardedAddressIsBelievedOfATrustedProxyAlone(t *testing.T) {
 	})
 }
 
-func TestTrustedProxyThatIsNoNetworkIsAnError(t *testing.T) {
+func TestTrustedProxyThatIsNotANetworkIsAnError(t *testing.T) {
 	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"somewhere"}}); err == nil {
 		t.Error("it is taken")
 	}

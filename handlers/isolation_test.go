@@ -14,10 +14,9 @@ import (
 	"portal/models/modelstest"
 )
 
-// Every route whose address names something is tried with what belongs to
-// another account, by somebody who has signed in to their own: nothing is there,
-// and nothing changes. A route that names what this test does not know fails it.
-func TestNothingOfAnotherAccountIsThereOrChanges(t *testing.T) {
+// It requests every route that has an id with the ids of another account. Each responds as if the
+// object did not exist, and no row changes. A route with an unknown kind of id fails the test.
+func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		w := newWorld(t, databaseURL)
 		victim, intruder := w.tenant(t, "victim"), w.tenant(t, "intruder")
@@ -35,8 +34,8 @@ func TestNothingOfAnotherAccountIsThereOrChanges(t *testing.T) {
 					if answer.Code != as.missing(r.Path) {
 						t.Errorf("%s %s as %s with another account's id: %d", r.Method, r.Path, as, answer.Code)
 					}
-					if told := answer.Body.String(); strings.Contains(told, "victim") {
-						t.Errorf("%s %s as %s tells of it:\n%s", r.Method, r.Path, as, told)
+					if body := answer.Body.String(); strings.Contains(body, "victim") {
+						t.Errorf("%s %s as %s shows it:\n%s", r.Method, r.Path, as, body)
 					}
 					tried++
 				}
@@ -51,8 +50,8 @@ func TestNothingOfAnotherAccountIsThereOrChanges(t *testing.T) {
 	})
 }
 
-// The same by the owner: GET shows and changes nothing, whatever is asked for.
-func TestNothingChangesByLooking(t *testing.T) {
+// It requests every GET route as the owner and compares all rows.
+func TestGetChangesNothing(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		w := newWorld(t, databaseURL)
 		owner := w.tenant(t, "owner")
@@ -82,8 +81,7 @@ func TestNothingChangesByLooking(t *testing.T) {
 	})
 }
 
-// A form names ids too, beside the address.
-func TestIDsInFormsAreThoseOfTheAccount(t *testing.T) {
+func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		w := newWorld(t, databaseURL)
 		victim, intruder := w.tenant(t, "victim"), w.tenant(t, "intruder")
@@ -93,7 +91,7 @@ func TestIDsInFormsAreThoseOfTheAccount(t *testing.T) {
 			for _, id := range victim.belongings[kind] {
 				for _, as := range []voice{page, fragment} {
 					if answer := intruder.ask(w, http.MethodGet, path+id, as); strings.Contains(answer.Body.String(), "victim") {
-						t.Errorf("%s tells of another account's", path)
+						t.Errorf("%s shows another account's data", path)
 					}
 				}
 			}
@@ -101,8 +99,7 @@ func TestIDsInFormsAreThoseOfTheAccount(t *testing.T) {
 	})
 }
 
-// named is the kind of thing that a route's address names, empty if it names
-// nothing: what stands before the id.
+// named returns the collection in a route's path, which is the segment before the id, or "".
 func named(path string) string {
 	segments := strings.Split(path, "/")
 	at := slices.IndexFunc(segments, func(s string) bool { return strings.HasPrefix(s, ":") })
@@ -112,8 +109,8 @@ func named(path string) string {
 	return segments[at-1]
 }
 
-// ids are those of the tenant's belongings of a kind; there must be some, and
-// the route must name one of them by :id.
+// ids returns the ids of the tenant's objects of a kind. It fails the test if there are none, or if
+// the route does not have exactly one parameter, named id.
 func (c tenant) ids(t *testing.T, kind string, r gin.RouteInfo) []string {
 	t.Helper()
 	ids := c.belongings[kind]
@@ -123,7 +120,7 @@ func (c tenant) ids(t *testing.T, kind string, r gin.RouteInfo) []string {
 	return ids
 }
 
-// voice is how somebody asks.
+// voice is the kind of a request.
 type voice string
 
 const (
@@ -132,8 +129,8 @@ const (
 	apiCall  voice = "API call"
 )
 
-// missing is the status of what is not there. Under /api a session is no
-// credential, and elsewhere an API key is none.
+// missing returns the status for a missing object. Sessions do not authenticate under /api, and API
+// keys do not elsewhere.
 func (v voice) missing(path string) int {
 	underAPI := strings.HasPrefix(path, "/api/")
 	switch {
@@ -145,8 +142,7 @@ func (v voice) missing(path string) int {
 	return http.StatusNotFound
 }
 
-// everyField is a form that every action finds its fields in, so that none is
-// refused for what it lacks before it has looked for what the address names.
+// everyField has the fields of every form, so that no action refuses it before it looks up the id.
 var everyField = url.Values{
 	"label": {"another"}, "name": {"another"}, "form_id": {uuid.NewString()}, "confirm": {"yes"},
 	"password": {tenantPassword}, "old_password": {tenantPassword}, "new_password": {"four words of another kind"},

@@ -13,14 +13,13 @@ import (
 	"portal/models/modelstest"
 )
 
-// forged is what somebody would have to get into the log to make an operator
-// believe in a request that there never was.
+// forged is input that would add a log line for a request that did not happen.
 const forged = "x\"}\r\n{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"INFO\",\"msg\":\"forged\"}\n\u2028\x1b[2Jforged\x00"
 
-// loggedFields are all that a line may have.
+// loggedFields are the only fields of a log line.
 var loggedFields = []string{"time", "level", "msg", "method", "route", "status", "duration_ns", "request_id", "client", "cause"}
 
-func TestNobodyWritesLinesIntoTheLog(t *testing.T) {
+func TestInputCannotForgeLogLines(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		var log bytes.Buffer
 		w := newWorldLoggingTo(t, databaseURL, &log)
@@ -31,7 +30,7 @@ func TestNobodyWritesLinesIntoTheLog(t *testing.T) {
 			sent++
 			r := httptest.NewRequest(method, path, strings.NewReader(form.Encode()))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			// What the server would refuse already, and a proxy before it might not.
+			// Headers that net/http would reject.
 			for _, name := range []string{"User-Agent", "X-Forwarded-For", "X-Request-Id", "Referer", "Sec-Ch-Ua"} {
 				r.Header[name] = []string{forged}
 			}
@@ -46,7 +45,7 @@ func TestNobodyWritesLinesIntoTheLog(t *testing.T) {
 		send(http.MethodGet, "/agents/"+url.PathEscape(forged)+"?q="+url.QueryEscape(forged), nil)
 		send(http.MethodGet, "/"+url.PathEscape(forged), nil)
 		send(http.MethodGet, "/api/"+url.PathEscape(forged), nil)
-		// A fault, whose cause is the database's own text.
+		// A 500 whose cause is the database's text.
 		if _, err := w.db.ExecContext(t.Context(), `ALTER TABLE users RENAME TO "`+strings.NewReplacer(`"`, `""`, "\x00", "").Replace(forged)+`"`); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +62,7 @@ func TestNobodyWritesLinesIntoTheLog(t *testing.T) {
 				continue
 			}
 			if fields["msg"] != "request" || strings.ContainsAny(line, "\x1b\r\u2028") {
-				t.Errorf("somebody has written %s", line)
+				t.Errorf("forged line %s", line)
 			}
 			for name, value := range fields {
 				if text, _ := value.(string); !slices.Contains(loggedFields, name) || name != "cause" && strings.Contains(text, "forged") {

@@ -9,7 +9,7 @@ import (
 	"portal/models"
 )
 
-func TestAgentsAreThoseOfTheAccountByName(t *testing.T) {
+func TestAgentsAreListedByName(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		s.createAgent(c.accountID, "Support")
 		s.createAgent(c.accountID, "Billing")
@@ -29,7 +29,7 @@ func TestAgentsAreThoseOfTheAccountByName(t *testing.T) {
 	})
 }
 
-func TestNoAgentsAreAnEmptyList(t *testing.T) {
+func TestListWithoutAgentsIsEmpty(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
 			t.Fatal(err)

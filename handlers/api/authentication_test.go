@@ -15,9 +15,8 @@ const (
 	invalidChallenge = `Bearer realm="api", error="invalid_token"`
 )
 
-// Each way of being refused has a message of its own, which the document shows
-// word for word as the example of this name.
-func TestRefusedCredentialsAreToldWhatIsWrongWithThem(t *testing.T) {
+// Each message is the example of this name in the OpenAPI document.
+func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		revoked := s.customer()
 		s.revoke(revoked)
@@ -61,7 +60,7 @@ func TestRefusedCredentialsAreToldWhatIsWrongWithThem(t *testing.T) {
 	})
 }
 
-func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
+func TestKeyOfADisabledAccountIsRefusedAsRevoked(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := newService(t, databaseURL)
 		c := s.customer()
@@ -74,7 +73,7 @@ func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
 	})
 }
 
-func TestSchemeIsTakenInEitherCaseAndWithSpacesAfterIt(t *testing.T) {
+func TestSchemeIsCaseInsensitiveAndMayBeFollowedBySpaces(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "bEaReR ", "Bearer    "} {
 			s.get("/api/agents", header("Authorization", scheme+c.secret)).is(http.StatusOK)
@@ -82,7 +81,7 @@ func TestSchemeIsTakenInEitherCaseAndWithSpacesAfterIt(t *testing.T) {
 	})
 }
 
-func TestAuthenticationComesBeforeEveryOtherAnswer(t *testing.T) {
+func TestAuthenticationComesFirst(t *testing.T) {
 	tooLarge := jsonBody(strings.Repeat(" ", 20<<10))
 	requests := []struct {
 		method, path string
@@ -133,7 +132,7 @@ func TestAuthenticationComesBeforeEveryOtherAnswer(t *testing.T) {
 	})
 }
 
-func TestKeyNeverShowsInAnAnswerOrInTheLog(t *testing.T) {
+func TestKeyIsInNoResponseAndNotInTheLog(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		answers := []answer{
 			s.get("/api/agents", bearer(c.secret)),
@@ -158,8 +157,7 @@ func authorizations(values []string) option {
 	return func(r *http.Request) { r.Header["Authorization"] = values }
 }
 
-// exampleMessage returns the message of an example of one of the document's
-// responses.
+// exampleMessage returns the message of an example of a response in the OpenAPI document.
 func exampleMessage(t *testing.T, response, example string) string {
 	t.Helper()
 	content := description(t).Components.Responses[response].Value.Content["application/json"]
@@ -170,8 +168,7 @@ func exampleMessage(t *testing.T, response, example string) string {
 	return shown.Value.Value.(map[string]any)["error"].(string)
 }
 
-// wellFormedKey returns a key with these 30 characters and its checksum, as the
-// contract has it.
+// wellFormedKey returns a key with these 30 characters and its checksum.
 func wellFormedKey(random string) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	key := "nas_" + random

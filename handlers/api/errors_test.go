@@ -14,7 +14,7 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestUnknownAddressesAndMethodsAreTheCallersMistake(t *testing.T) {
+func TestUnknownPathIs404AndWrongMethodIs405(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		key := bearer(c.secret)
 		for _, path := range []string{"/api", "/api/", "/api//agents", "/api/agents/", "/api/widget", "/api/AGENTS", "/api/../agents"} {
@@ -36,7 +36,7 @@ func TestUnknownAddressesAndMethodsAreTheCallersMistake(t *testing.T) {
 	})
 }
 
-func TestHeadIsAnsweredLikeGetWithoutABody(t *testing.T) {
+func TestHeadIsGetWithoutABody(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		for _, path := range []string{"/api/agents", "/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"} {
 			a := s.send(http.MethodHead, path, bearer(c.secret)).is(http.StatusOK)
@@ -47,7 +47,7 @@ func TestHeadIsAnsweredLikeGetWithoutABody(t *testing.T) {
 	})
 }
 
-func TestTokenRequestThatIsNotOneObjectWithAnAgentIDIsInvalid(t *testing.T) {
+func TestInvalidTokenRequests(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		id := c.agent.ID.String()
 		for name, content := range map[string]string{
@@ -85,7 +85,7 @@ func TestTokenRequestThatIsNotOneObjectWithAnAgentIDIsInvalid(t *testing.T) {
 	})
 }
 
-func TestTokenRequestIsTakenWithWhateverElseItHolds(t *testing.T) {
+func TestValidTokenRequests(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		id := c.agent.ID.String()
 		for name, content := range map[string]string{
@@ -105,7 +105,7 @@ func TestTokenRequestIsTakenWithWhateverElseItHolds(t *testing.T) {
 	})
 }
 
-func TestContentTypeIsCheckedWhateverItsParameters(t *testing.T) {
+func TestContentTypeIsCheckedWithoutItsParameters(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		for _, right := range []string{"application/json; charset=utf-8", "Application/JSON", `application/json;v="1;2"`} {
 			s.post("/api/widget/token", bearer(c.secret), body(right, agentRequest(c.agent.ID))).is(http.StatusOK)
@@ -122,7 +122,7 @@ func TestContentTypeIsCheckedWhateverItsParameters(t *testing.T) {
 	})
 }
 
-func TestBodyOverSixteenKiBIsTooLargeHoweverItIsSent(t *testing.T) {
+func TestBodyOver16KiBIsTooLarge(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		request := agentRequest(c.agent.ID)
 		tooLarge := request + strings.Repeat(" ", 16<<10+1-len(request))
@@ -147,7 +147,7 @@ func TestChecksHaveTheirOrder(t *testing.T) {
 	})
 }
 
-func TestAnotherAccountsAgentIsAsUnknownAsNone(t *testing.T) {
+func TestForeignAgentGetsTheSameResponseAsAMissingOne(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		other := s.customer()
 		none := s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(uuid.New())))
@@ -159,7 +159,7 @@ func TestAnotherAccountsAgentIsAsUnknownAsNone(t *testing.T) {
 	})
 }
 
-func TestSlowCallerIsNotTakenForASlowDatabase(t *testing.T) {
+func TestSlowClientDoesNotUseUpTheDatabaseTimeout(t *testing.T) {
 	s := newService(t, modelstest.SQLiteURL(t))
 	c := s.customer()
 	request := agentRequest(c.agent.ID)
@@ -173,7 +173,7 @@ func TestSlowCallerIsNotTakenForASlowDatabase(t *testing.T) {
 	}).is(http.StatusOK)
 }
 
-func TestFaultOfTheServiceSaysNothingOfItsCauseButTheLogDoes(t *testing.T) {
+func TestCauseOfA500IsInTheLogOnly(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := newService(t, databaseURL)
 		c := s.customer()
@@ -182,11 +182,11 @@ func TestFaultOfTheServiceSaysNothingOfItsCauseButTheLogDoes(t *testing.T) {
 		a := s.get("/api/agents", bearer(c.secret))
 		message := a.fails(http.StatusInternalServerError, "INTERNAL")
 		if strings.Contains(message, "agents") || strings.Contains(strings.ToLower(message), "sql") {
-			t.Errorf("the message tells the cause: %s", message)
+			t.Errorf("the message contains the cause: %s", message)
 		}
 		line := s.log.LineWith(a.header.Get("X-Request-Id"))
 		if !strings.Contains(line, "agents") || !strings.Contains(line, `"status":500`) {
-			t.Errorf("the log does not tell the cause: %q", line)
+			t.Errorf("the log lacks the cause: %q", line)
 		}
 	})
 }

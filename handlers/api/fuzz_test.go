@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// refusal is an answer that must be an error with exactly two fields.
+// refusal returns the code of an error body, which must have exactly two fields.
 func refusal(t *testing.T, answer *httptest.ResponseRecorder) (code string) {
 	t.Helper()
 	var body map[string]string
@@ -22,8 +22,7 @@ func refusal(t *testing.T, answer *httptest.ResponseRecorder) (code string) {
 	return body["code"]
 }
 
-// Whatever stands in the header, the answer is 401 and repeats nothing of it;
-// only the key itself, after the word Bearer, opens the door.
+// Every header except Bearer with the key gets a 401 that does not repeat it.
 func FuzzAuthorizationHeader(f *testing.F) {
 	target := newTarget(f)
 	for _, seed := range []string{
@@ -36,7 +35,7 @@ func FuzzAuthorizationHeader(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		// A fuzzer cannot know the key, and may say where it stands.
+		// $KEY stands for the key, which the fuzzer does not know.
 		sent := strings.ReplaceAll(header, "$KEY", target.secret)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/agents", http.NoBody)
 		r.Header["Authorization"] = []string{sent}
@@ -51,15 +50,14 @@ func FuzzAuthorizationHeader(f *testing.F) {
 		if answer.Code != http.StatusUnauthorized || refusal(t, answer) != "UNAUTHORIZED" || answer.Header().Get("WWW-Authenticate") == "" {
 			t.Fatalf("%q: status %d, %s", header, answer.Code, answer.Body)
 		}
-		// Eight characters of it are nobody's accident.
+		// A shorter credential may occur by chance.
 		if credential := strings.TrimSpace(rest); len(credential) > 8 && strings.Contains(answer.Body.String()+logged, credential) {
 			t.Fatalf("the credential %q is repeated: %s%s", credential, answer.Body, logged)
 		}
 	})
 }
 
-// Whatever the body is, a token is given out only to one JSON object that names
-// the customer's agent, and nothing is ever a fault of the service.
+// Only one JSON object with the customer's agent gets a token, and no body causes a 5xx.
 func FuzzTokenRequestBody(f *testing.F) {
 	target := newTarget(f)
 	for _, seed := range []string{
@@ -100,7 +98,7 @@ func FuzzTokenRequestBody(f *testing.F) {
 	})
 }
 
-// namedAgent reads a body in another way than the handler: token by token.
+// namedAgent parses a body independently of the handler.
 func namedAgent(body []byte) (id uuid.UUID, isUUID bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

@@ -8,11 +8,11 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestTwoInstancesOnOneDatabaseAgreeAtOnce(t *testing.T) {
+func TestRevocationIsEffectiveOnAnotherInstanceAtOnce(t *testing.T) {
 	databaseURL := modelstest.PostgresURL(t)
 	one, two := newService(t, databaseURL), newService(t, databaseURL)
 	c := one.customer()
-	for range 3 { // so that whatever an instance remembers, it remembers now
+	for range 3 { // so that both instances have cached the key
 		one.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 		two.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 	}

@@ -12,7 +12,7 @@ import (
 	"portal/models"
 )
 
-func TestActiveTokenIsIntrospectedWithItsClaims(t *testing.T) {
+func TestIntrospectionOfAnActiveTokenReturnsItsClaims(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
 		var said map[string]any
@@ -37,12 +37,12 @@ func TestAnyKeyOfTheAccountMayIntrospectItsTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		_, another := s.generateKey(c.accountID)
 		if !s.active(another, s.token(c)) {
-			t.Error("another key of the account is told that the token is not active")
+			t.Error("the token is not active for another key of the account")
 		}
 	})
 }
 
-func TestTokenThatIsNotActiveIsToldNothingElseOf(t *testing.T) {
+func TestInactiveTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		other := s.customer()
 		token := s.token(c)
@@ -69,7 +69,7 @@ func TestTokenThatIsNotActiveIsToldNothingElseOf(t *testing.T) {
 	})
 }
 
-func TestTokenEndsWhenItExpires(t *testing.T) {
+func TestExpiredTokenIsNotActive(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
 		s.clock.Advance(tokenTTL - time.Second)
@@ -83,7 +83,7 @@ func TestTokenEndsWhenItExpires(t *testing.T) {
 	})
 }
 
-func TestRevokingAKeyEndsItsTokensAndNoOthers(t *testing.T) {
+func TestRevokingAKeyEndsItsTokensOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		kept := c
 		kept.key, kept.secret = s.generateKey(c.accountID)
@@ -111,7 +111,7 @@ func TestRemovingAnAgentEndsItsTokens(t *testing.T) {
 	})
 }
 
-func TestIntrospectionTakesItsTokenFromTheBodyOnce(t *testing.T) {
+func TestIntrospectionRequiresOneTokenInTheBody(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		const form = "application/x-www-form-urlencoded"
 		token := url.QueryEscape(s.token(c))
@@ -131,8 +131,7 @@ func TestIntrospectionTakesItsTokenFromTheBodyOnce(t *testing.T) {
 	})
 }
 
-// active asks whether a token is active; an answer that says no says nothing
-// else.
+// active reports whether a token is active. The body of an inactive one must have no other field.
 func (s *service) active(secret, token string) bool {
 	s.t.Helper()
 	a := s.post("/api/widget/introspect", bearer(secret), tokenForm(token)).is(http.StatusOK)
@@ -144,8 +143,7 @@ func (s *service) active(secret, token string) bool {
 	return said.Active
 }
 
-// forged returns a token with the right claims, signed with a secret of the
-// forger's own.
+// forged returns a token with valid claims, signed with another secret.
 func forged(t *testing.T, c customer, s *service) string {
 	t.Helper()
 	keyring, err := models.NewKeyring(strings.Repeat("the forger's secret. ", 2), "")

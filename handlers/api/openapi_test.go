@@ -19,7 +19,7 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestDescriptionIsValidOpenAPI31WithExamplesThatFitTheirSchemas(t *testing.T) {
+func TestDescriptionIsValidOpenAPI31(t *testing.T) {
 	document := description(t)
 	if document.OpenAPI != "3.1.0" {
 		t.Errorf("version %q, want 3.1.0", document.OpenAPI)
@@ -29,7 +29,7 @@ func TestDescriptionIsValidOpenAPI31WithExamplesThatFitTheirSchemas(t *testing.T
 	}
 }
 
-func TestDescriptionIsServedAsWrittenAndMayBeCached(t *testing.T) {
+func TestDescriptionIsServedUnchangedAndCacheable(t *testing.T) {
 	written, err := os.ReadFile("openapi.json")
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func TestDescriptionIsServedAsWrittenAndMayBeCached(t *testing.T) {
 	served.has("Cache-Control", "public, max-age=300")
 }
 
-// A schema that lets anything through would make every other test here pass.
-func TestDescriptionRefusesWhatTheContractDoesNotHave(t *testing.T) {
+// The other tests depend on schemas that reject wrong responses.
+func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 	headers := func() http.Header {
 		return http.Header{
 			"Content-Type": {"application/json"}, "X-Request-Id": {"1"}, "Cache-Control": {"no-store"},
@@ -80,7 +80,7 @@ func TestDescriptionRefusesWhatTheContractDoesNotHave(t *testing.T) {
 	}
 }
 
-func TestExamplesOfErrorsAreWhatIsSent(t *testing.T) {
+func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
 		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
 		"NotFound":             problem.NotFound(),
@@ -99,7 +99,7 @@ func TestExamplesOfErrorsAreWhatIsSent(t *testing.T) {
 	}
 }
 
-// description returns openapi.json as the tests hold answers against it.
+// description returns the parsed openapi.json.
 func description(t *testing.T) *openapi3.T {
 	t.Helper()
 	document, err := loadDescription()
@@ -113,8 +113,8 @@ var loadDescription = sync.OnceValues(func() (*openapi3.T, error) {
 	return openapi3.NewLoader().LoadFromFile("openapi.json")
 })
 
-// followsDescription fails the test unless the answer is one that the document
-// names: its status, headers, type and body.
+// followsDescription fails the test unless the document has the response's status, headers, type
+// and body.
 func (a answer) followsDescription(r *http.Request) {
 	a.t.Helper()
 	if err := validate(a.t, r.Method, r.URL.Path, a.status, a.header, string(a.body)); err != nil {
@@ -152,8 +152,7 @@ func validate(t *testing.T, method, path string, status int, header http.Header,
 	})
 }
 
-// noOperation is what an address under /api answers where the document has no
-// operation for it.
+// noOperation returns the responses of a path under /api without an operation.
 func noOperation(document *openapi3.T) *openapi3.Operation {
 	responses := document.Components.Responses
 	return &openapi3.Operation{Responses: openapi3.NewResponses(

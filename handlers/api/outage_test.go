@@ -16,13 +16,13 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestKeyThatCannotBeCheckedIsNeitherAcceptedNorRefused(t *testing.T) {
+func TestKeyThatCannotBeCheckedGets503(t *testing.T) {
 	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
 		answersWithoutDatabase(t, newService(t, databaseURL), begin)
 	})
 }
 
-// eachOutage runs a test over every way in which a database can be away.
+// eachOutage runs a test with each kind of database outage.
 func eachOutage(t *testing.T, run func(t *testing.T, databaseURL string, begin func() (end func()))) {
 	t.Helper()
 	t.Run("sqlite, locked", func(t *testing.T) {
@@ -80,13 +80,13 @@ func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func()))
 	}
 	requests.Wait()
 
-	// What needs no database is answered as ever.
+	// These need no database.
 	s.get("/api/agents").fails(http.StatusUnauthorized, "UNAUTHORIZED")
 	s.get("/api/agents", bearer("nas_cut-short")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
 	s.get("/healthz").is(http.StatusOK)
 
 	end()
-	// Connections that were open before it may each fail one request more.
+	// Each connection opened before the outage may fail one more request.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if s.get("/api/agents", key).status == http.StatusOK && s.get("/readyz").status == http.StatusOK {
 			return
@@ -97,9 +97,8 @@ func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func()))
 	}
 }
 
-// However a database is slow, all that a request asks of it together has two
-// seconds.
-func TestSlowAuthenticationLeavesTheRestLessTime(t *testing.T) {
+// All database work of a request together takes at most two seconds.
+func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	t.Parallel()
 	databaseURL := modelstest.PostgresURL(t)
 	s := newService(t, databaseURL)
@@ -127,7 +126,7 @@ func TestSlowAuthenticationLeavesTheRestLessTime(t *testing.T) {
 	requests.Wait()
 }
 
-// lockTable keeps everybody from a table of PostgreSQL.
+// lockTable locks a PostgreSQL table exclusively.
 func lockTable(t *testing.T, databaseURL, table string) (unlock func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), databaseURL)

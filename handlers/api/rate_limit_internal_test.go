@@ -103,7 +103,7 @@ func TestConcurrentCallersDoNotExceedTheLimit(t *testing.T) {
 func TestMemoryDoesNotGrowWithTheNumberOfKeys(t *testing.T) {
 	before := heapInUse()
 	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: 2}, newManualClock().now)
-	for n := range 16 * shardCount*shardSize {
+	for n := range 16 * shardCount * shardSize {
 		l.take(numbered(n))
 	}
 	if grown := heapInUse() - before; grown > 6<<20 {

@@ -15,8 +15,8 @@ import (
 	"portal/models/modelstest"
 )
 
-// eachLimited runs a test over every database, each with an instance that holds
-// keys to the limit, and a customer on it. The clock stands still.
+// eachLimited runs a test on every database, with a rate-limited instance, a customer and a stopped
+// clock.
 func eachLimited(t *testing.T, limit api.RateLimit, run func(t *testing.T, s *service, c customer)) {
 	t.Helper()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
@@ -25,7 +25,7 @@ func eachLimited(t *testing.T, limit api.RateLimit, run func(t *testing.T, s *se
 	})
 }
 
-func TestKeyHasItsBurstAndIsThenToldWhenToGoOn(t *testing.T) {
+func TestRequestOverTheBurstGets429WithRetryAfter(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 50, Burst: 100}, func(t *testing.T, s *service, c customer) {
 		for range 100 {
 			a := s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
@@ -45,7 +45,7 @@ func TestKeyHasItsBurstAndIsThenToldWhenToGoOn(t *testing.T) {
 	})
 }
 
-func TestWaitingGivesBackWhatTheRateAllowsAndRefusalsTakeNothing(t *testing.T) {
+func TestBucketRefillsAtTheRateAndRefusalsTakeNothing(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 2, Burst: 3}, func(_ *testing.T, s *service, c customer) {
 		served := func(requests int) {
 			for range requests {
@@ -60,14 +60,14 @@ func TestWaitingGivesBackWhatTheRateAllowsAndRefusalsTakeNothing(t *testing.T) {
 		served(0)
 		s.clock.Advance(time.Nanosecond)
 		served(1)
-		s.clock.Advance(time.Second) // as long as Retry-After has asked for
+		s.clock.Advance(time.Second) // the Retry-After time
 		served(2)
 		s.clock.Advance(time.Hour)
 		served(3)
 	})
 }
 
-func TestLimitOfOneKeyIsNotThatOfAnother(t *testing.T) {
+func TestKeysDoNotShareTheirLimit(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 2}, func(t *testing.T, s *service, c customer) {
 		_, beside := s.generateKey(c.accountID)
 		_, successor, err := s.store.GenerateAPIKey(t.Context(), c.accountID,
@@ -84,7 +84,7 @@ func TestLimitOfOneKeyIsNotThatOfAnother(t *testing.T) {
 	})
 }
 
-func TestLimitHoldsWhateverIsAskedFor(t *testing.T) {
+func TestLimitCoversEveryRequest(t *testing.T) {
 	requests := []struct {
 		method, path string
 		options      []option
@@ -99,13 +99,12 @@ func TestLimitHoldsWhateverIsAskedFor(t *testing.T) {
 	}
 	limit := api.RateLimit{PerSecond: 1, Burst: len(requests)}
 	eachLimited(t, limit, func(t *testing.T, s *service, c customer) {
-		// Each of them takes one, also where it is answered with an error ...
+		// Each request takes one from the bucket, even if its response is an error.
 		for _, r := range requests {
 			if a := s.send(r.method, r.path, append(r.options, bearer(c.secret))...); a.status == http.StatusTooManyRequests {
 				t.Errorf("%s %s is limited within the burst", r.method, r.path)
 			}
 		}
-		// ... and none is answered when there is none left.
 		for _, r := range requests {
 			a := s.send(r.method, r.path, append(r.options, bearer(c.secret))...).is(http.StatusTooManyRequests)
 			a.has("Retry-After", "1")
@@ -115,7 +114,7 @@ func TestLimitHoldsWhateverIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestRefusedCredentialsAreNeverLimitedAndTakeNothing(t *testing.T) {
+func TestRefusedCredentialsAreNeverLimited(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(_ *testing.T, s *service, c customer) {
 		revoked := s.customer()
 		s.get("/api/agents", bearer(revoked.secret)).is(http.StatusOK)
@@ -167,7 +166,7 @@ func TestRequestThatCannotBeAuthenticatedTakesNothing(t *testing.T) {
 	})
 }
 
-func TestLimitedRequestIsAUseOfTheKey(t *testing.T) {
+func TestLimitedRequestUpdatesLastUsed(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(t *testing.T, s *service, c customer) {
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 		s.clock.Advance(900 * time.Millisecond)
@@ -178,7 +177,7 @@ func TestLimitedRequestIsAUseOfTheKey(t *testing.T) {
 	})
 }
 
-func TestWithoutALimitNoKeyIsLimited(t *testing.T) {
+func TestZeroLimitIsNoLimit(t *testing.T) {
 	eachLimited(t, api.RateLimit{}, func(_ *testing.T, s *service, c customer) {
 		for range 300 {
 			s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
@@ -186,7 +185,7 @@ func TestWithoutALimitNoKeyIsLimited(t *testing.T) {
 	})
 }
 
-func TestRequestsAtOnceDoNotExceedTheLimit(t *testing.T) {
+func TestConcurrentRequestsDoNotExceedTheLimit(t *testing.T) {
 	const burst, crowd = 20, 80
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: burst}, func(t *testing.T, s *service, c customer) {
 		var served, limited atomic.Int32
@@ -208,7 +207,6 @@ func TestRequestsAtOnceDoNotExceedTheLimit(t *testing.T) {
 	})
 }
 
-// Each instance counts for itself: what one has served is not known to another.
 func TestEachInstanceHasItsOwnLimit(t *testing.T) {
 	databaseURL := modelstest.PostgresURL(t)
 	limit := api.RateLimit{PerSecond: 1, Burst: 1}

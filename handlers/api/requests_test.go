@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// option is a detail of a request.
+// option changes a request.
 type option func(*http.Request)
 
 func bearer(secret string) option { return header("Authorization", "Bearer "+secret) }
@@ -32,7 +32,7 @@ func tokenForm(token string) option {
 	return body("application/x-www-form-urlencoded", url.Values{"token": {token}}.Encode())
 }
 
-// chunked sends the body without saying how long it is.
+// chunked sends the body without a Content-Length.
 func chunked() option { return func(r *http.Request) { r.ContentLength = -1 } }
 
 func (s *service) get(path string, options ...option) answer {
@@ -45,7 +45,7 @@ func (s *service) post(path string, options ...option) answer {
 	return s.send(http.MethodPost, path, options...)
 }
 
-// send sends a request and holds the answer against the OpenAPI document.
+// send sends a request and checks the response against the OpenAPI document.
 func (s *service) send(method, path string, options ...option) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
@@ -69,7 +69,7 @@ func (s *service) send(method, path string, options ...option) answer {
 	return a
 }
 
-// answer is a response that has been read.
+// answer is a response with its body.
 type answer struct {
 	t      *testing.T
 	status int
@@ -86,8 +86,8 @@ func (a answer) is(status int) answer {
 	return a
 }
 
-// fails fails the test unless the answer is exactly the error body with this
-// code; it returns the message.
+// fails fails the test unless the body is exactly an error body with this code. It returns the
+// message.
 func (a answer) fails(status int, code string) string {
 	a.t.Helper()
 	var fields map[string]string

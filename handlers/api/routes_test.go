@@ -11,8 +11,8 @@ import (
 	"portal/handlers/api"
 )
 
-// Needs no store: a request without a key is refused before one is asked.
-func TestEveryRouteUnderAPIAsksForAKeyAndEveryRouteIsDescribed(t *testing.T) {
+// The API needs no store here: requests without a key do not reach it.
+func TestRoutesUnderAPIRequireAKeyAndAllRoutesAreDescribed(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	api.New(api.Deps{}).Register(engine)

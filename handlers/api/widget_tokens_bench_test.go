@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCreateWidgetToken is a whole request, from the router to the last
-// byte of the answer, without a network.
+// BenchmarkCreateWidgetToken measures a whole request without a network.
 func BenchmarkCreateWidgetToken(b *testing.B) {
 	target := newTarget(b)
 	body := `{"agentId":"` + target.agentID.String() + `"}`

@@ -15,7 +15,7 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestKeyIsExchangedForATokenThatAnyoneCanVerify(t *testing.T) {
+func TestTokenVerifiesWithThePublishedKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		var granted struct {
 			AccessToken string `json:"access_token"`
@@ -58,7 +58,7 @@ func TestKeyIsExchangedForATokenThatAnyoneCanVerify(t *testing.T) {
 	})
 }
 
-func TestEveryTokenHasAnIDOfItsOwn(t *testing.T) {
+func TestTokensAreUnique(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		if first, second := s.token(c), s.token(c); first == second {
 			t.Error("two tokens are the same")
@@ -66,7 +66,7 @@ func TestEveryTokenHasAnIDOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestTokenHoldsNoPartOfTheKey(t *testing.T) {
+func TestTokenContainsNoPartOfTheKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		for part := range strings.SplitSeq(s.token(c), ".") {
 			decoded, err := base64.RawURLEncoding.DecodeString(part)
@@ -80,7 +80,7 @@ func TestTokenHoldsNoPartOfTheKey(t *testing.T) {
 	})
 }
 
-func TestPublishedKeysArePublicAndNamedByTheirThumbprint(t *testing.T) {
+func TestPublishedKeysArePublicAndHaveTheirThumbprintAsKid(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
 		a := s.get("/.well-known/jwks.json").is(http.StatusOK)
 		var published jose.JSONWebKeySet
@@ -107,7 +107,7 @@ func TestPublishedKeysArePublicAndNamedByTheirThumbprint(t *testing.T) {
 	})
 }
 
-// verified checks a token as its consumer would, with what is published alone.
+// verified verifies a token with the published keys only.
 func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *modelstest.Clock) *jwt.Token {
 	t.Helper()
 	parsed, err := jwt.Parse(token, func(token *jwt.Token) (any, error) {

@@ -18,7 +18,7 @@ import (
 	"portal/handlers/problem"
 )
 
-func TestEveryRequestHasAnIDOfItsOwnThatTheCallerCannotChoose(t *testing.T) {
+func TestRequestIDIsUniqueAndNotChosenByTheClient(t *testing.T) {
 	engine := newEngine(middleware.RequestID())
 	var seen string
 	engine.GET("/", func(c *gin.Context) { seen = middleware.RequestIDOf(c) })
@@ -34,7 +34,7 @@ func TestEveryRequestHasAnIDOfItsOwnThatTheCallerCannotChoose(t *testing.T) {
 	}
 }
 
-func TestLogHasOneLineForARequestAndNothingThatTheCallerWrote(t *testing.T) {
+func TestAccessLogHasOneLinePerRequestWithoutInput(t *testing.T) {
 	var log bytes.Buffer
 	engine := newEngine(middleware.RequestID(), middleware.AccessLog(logTo(&log)))
 	engine.POST("/things/:id", func(c *gin.Context) { c.Status(http.StatusNoContent) })
@@ -80,15 +80,15 @@ func TestLogHasOneLineForARequestAndNothingThatTheCallerWrote(t *testing.T) {
 	}
 }
 
-func TestCallerWhoLeavesIsNoFaultOfTheService(t *testing.T) {
+func TestClientThatDisconnectsIsLoggedAs499(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
 	engine := newEngine(middleware.AccessLog(logTo(&log)), metrics(t, registry), deadline(time.Minute))
 	engine.GET("/", func(c *gin.Context) {
 		<-c.Request.Context().Done()
-		told := problem.From(c.Request.Context().Err())
-		_ = c.Error(told)
-		c.Status(told.Status)
+		p := problem.From(c.Request.Context().Err())
+		_ = c.Error(p)
+		c.Status(p.Status)
 	})
 	ctx, leave := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, leave)
@@ -100,7 +100,7 @@ func TestCallerWhoLeavesIsNoFaultOfTheService(t *testing.T) {
 	counted(t, registry, `portal_http_requests_total{method="GET",route="/",status="499"} 1`)
 }
 
-func TestMissedDeadlineIsAFaultAlthoughItsContextHasEnded(t *testing.T) {
+func TestMissedDeadlineIsLoggedAs503(t *testing.T) {
 	var log bytes.Buffer
 	engine := newEngine(middleware.AccessLog(logTo(&log)), deadline(time.Millisecond))
 	engine.GET("/", func(c *gin.Context) {

@@ -13,7 +13,7 @@ import (
 	"portal/handlers/middleware"
 )
 
-func TestHeadIsAnsweredLikeGetAndLoggedAsHead(t *testing.T) {
+func TestHeadIsHandledAsGetAndLoggedAsHead(t *testing.T) {
 	var log bytes.Buffer
 	engine := newEngine(middleware.AccessLog(logTo(&log)))
 	engine.GET("/", func(c *gin.Context) { c.String(http.StatusOK, "hello") })
@@ -35,7 +35,7 @@ func TestHeadIsAnsweredLikeGetAndLoggedAsHead(t *testing.T) {
 	}
 }
 
-func TestAllowNamesHeadWhereGetIsAnswered(t *testing.T) {
+func TestAllowListsHeadBesideGet(t *testing.T) {
 	engine := newEngine()
 	engine.HandleMethodNotAllowed = true
 	engine.NoMethod(middleware.AllowHead(), func(c *gin.Context) { c.Status(http.StatusMethodNotAllowed) })

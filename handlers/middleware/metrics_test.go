@@ -13,7 +13,7 @@ import (
 	"portal/handlers/middleware"
 )
 
-func TestRequestsAreCountedByRouteAndNotByPath(t *testing.T) {
+func TestRequestsAreCountedByRoute(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	engine := newEngine(metrics(t, registry))
 	engine.GET("/things/:id", func(*gin.Context) {})
@@ -26,7 +26,7 @@ func TestRequestsAreCountedByRouteAndNotByPath(t *testing.T) {
 		`portal_http_request_duration_seconds_count{method="GET",route="/things/:id"} 2`)
 }
 
-func TestMetricsOfTwoHandlersDoNotMix(t *testing.T) {
+func TestRegisteringTheMetricsTwiceIsAnError(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	metrics(t, registry)
 	if _, err := middleware.Metrics(registry); err == nil {
@@ -43,7 +43,7 @@ func metrics(t *testing.T, registry *prometheus.Registry) gin.HandlerFunc {
 	return counting
 }
 
-// counted fails the test unless these samples are among the metrics.
+// counted fails the test unless the metrics contain these samples.
 func counted(t *testing.T, registry *prometheus.Registry, samples ...string) {
 	t.Helper()
 	scraped := serve(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), httptest.NewRequest(http.MethodGet, "/", http.NoBody)).Body.String()

@@ -14,7 +14,7 @@ import (
 	"portal/handlers/problem"
 )
 
-func TestPanicIsAFaultThatTellsTheCallerNothing(t *testing.T) {
+func TestPanicIsA500WithoutItsCause(t *testing.T) {
 	var log bytes.Buffer
 	engine := newEngine(middleware.RequestID(), middleware.AccessLog(logTo(&log)), recovery(&log))
 	engine.GET("/", func(*gin.Context) { panic("out of cheese") })
@@ -25,9 +25,9 @@ func TestPanicIsAFaultThatTellsTheCallerNothing(t *testing.T) {
 		t.Errorf("answer: %d %s", answer.Code, answer.Body)
 	}
 	id := answer.Header().Get("X-Request-Id")
-	for _, told := range []string{"out of cheese", "recovery_test.go", `"request_id":"` + id, `"status":500`} {
-		if !strings.Contains(log.String(), told) {
-			t.Errorf("the log lacks %s: %s", told, log.String())
+	for _, want := range []string{"out of cheese", "recovery_test.go", `"request_id":"` + id, `"status":500`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log.String())
 		}
 	}
 	if strings.Contains(log.String(), "confidential") {
@@ -35,7 +35,7 @@ func TestPanicIsAFaultThatTellsTheCallerNothing(t *testing.T) {
 	}
 }
 
-func TestPanicInTheMiddleOfAnAnswerCutsTheConnection(t *testing.T) {
+func TestPanicDuringTheResponseAbortsTheConnection(t *testing.T) {
 	engine := newEngine(recovery(io.Discard))
 	engine.GET("/", func(c *gin.Context) {
 		c.String(http.StatusOK, "half an ")
@@ -56,7 +56,7 @@ func TestPanicInTheMiddleOfAnAnswerCutsTheConnection(t *testing.T) {
 
 func recovery(log io.Writer) gin.HandlerFunc {
 	return middleware.Recovery(logTo(log), func(c *gin.Context, err error) {
-		told := problem.From(err)
-		c.String(told.Status, told.Message)
+		p := problem.From(err)
+		c.String(p.Status, p.Message)
 	})
 }

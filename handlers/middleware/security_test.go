@@ -29,7 +29,7 @@ func TestSecurityHeadersAreStrict(t *testing.T) {
 	}
 }
 
-func TestTransportSecurityIsSentWhereThePublicURLIsHTTPS(t *testing.T) {
+func TestTransportSecurityIsSentForAnHTTPSBaseURL(t *testing.T) {
 	for baseURL, want := range map[string]string{
 		"http://127.0.0.1:8080":      "",
 		"https://portal.example.com": "max-age=31536000; includeSubDomains",
@@ -40,7 +40,7 @@ func TestTransportSecurityIsSentWhereThePublicURLIsHTTPS(t *testing.T) {
 	}
 }
 
-func TestFormsOfOtherSitesAreRefused(t *testing.T) {
+func TestCrossSiteFormsAreRefused(t *testing.T) {
 	engine := newEngine(middleware.CrossOrigin(func(c *gin.Context, err error) { c.Status(problem.From(err).Status) }))
 	engine.Any("/", func(c *gin.Context) { c.Status(http.StatusOK) })
 	for name, sent := range map[string]struct {
