@@ -132,8 +132,7 @@ func TestBodyOver16KiBIsTooLarge(t *testing.T) {
 	})
 }
 
-// Address, method, Content-Type, size, body, agent: the first that is wrong is
-// the one that is told.
+// The order is path, method, Content-Type, size, body, agent.
 func TestChecksHaveTheirOrder(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		tooLarge := strings.Repeat("x", 20<<10)
