@@ -154,7 +154,7 @@ func damageSQLite(t *testing.T, databaseURL string) (repair func()) {
 
 // lockSQLite takes every lock that a connection in WAL mode needs to read
 // (sqlite.org/walformat.html, section 2.3.4), as a process that has stopped
-// half-way would. The driver then waits for ten seconds, whatever the context.
+// half-way would. The driver then waits for ten seconds and ignores the context.
 func lockSQLite(t *testing.T, databaseURL string) (unlock func()) {
 	t.Helper()
 	const (
@@ -181,7 +181,7 @@ func lockSQLite(t *testing.T, databaseURL string) (unlock func()) {
 	set(syscall.F_WRLCK)
 	t.Cleanup(func() {
 		// Not earlier: closing any descriptor of a file drops the locks that
-		// this process's SQLite holds on it. By now nobody else has it open.
+		// this process's SQLite holds on it. No other connection has it open now.
 		_ = file.Close()
 	})
 	return func() { set(syscall.F_UNLCK) }
