@@ -1,4 +1,4 @@
-//go:build !limit
+//go:build !nostore
 
 package models
 
@@ -8,53 +8,53 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/authn"
 )
 
-// Authenticate returns whose request it is that bears this key, and counts the
-// request. The answer is the database's at a moment after the call began: a key
-// whose revocation has returned anywhere is refused.
+// Authenticate returns the principal of an API key and counts the request. The result is the
+// database's at a moment after the call began: a key is refused as soon as its revocation is
+// confirmed.
 //
-// It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without asking the
-// database, [ErrKeyUnknown], [ErrKeyRevoked], or [ErrUnavailable], in which
-// case nothing is known of the key. It bounds its own time, to [Timeout].
+// It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
+// [ErrKeyUnknown], [ErrKeyRevoked] or [ErrUnavailable]. It takes at most [Timeout].
 func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
 	}
-	began := time.Now()
-	facts, epoch, err := s.auth.find(ctx, hashKey(key))
-	if errors.Is(err, ErrKeyUnknown) {
+	started := time.Now()
+	found, epoch, err := s.authenticator.Lookup(ctx, hashKey(key))
+	if errors.Is(err, authn.ErrKeyUnknown) {
 		return Principal{}, ErrKeyUnknown
 	}
 	if err != nil {
 		return Principal{}, failed("authenticate", err)
 	}
-	if !facts.active {
-		s.usage.refused(facts.KeyID, s.clock())
+	if !found.Active {
+		s.usage.refused(found.ID, s.clock())
 		return Principal{}, ErrKeyRevoked
 	}
-	s.usage.accepted(facts.KeyID, s.clock())
-	facts.epoch, facts.waited = epoch, time.Since(began)
-	return facts.Principal, nil
+	s.usage.accepted(found.ID, s.clock())
+	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
 }
 
-// CheckAgent returns nil if the agent is one of the principal's account, and
-// else [ErrAgentNotFound] or [ErrUnavailable]. The answer was true at a moment
-// of the request that the principal was authenticated for. It bounds its own
-// time, to what authentication has left of [Timeout].
+// CheckAgent returns nil if the agent belongs to the principal's account, and otherwise
+// [ErrAgentNotFound] or [ErrUnavailable]. The result was true at some moment between the start of
+// Authenticate and the end of CheckAgent, which together take at most [Timeout].
 func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
-	agent := accountAgent{p.AccountID, agentID}
-	if s.auth.agentHeld(p.epoch, agent) {
+	agent := authn.Agent{AccountID: p.AccountID, ID: agentID}
+	if s.authenticator.HasAgent(p.epoch, agent) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout-p.waited)
 	defer cancel()
 	var epoch []byte
 	var exists bool
-	err := s.db.NewRaw("SELECT (SELECT value FROM auth_epoch), EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)",
+	err := s.db.NewRaw(`SELECT (SELECT value FROM auth_epoch),
+		EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)`,
 		p.AccountID, agentID).Scan(ctx, &epoch, &exists)
-	if err == nil && len(epoch) != len(authEpoch{}) {
-		err = errNoEpoch
+	if err == nil && len(epoch) != len(authn.Epoch{}) {
+		err = authn.ErrNoEpoch
 	}
 	if err != nil {
 		return failed("find agent", err)
@@ -62,6 +62,6 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	if !exists {
 		return ErrAgentNotFound
 	}
-	s.auth.rememberAgent(authEpoch(epoch), agent)
+	s.authenticator.RememberAgent(authn.Epoch(epoch), agent)
 	return nil
 }

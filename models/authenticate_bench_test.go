@@ -10,7 +10,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// BenchmarkAuthenticate is one key, by one request at a time and by many.
+// BenchmarkAuthenticate authenticates one key, one request at a time and 64 at once.
 func BenchmarkAuthenticate(b *testing.B) {
 	for name, url := range map[string]func(testing.TB) string{"sqlite": modelstest.SQLiteURL, "postgres": modelstest.PostgresURL} {
 		b.Run(name, func(b *testing.B) {

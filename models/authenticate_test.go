@@ -18,7 +18,7 @@ func TestAuthentication(t *testing.T) {
 		key, secret := f.key(t, c)
 		revokedKey, revokedSecret := f.key(t, c)
 		f.revoke(t, revokedKey)
-		// The first request and those after it may be answered differently.
+		// The first request reads the database, and later ones may use memory.
 		for range 3 {
 			p, err := f.Authenticate(ctx, secret)
 			if err != nil || p.AccountID != c.ID || p.KeyID != key.ID {
@@ -44,11 +44,11 @@ func TestAuthentication(t *testing.T) {
 	})
 }
 
-func TestKeyIsGoodAsSoonAsItIsMade(t *testing.T) {
+func TestNewKeyWorksAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		other := f.open(t, models.Options{})
-		// Somebody has tried it before it was there.
+		// Requests with the key come before it exists.
 		for range 3 {
 			if _, err := other.Authenticate(ctx, unknownKey); !errors.Is(err, models.ErrKeyUnknown) {
 				t.Fatal(err)
@@ -65,7 +65,7 @@ func TestKeyIsGoodAsSoonAsItIsMade(t *testing.T) {
 	})
 }
 
-func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
+func TestKeyOfADisabledAccountIsRevoked(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		_, secret := f.key(t, c)
@@ -85,12 +85,12 @@ func TestKeyOfADisabledAccountIsRefusedLikeARevokedOne(t *testing.T) {
 	})
 }
 
-// Whatever an operator's own SQL does to a key holds for the next request,
-// however warm the store's memory of it is.
-func TestOperatorsSQLHoldsAtOnce(t *testing.T) {
+// TestOperatorSQLTakesEffectAtOnce changes keys that are in the memory of the store.
+func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		warm := func() (models.APIKey, string) {
+		// remembered returns a key that is in memory.
+		remembered := func() (models.APIKey, string) {
 			t.Helper()
 			key, secret := f.key(t, c)
 			for range 3 {
@@ -101,17 +101,17 @@ func TestOperatorsSQLHoldsAtOnce(t *testing.T) {
 			return key, secret
 		}
 
-		key, secret := warm()
+		key, secret := remembered()
 		f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
 		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
 			t.Errorf("revoked: %v", err)
 		}
-		key, secret = warm()
+		key, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
 		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
 			t.Errorf("deleted: %v", err)
 		}
-		key, secret = warm()
+		key, secret = remembered()
 		hash := sha256.Sum256([]byte(unknownKey))
 		f.exec(t, "UPDATE api_keys SET key_hash = ? WHERE id = ?", hash[:], key.ID)
 		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
@@ -120,12 +120,12 @@ func TestOperatorsSQLHoldsAtOnce(t *testing.T) {
 		if p, err := f.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
 			t.Errorf("by the new hash: %+v, %v", p, err)
 		}
-		key, secret = warm()
+		key, secret = remembered()
 		f.exec(t, "UPDATE api_keys SET account_id = ? WHERE id = ?", other.ID, key.ID)
 		if p, err := f.Authenticate(ctx, secret); err != nil || p.AccountID != other.ID {
 			t.Errorf("moved: %+v, %v", p, err)
 		}
-		_, secret = warm()
+		_, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys")
 		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
 			t.Errorf("all deleted: %v", err)
@@ -133,7 +133,6 @@ func TestOperatorsSQLHoldsAtOnce(t *testing.T) {
 	})
 }
 
-// What cannot be asked in time is not known: never a wrong answer.
 func TestMissedDeadlineIsUnavailable(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
@@ -178,14 +177,12 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			t.Errorf("malformed: %v", err)
 		}
 		if p, err := f.Authenticate(t.Context(), secret); err != nil || p.KeyID != key.ID {
-			t.Errorf("a request in time: %+v, %v", p, err)
+			t.Errorf("before the deadline: %+v, %v", p, err)
 		}
 	})
 }
 
-// A caller who has gone away is no reason to call a key unknown, or the
-// database unavailable.
-func TestCanceledRequestLearnsNothing(t *testing.T) {
+func TestCanceledRequestGetsNoResult(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		_, secret := f.key(t, f.customer(t))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -201,9 +198,8 @@ func TestCanceledRequestLearnsNothing(t *testing.T) {
 	})
 }
 
-// The schema of a database that is not as it should be (a restore under way, an
-// operator's slip) is nothing to answer from.
-func TestDatabaseOutOfOrderIsNeverAnAnswer(t *testing.T) {
+// TestBrokenSchemaIsAnError covers a schema that is incomplete, for example during a restore.
+func TestBrokenSchemaIsAnError(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
@@ -212,7 +208,7 @@ func TestDatabaseOutOfOrderIsNeverAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noAnswer := func(when string) {
+		fails := func(when string) {
 			t.Helper()
 			for _, key := range []string{secret, unknownKey} {
 				if _, err := f.Authenticate(ctx, key); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
@@ -223,7 +219,7 @@ func TestDatabaseOutOfOrderIsNeverAnAnswer(t *testing.T) {
 		var epoch []byte
 		f.scan(t, "SELECT value FROM auth_epoch", nil, &epoch)
 		f.exec(t, "DELETE FROM auth_epoch")
-		noAnswer("without an epoch")
+		fails("without an epoch")
 		if err := f.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, models.ErrAgentNotFound) {
 			t.Errorf("an agent without an epoch: %v", err)
 		}
@@ -233,13 +229,13 @@ func TestDatabaseOutOfOrderIsNeverAnAnswer(t *testing.T) {
 		}
 		f.exec(t, "ALTER TABLE api_keys RENAME TO api_keys_away")
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		noAnswer("without the table of keys")
+		fails("without the table of keys")
 		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
 		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
-			t.Errorf("of an account disabled meanwhile: %v", err)
+			t.Errorf("account disabled meanwhile: %v", err)
 		}
 		if p.AccountID != c.ID {
-			t.Error("not theirs")
+			t.Error("the principal has another account")
 		}
 	})
 }
@@ -253,7 +249,7 @@ func TestCheckAgent(t *testing.T) {
 		elsewhere := f.open(t, models.Options{})
 		check := func(when, secret string, id uuid.UUID, want error) {
 			t.Helper()
-			// Twice: memory may answer the second time.
+			// The second call may use memory.
 			for range 2 {
 				p, err := elsewhere.Authenticate(ctx, secret)
 				if err != nil {
@@ -266,7 +262,7 @@ func TestCheckAgent(t *testing.T) {
 		}
 		check("their agent", secret, agent.ID, nil)
 		check("another account's", otherSecret, agent.ID, models.ErrAgentNotFound)
-		check("no agent", secret, newID(), models.ErrAgentNotFound)
+		check("unknown agent", secret, newID(), models.ErrAgentNotFound)
 		check("still their agent", secret, agent.ID, nil)
 		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); err != nil {
 			t.Fatal(err)
@@ -275,7 +271,7 @@ func TestCheckAgent(t *testing.T) {
 		if _, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor); err != nil {
 			t.Fatal(err)
 		}
-		check("made again", secret, agent.ID, nil)
+		check("created again", secret, agent.ID, nil)
 		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, agent.ID)
 		check("moved away", secret, agent.ID, models.ErrAgentNotFound)
 		check("moved here", otherSecret, agent.ID, nil)

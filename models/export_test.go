@@ -16,7 +16,8 @@ func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
 // Watched is the store, whose every statement the hook sees.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
-		db: s.db.WithQueryHook(hook), now: s.now, logger: s.logger, auth: s.auth, passwords: s.passwords, usage: s.usage,
+		db: s.db.WithQueryHook(hook), now: s.now, logger: s.logger,
+		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
 		lastSeen: s.lastSeen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
 	}
 }

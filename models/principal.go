@@ -4,17 +4,19 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/authn"
 )
 
-// Principal is who makes an API request.
+// Principal is the account and the key of an authenticated API request.
 type Principal struct {
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
 
-	epoch  authEpoch // at which the key was seen to be active
+	epoch  authn.Epoch // at which the key was active
 	waited time.Duration
 }
 
-// Waited returns how long the database took to say who it is: what else the
-// request asks has so much less time.
+// Waited returns how long authentication took. The rest of the request has that much less of
+// [Timeout].
 func (p Principal) Waited() time.Duration { return p.waited }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"portal/models/authn"
 )
 
 // Timeout is the time limit of each use of the database: 1.8 s of the 2 s in which every request
@@ -26,10 +28,10 @@ type Store struct {
 
 	sessionIdle, sessionMax time.Duration
 
-	auth      *authenticator
-	passwords passwordHasher
-	usage     *usageRecorder
-	lastSeen  *lastSeenBuffer
+	authenticator *authn.Authenticator
+	passwords     passwordHasher
+	usage         *usageRecorder
+	lastSeen      *lastSeenBuffer
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -57,12 +59,12 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := migrateSchema(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	source, err := newAuthSource(ctx, databaseURL, db)
+	authenticator, err := newAuthenticator(ctx, databaseURL, db)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	s := &Store{
-		db: db, now: o.Now, logger: o.Logger, auth: &authenticator{source: source},
+		db: db, now: o.Now, logger: o.Logger, authenticator: authenticator,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
 		stop: make(chan struct{}),
@@ -90,11 +92,19 @@ func openDatabase(databaseURL string) (*bun.DB, error) {
 	return openPostgres(databaseURL)
 }
 
-func newAuthSource(ctx context.Context, databaseURL string, db *bun.DB) (authSource, error) {
+func newAuthenticator(ctx context.Context, databaseURL string, db *bun.DB) (*authn.Authenticator, error) {
 	if db.Dialect().Name() == dialect.PG {
-		return newPostgresAuthSource(databaseURL)
+		config, err := postgresConfig(databaseURL)
+		if err != nil {
+			return nil, err
+		}
+		return authn.New(authn.NewPostgres(&config.Config), Timeout), nil
 	}
-	return newSQLiteAuthSource(ctx, db.DB)
+	source, err := authn.NewSQLite(ctx, db.DB)
+	if err != nil {
+		return nil, failed("prepare authentication", err)
+	}
+	return authn.New(source, Timeout), nil
 }
 
 // Close flushes the memory and closes the database. If the flush fails, the usage of the last second
@@ -103,7 +113,7 @@ func (s *Store) Close(ctx context.Context) error {
 	close(s.stop)
 	s.stopped.Wait()
 	err := s.flush(ctx)
-	return errors.Join(err, s.auth.source.close(), s.db.Close())
+	return errors.Join(err, s.authenticator.Close(), s.db.Close())
 }
 
 // Ping returns [ErrUnavailable] unless the database answers a query.

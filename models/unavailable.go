@@ -12,10 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"portal/models/authn"
 )
 
-// failed says which operation err ended, and marks it as [ErrUnavailable] where
-// it means that the database did not answer. Anything else is a defect of ours.
+// failed wraps err with the name of the operation. If err means that the database did not answer,
+// the result is also [ErrUnavailable]. Any other error is a bug in this program.
 func failed(operation string, err error) error {
 	if unavailable(err) && !errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%s: %w: %w", operation, ErrUnavailable, err)
@@ -23,13 +25,14 @@ func failed(operation string, err error) error {
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
+// unavailable reports whether err means that the database did not answer.
 func unavailable(err error) bool {
 	var netErr net.Error
 	if errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, errStandby) || errors.Is(err, errNoEpoch) {
+		errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) {
 		return true
 	}
 	var connectErr *pgconn.ConnectError
@@ -47,34 +50,37 @@ func unavailable(err error) bool {
 	return false
 }
 
-// unavailablePostgres goes by the SQLSTATE (PostgreSQL manual, appendix A).
+// unavailablePostgres reports whether a SQLSTATE (PostgreSQL manual, appendix A) means that the
+// server cannot answer now.
 func unavailablePostgres(code string) bool {
 	switch code {
-	case "25006", // read_only_sql_transaction: a standby, as during a failover
+	case "25006", // read_only_sql_transaction: a standby, for example during a failover
 		"40001", // serialization_failure
 		"40P01", // deadlock_detected
 		"55P03", // lock_not_available
-		"57014": // query_canceled: our deadline reached the server
+		"57014": // query_canceled: the server stopped the query at our deadline
 		return true
 	}
 	switch code[:min(2, len(code))] {
 	case "08", // connection exception
 		"53", // insufficient resources: connections, memory, disk
-		"58": // system error, such as input/output
+		"58": // system error, such as an I/O error
 		return true
 	}
-	// Operator intervention: shutting down, starting up.
+	// Operator intervention, such as a shutdown or a start.
 	return len(code) >= 3 && code[:3] == "57P"
 }
 
-// sqliteBusy reports whether err is that somebody else has a lock.
+// sqliteBusy reports whether err means that another connection holds a lock.
 func sqliteBusy(err error) bool {
 	var sqliteErr *sqlite.Error
 	return errors.As(err, &sqliteErr) && sqliteErr.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
+// unavailableSQLite reports whether a result code (sqlite.org/rescode.html) means that SQLite
+// cannot answer now.
 func unavailableSQLite(code int) bool {
-	switch code & 0xff { // the primary result code (sqlite.org/rescode.html)
+	switch code & 0xff { // the primary result code
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT,
 		sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL,
 		sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM:

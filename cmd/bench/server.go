@@ -49,7 +49,7 @@ func buildPrograms(ctx context.Context, dir string) (programs, error) {
 		return programs{}, err
 	}
 	p := programs{portal: filepath.Join(dir, "portal"), limit: filepath.Join(dir, "limit"), plain: self}
-	for output, tags := range map[string]string{p.portal: "", p.limit: "limit"} {
+	for output, tags := range map[string]string{p.portal: "", p.limit: "nostore"} {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", tags, "-o", output, "portal/cmd/portal") //nolint:gosec // nothing of it comes from outside
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {

@@ -34,8 +34,8 @@ const (
 	onPostgres  = "pg"
 )
 
-// epochStatements are an operator's, and whether they must replace the epoch.
-// {key} and {agent} are the {account}'s, {spare} is an account without any.
+// epochStatements are SQL statements of an operator. Those with renews must replace the epoch.
+// {key}, {sibling} and {agent} belong to {account}. The account {spare} has no keys and no agents.
 var epochStatements = []struct {
 	name, on, statement string
 	renews              bool
@@ -90,9 +90,9 @@ var epochStatements = []struct {
 	{"read", anyDatabase, "SELECT count(*) FROM api_keys", false},
 }
 
-// Everything that can take access away replaces the epoch, whoever does it; and
-// nothing else does, for that would make every instance forget what it knows.
-func TestEpochFollowsOperatorsSQL(t *testing.T) {
+// TestOperatorSQLRenewsTheEpoch checks that the epoch is replaced by every statement that can take
+// access away, and by no other, because a new epoch makes every instance drop its memory.
+func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for _, s := range epochStatements {
 			if s.on != anyDatabase && s.on != f.db.Dialect().Name().String() {
@@ -119,7 +119,7 @@ func TestEpochFollowsOperatorsSQL(t *testing.T) {
 			).Replace(s.statement)
 			before := f.epoch(t)
 
-			// Taken back together with the deed.
+			// A rollback restores the epoch.
 			tx, err := f.db.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestEpochFollowsOperatorsSQL(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(f.epoch(t), before) {
-				t.Errorf("%s: renewed by what was rolled back", s.name)
+				t.Errorf("%s: renewed by a statement that was rolled back", s.name)
 			}
 
 			f.exec(t, statement)
@@ -148,7 +148,7 @@ func TestEpochFollowsOperatorsSQL(t *testing.T) {
 	})
 }
 
-func TestEpochFollowsTheStore(t *testing.T) {
+func TestStoreRenewsTheEpoch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		var key models.APIKey
@@ -182,14 +182,14 @@ func TestEpochFollowsTheStore(t *testing.T) {
 				t.Errorf("%s: renewed: %t", step.name, renewed)
 			}
 			if step.renews && seen[string(after)] {
-				t.Errorf("%s: an epoch came back", step.name)
+				t.Errorf("%s: an epoch occurred twice", step.name)
 			}
 			seen[string(after)] = true
 		}
 	})
 }
 
-func TestEpochIsOneRowOfRandomValues(t *testing.T) {
+func TestEpochIsOneRandomValue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, _ := f.key(t, c)
@@ -199,7 +199,7 @@ func TestEpochIsOneRowOfRandomValues(t *testing.T) {
 			f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
 			epoch := f.epoch(t)
 			if seen[string(epoch)] {
-				t.Fatal("an epoch came back")
+				t.Fatal("an epoch occurred twice")
 			}
 			seen[string(epoch)] = true
 			for i := range epoch {
@@ -214,7 +214,7 @@ func TestEpochIsOneRowOfRandomValues(t *testing.T) {
 			"UPDATE auth_epoch SET value = NULL",
 		} {
 			if _, err := f.db.ExecContext(t.Context(), statement); err == nil {
-				t.Errorf("%s: done", statement)
+				t.Errorf("%s: no error", statement)
 			}
 		}
 	})

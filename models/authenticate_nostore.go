@@ -1,0 +1,27 @@
+//go:build nostore
+
+package models
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// The build tag nostore makes the upper bound of the benchmark: the same program, but it accepts
+// every well-formed key and does not ask the database. Releases are never built with the tag, and
+// no flag or environment variable has the same effect.
+var nostorePrincipal = Principal{AccountID: uuid.UUID{1}, KeyID: uuid.UUID{2}}
+
+// Authenticate checks and hashes the key, and accepts it.
+func (s *Store) Authenticate(_ context.Context, key string) (Principal, error) {
+	if err := checkKeySecret(key); err != nil {
+		return Principal{}, err
+	}
+	principal := nostorePrincipal
+	principal.epoch[0] = hashKey(key)[0] // keeps the compiler from removing the hash
+	return principal, nil
+}
+
+// CheckAgent accepts every agent.
+func (s *Store) CheckAgent(context.Context, Principal, uuid.UUID) error { return nil }

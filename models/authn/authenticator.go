@@ -1,0 +1,135 @@
+package authn
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Authenticator looks up API keys. It is safe for concurrent use.
+type Authenticator struct {
+	source  Source
+	timeout time.Duration
+
+	mu       sync.Mutex
+	running  bool   // a goroutine runs statements
+	next     *batch // the requests that wait for the next statement; nil if there are none
+	gathered bool   // the last batch that waited had several requests, so the next one waits too
+	memory   memory
+}
+
+// New returns an authenticator. A batch fails if the source does not answer within the timeout,
+// which starts when the first request of the batch arrives.
+func New(source Source, timeout time.Duration) *Authenticator {
+	return &Authenticator{source: source, timeout: timeout}
+}
+
+// Close closes the source.
+func (a *Authenticator) Close() error { return a.source.Close() }
+
+// Lookup returns the key with this hash, which may be inactive, and the epoch at which it was read.
+// It returns [ErrKeyUnknown] if there is no such key, and another error if the database did not
+// answer in time.
+func (a *Authenticator) Lookup(ctx context.Context, hash KeyHash) (Key, Epoch, error) {
+	if err := ctx.Err(); err != nil {
+		return Key{}, Epoch{}, err
+	}
+	b, position := a.join(hash)
+	if b.done == nil {
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(b.deadline) {
+			b.deadline = deadline
+		}
+		a.runAlone(b)
+	} else {
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return Key{}, Epoch{}, ctx.Err()
+		}
+	}
+	if b.err != nil {
+		return Key{}, Epoch{}, b.err
+	}
+	r := b.results[position]
+	if !r.found {
+		return Key{}, b.epoch, ErrKeyUnknown
+	}
+	return r.key, b.epoch, nil
+}
+
+// HasAgent reports whether memory holds the agent at this epoch. False means that the caller has to
+// ask the database.
+func (a *Authenticator) HasAgent(epoch Epoch, agent Agent) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, found := a.memory.agents[agent]
+	return found && a.memory.epoch == epoch
+}
+
+// RememberAgent adds an agent that was read in one statement with this epoch. It does nothing if
+// memory has another epoch.
+func (a *Authenticator) RememberAgent(epoch Epoch, agent Agent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.memory.epoch == epoch {
+		put(a.memory.agents, agent, struct{}{})
+	}
+}
+
+// resolve sets the results of the batch. Only one batch is resolved at a time.
+func (a *Authenticator) resolve(b *batch) {
+	missing, remembered := a.recall(b)
+	var keys map[KeyHash]Key
+	b.epoch, keys, b.err = a.read(b.deadline, missing)
+	if b.err == nil && len(missing) < len(b.hashes) && b.epoch != remembered {
+		// The results from memory may be out of date.
+		clear(b.results)
+		missing = b.hashes
+		b.epoch, keys, b.err = a.read(b.deadline, missing)
+	}
+	if b.err != nil || len(missing) == 0 {
+		return
+	}
+	a.remember(b.epoch, keys)
+	for i, hash := range b.hashes {
+		if r := &b.results[i]; !r.found {
+			r.key, r.found = keys[hash]
+		}
+	}
+}
+
+// read runs the statement that is the linearization point of a batch.
+func (a *Authenticator) read(deadline time.Time, hashes []KeyHash) (Epoch, map[KeyHash]Key, error) {
+	if len(hashes) == 0 {
+		epoch, err := a.source.Epoch(deadline)
+		return epoch, nil, err
+	}
+	return a.source.Keys(deadline, hashes)
+}
+
+// recall sets those results of the batch that are in memory. It returns the hashes that are not,
+// and the epoch of memory.
+func (a *Authenticator) recall(b *batch) (missing []KeyHash, epoch Epoch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b.results = make([]result, len(b.hashes))
+	for i, hash := range b.hashes {
+		r := &b.results[i]
+		if r.key, r.found = a.memory.keys[hash]; !r.found {
+			missing = append(missing, hash)
+		}
+	}
+	return missing, a.memory.epoch
+}
+
+// remember adds the active keys that were read at this epoch.
+func (a *Authenticator) remember(epoch Epoch, keys map[KeyHash]Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.memory.at(epoch)
+	for hash, key := range keys {
+		if key.Active {
+			put(a.memory.keys, hash, key)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package authn_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"portal/models"
+	"portal/models/authn"
+	"portal/models/modelstest"
+)
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
+
+// fixture is an authenticator, and a store that writes to the same database.
+type fixture struct {
+	*authn.Authenticator
+	store   *models.Store
+	account models.Account
+}
+
+func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
+}
+
+func newFixture(t *testing.T, url string) *fixture {
+	t.Helper()
+	f := &fixture{store: modelstest.Open(t, url, models.Options{})}
+	f.Authenticator = authn.New(newSource(t, url), 10*time.Second)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var err error
+	f.account, err = f.store.CreateAccount(t.Context(),
+		models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func newSource(t *testing.T, url string) authn.Source {
+	t.Helper()
+	path, isSQLite := strings.CutPrefix(url, "sqlite:")
+	if !isSQLite {
+		config, err := pgconn.ParseConfig(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return authn.NewPostgres(config)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	source, err := authn.NewSQLite(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func (f *fixture) generate(t *testing.T) (models.APIKey, authn.KeyHash) {
+	t.Helper()
+	key, secret, err := f.store.GenerateAPIKey(t.Context(), f.account.ID,
+		models.NewAPIKey{Label: "test", FormID: uuid.New()}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, sha256.Sum256([]byte(secret))
+}
+
+func (f *fixture) revoke(t *testing.T, key models.APIKey) {
+	t.Helper()
+	if _, err := f.store.RevokeAPIKey(t.Context(), f.account.ID, key.ID, models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		active, activeHash := f.generate(t)
+		revoked, revokedHash := f.generate(t)
+		f.revoke(t, revoked)
+		var first authn.Epoch
+		for i := range 3 {
+			key, epoch, err := f.Lookup(t.Context(), activeHash)
+			if want := (authn.Key{ID: active.ID, AccountID: f.account.ID, Active: true}); err != nil || key != want {
+				t.Errorf("active key: %+v, %v", key, err)
+			}
+			if i == 0 {
+				first = epoch
+			}
+			if epoch != first || epoch == (authn.Epoch{}) {
+				t.Errorf("the epoch is %x, was %x", epoch, first)
+			}
+			key, _, err = f.Lookup(t.Context(), revokedHash)
+			if want := (authn.Key{ID: revoked.ID, AccountID: f.account.ID}); err != nil || key != want {
+				t.Errorf("revoked key: %+v, %v", key, err)
+			}
+			if key, _, err = f.Lookup(t.Context(), authn.KeyHash{}); !errors.Is(err, authn.ErrKeyUnknown) {
+				t.Errorf("unknown key: %+v, %v", key, err)
+			}
+		}
+		if keys, waiting := f.Held(); keys != 1 || waiting {
+			t.Errorf("memory has %d keys, a batch waits: %t", keys, waiting)
+		}
+		f.revoke(t, active)
+		if key, epoch, err := f.Lookup(t.Context(), activeHash); err != nil || key.Active || epoch == first {
+			t.Errorf("after revocation: %+v, %v", key, err)
+		}
+	})
+}
+
+// TestLookupDuringRevocations checks every lookup that starts after a revocation was confirmed,
+// while many others share its batch.
+func TestLookupDuringRevocations(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		const keys, workers = 20, 16
+		var hashes [keys]authn.KeyHash
+		var generated [keys]models.APIKey
+		for i := range keys {
+			generated[i], hashes[i] = f.generate(t)
+		}
+		var confirmed atomic.Int64 // the number of revoked keys
+		var stopped atomic.Bool
+		var running sync.WaitGroup
+		for worker := range workers {
+			running.Go(func() {
+				for i := worker; !stopped.Load(); i++ {
+					before := confirmed.Load()
+					key, _, err := f.Lookup(t.Context(), hashes[i%keys])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if key.ID != generated[i%keys].ID {
+						t.Error("the result is another key's")
+					}
+					if key.Active && int64(i%keys) < before {
+						t.Error("a revoked key is active")
+					}
+				}
+			})
+		}
+		for _, key := range generated {
+			f.revoke(t, key)
+			confirmed.Add(1)
+		}
+		stopped.Store(true)
+		running.Wait()
+	})
+}
+
+func TestAgentIsRememberedForOneEpoch(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		key, hash := f.generate(t)
+		lookup := func() authn.Epoch {
+			t.Helper()
+			_, epoch, err := f.Lookup(t.Context(), hash)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return epoch
+		}
+		epoch, agent := lookup(), authn.Agent{AccountID: f.account.ID, ID: uuid.New()}
+		other := authn.Agent{AccountID: uuid.New(), ID: agent.ID}
+		f.RememberAgent(authn.Epoch{1}, agent)
+		if f.HasAgent(epoch, agent) || f.HasAgent(authn.Epoch{1}, agent) {
+			t.Error("an agent of another epoch is in memory")
+		}
+		f.RememberAgent(epoch, agent)
+		if !f.HasAgent(epoch, agent) || f.HasAgent(epoch, other) {
+			t.Error("memory does not have exactly this agent")
+		}
+		f.revoke(t, key)
+		if after := lookup(); f.HasAgent(after, agent) {
+			t.Error("the agent outlived its epoch")
+		}
+		f.RememberAgent(epoch, agent)
+		if f.HasAgent(epoch, agent) {
+			t.Error("an agent of an old epoch was added")
+		}
+	})
+}
+
+func TestLookupNeedsTheDatabase(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		_, hash := f.generate(t)
+		if _, _, err := f.Lookup(t.Context(), hash); err != nil {
+			t.Fatal(err)
+		}
+		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		if key, _, err := f.Lookup(late, hash); !errors.Is(err, context.DeadlineExceeded) || key.Active {
+			t.Errorf("after the deadline: %+v, %v", key, err)
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if key, _, err := f.Lookup(canceled, hash); !errors.Is(err, context.Canceled) || key.Active {
+			t.Errorf("canceled: %+v, %v", key, err)
+		}
+	})
+}
+
+func TestUnknownKeysTakeNoMemory(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t))
+	const unknown, workers = 1_000_000, 256
+	var running sync.WaitGroup
+	for worker := range workers {
+		running.Go(func() {
+			var hash authn.KeyHash
+			for i := worker; i < unknown; i += workers {
+				binary.BigEndian.PutUint64(hash[:], uint64(i))
+				_, _, err := f.Lookup(t.Context(), hash)
+				if errors.Is(err, context.DeadlineExceeded) {
+					i -= workers // the machine is busy: look it up again
+					continue
+				}
+				if !errors.Is(err, authn.ErrKeyUnknown) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	if keys, waiting := f.Held(); keys > 0 || waiting {
+		t.Errorf("memory has %d keys, a batch waits: %t", keys, waiting)
+	}
+}

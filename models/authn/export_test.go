@@ -1,0 +1,8 @@
+package authn
+
+// Held returns the number of keys in memory and whether a batch waits.
+func (a *Authenticator) Held() (keys int, waiting bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.memory.keys), a.next != nil
+}

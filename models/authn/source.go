@@ -1,0 +1,54 @@
+package authn
+
+import (
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Source reads authentication data from one kind of database. Epoch and Keys return by their
+// deadline even if the database hangs. An [Authenticator] makes one call at a time.
+type Source interface {
+	// Epoch reads the epoch, in one statement on the primary.
+	Epoch(deadline time.Time) (Epoch, error)
+
+	// Keys reads the epoch and the keys with these hashes, in one statement on the primary. The
+	// result has no entry for an unknown key.
+	Keys(deadline time.Time, hashes []KeyHash) (Epoch, map[KeyHash]Key, error)
+
+	// Close releases the statements and connections of the source.
+	Close() error
+}
+
+// Epoch is the random value that changes whenever access may have been taken away.
+type Epoch [16]byte
+
+// KeyHash is the SHA-256 hash of an API key.
+type KeyHash = [sha256.Size]byte
+
+// Key is the stored data of an API key.
+type Key struct {
+	ID        uuid.UUID
+	AccountID uuid.UUID
+	Active    bool // the key is not revoked and its account is not disabled
+}
+
+// Agent is the fact that an account has an agent.
+type Agent struct {
+	AccountID uuid.UUID
+	ID        uuid.UUID
+}
+
+var (
+	// ErrKeyUnknown means that no key has the hash.
+	ErrKeyUnknown = errors.New("the API key is unknown")
+
+	// ErrNoEpoch means that the database has no epoch, for example during a restore. Nothing that
+	// it says about keys can be trusted.
+	ErrNoEpoch = errors.New("the database has no authentication epoch")
+
+	// ErrStandby means that the server is a standby, whose rows may be out of date.
+	ErrStandby = errors.New("the database is a standby")
+)

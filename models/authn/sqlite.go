@@ -1,0 +1,138 @@
+package authn
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	sqliteEpoch = "SELECT value FROM auth_epoch"
+	sqliteKeys  = `SELECT e.value, k.key_hash, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL
+		FROM auth_epoch AS e
+		LEFT JOIN json_each(?) AS wanted
+		LEFT JOIN api_keys AS k ON k.key_hash = unhex(wanted.value)
+		LEFT JOIN accounts AS a ON a.id = k.account_id`
+)
+
+// SQLite is the [Source] for SQLite. It reads the file for each batch, because another process may
+// have written to it.
+type SQLite struct {
+	epochStmt, keysStmt *sql.Stmt
+
+	// turn has one token unless a statement runs. A statement can run past its deadline.
+	turn chan struct{}
+}
+
+// NewSQLite returns a source that uses the connections of db.
+func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
+	epochStmt, err := db.PrepareContext(ctx, sqliteEpoch)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the epoch statement: %w", err)
+	}
+	keysStmt, err := db.PrepareContext(ctx, sqliteKeys)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the keys statement: %w", errors.Join(err, epochStmt.Close()))
+	}
+	s := &SQLite{epochStmt: epochStmt, keysStmt: keysStmt, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	return s, nil
+}
+
+// sqliteRead is the result of a statement.
+type sqliteRead struct {
+	epoch Epoch
+	keys  map[KeyHash]Key
+	err   error
+}
+
+// Epoch implements [Source].
+func (s *SQLite) Epoch(deadline time.Time) (Epoch, error) {
+	result := s.withDeadline(deadline, s.readEpoch)
+	return result.epoch, result.err
+}
+
+// Keys implements [Source].
+func (s *SQLite) Keys(deadline time.Time, hashes []KeyHash) (Epoch, map[KeyHash]Key, error) {
+	result := s.withDeadline(deadline, func() sqliteRead { return s.readKeys(hashes) })
+	return result.epoch, result.keys, result.err
+}
+
+// withDeadline calls read on another goroutine. While another process holds a lock, SQLite can
+// block inside the driver for longer than its busy timeout, and a canceled context does not stop
+// it.
+func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqliteRead {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	tooLate := sqliteRead{err: context.DeadlineExceeded}
+	select {
+	case <-s.turn:
+	case <-timer.C:
+		return tooLate
+	}
+	results := make(chan sqliteRead, 1)
+	go func() {
+		defer func() { s.turn <- struct{}{} }()
+		results <- read()
+	}()
+	select {
+	case result := <-results:
+		return result
+	case <-timer.C:
+		return tooLate
+	}
+}
+
+func (s *SQLite) readEpoch() (result sqliteRead) {
+	var value []byte
+	result.err = s.epochStmt.QueryRowContext(context.Background()).Scan(&value)
+	if errors.Is(result.err, sql.ErrNoRows) {
+		result.err = ErrNoEpoch
+	}
+	copy(result.epoch[:], value)
+	return result
+}
+
+func (s *SQLite) readKeys(hashes []KeyHash) (result sqliteRead) {
+	wanted := make([]string, len(hashes))
+	for i := range hashes {
+		wanted[i] = hex.EncodeToString(hashes[i][:])
+	}
+	list, err := json.Marshal(wanted)
+	if err != nil {
+		return sqliteRead{err: err}
+	}
+	rows, err := s.keysStmt.QueryContext(context.Background(), string(list))
+	if err != nil {
+		return sqliteRead{err: err}
+	}
+	defer func() { result.err = errors.Join(result.err, rows.Close()) }()
+	result = sqliteRead{keys: make(map[KeyHash]Key, len(hashes)), err: ErrNoEpoch}
+	for rows.Next() {
+		result.err = nil // every row has the epoch
+		var value, hash []byte
+		var id, accountID uuid.NullUUID
+		var active bool
+		if err := rows.Scan(&value, &hash, &id, &accountID, &active); err != nil {
+			return sqliteRead{err: err}
+		}
+		copy(result.epoch[:], value)
+		if id.Valid {
+			result.keys[KeyHash(hash)] = Key{ID: id.UUID, AccountID: accountID.UUID, Active: active}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return sqliteRead{err: err}
+	}
+	return result
+}
+
+// Close implements [Source].
+func (s *SQLite) Close() error { return errors.Join(s.epochStmt.Close(), s.keysStmt.Close()) }
