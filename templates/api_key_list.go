@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 // APIKeyList is the list of active keys, or what stands in its place.
 type APIKeyList struct {
@@ -13,6 +17,14 @@ type APIKeyList struct {
 }
 
 func (APIKeyList) fragment() string { return "api-key-list" }
+
+// Query returns the query of Address with its question mark, or "".
+func (l APIKeyList) Query() string {
+	if _, query, ok := strings.Cut(l.Address, "?"); ok {
+		return "?" + query
+	}
+	return ""
+}
 
 // APIKeyListHeader is the heading of the list.
 type APIKeyListHeader struct {

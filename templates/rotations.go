@@ -38,8 +38,6 @@ type RotationProgress struct {
 	Focused          bool                // the last step's button takes the focus
 }
 
-func (RotationProgress) fragment() string { return "rotation-progress" }
-
 // Received reports whether the replacement has received a request.
 func (p RotationProgress) Received() bool { return p.Replacement.LastUsed != nil }
 

@@ -142,11 +142,11 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 		c := s.customer(t)
 		key := c.key("first")
 		seen := func() string {
-			list, ok := c.get("/api-keys").byID("api-key-list")
+			poll, ok := c.get("/api-keys").byID("api-key-seen")
 			if !ok {
-				t.Fatal("there is no list")
+				t.Fatal("the list does not poll")
 			}
-			return list.attr("data-refresh") + "?seen=" + list.attr("data-version")
+			return poll.attr("hx-get") + "?seen=" + poll.attr("value")
 		}
 		asking := c.fragments()
 		changes := seen()

@@ -57,23 +57,26 @@ func TestProgressOfARotationIsSentWhenItChanges(t *testing.T) {
 		c := s.customer(t)
 		old := c.key("production")
 		_, use := c.keyInUse("production", old.ID)
-		address := regexp.MustCompile(`data-live="(/api-keys/[^"]+/rotation/progress\?seen=[^"]+)"`)
-		seen := address.FindStringSubmatch(c.get(rotationOf(old)).body)
-		if seen == nil {
-			t.Fatal("the page does not say what to ask for")
+		pollAddress := func(a answer) string {
+			poll, ok := a.byID("rotation-seen")
+			if !ok {
+				t.Fatal("the page does not poll")
+			}
+			return poll.attr("hx-get") + "?seen=" + poll.attr("value")
 		}
-		c.fragments().get(seen[1]).is(http.StatusNoContent)
+		first := pollAddress(c.get(rotationOf(old)))
+		c.fragments().get(first).is(http.StatusNoContent)
 		use()
-		changed := c.fragments().get(seen[1]).is(http.StatusOK)
+		changed := c.fragments().get(first).is(http.StatusOK)
 		changed.says("First request received")
-		again := address.FindStringSubmatch(changed.body)
-		if len(again) != 2 || again[1] == seen[1] {
-			t.Fatalf("what to ask for next is %q", again)
+		second := pollAddress(changed)
+		if second == first {
+			t.Fatalf("the address to poll is still %q", second)
 		}
-		c.fragments().get(again[1]).is(http.StatusNoContent)
-		c.get(again[1]).redirects(rotationOf(old))
+		c.fragments().get(second).is(http.StatusNoContent)
+		c.get(second).redirects(rotationOf(old))
 		c.revoke(old)
-		c.fragments().get(again[1]).redirects("/api-keys")
+		c.fragments().get(second).redirects("/api-keys")
 	})
 }
 

@@ -114,7 +114,8 @@ func (p *Portal) showRotationProgress(c *gin.Context) error {
 	case !r.started: // the replacement was discarded
 		return p.redirect(c, rotationPath(r.old.ID))
 	}
-	response := reply{fragment: progress, location: rotationPath(r.old.ID)}
+	page := templates.RotationPage{Old: progress.Old, Progress: &progress}
+	response := reply{fragment: page, location: rotationPath(r.old.ID)}
 	if !news {
 		response.status = http.StatusNoContent
 	}

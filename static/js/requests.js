@@ -1,47 +1,126 @@
-// Around every request of HTMX: what failed is told and changes nothing else,
-// and the focus is never lost with the element that had it.
+// Feedback around every HTMX request. A failed request shows an alert and changes nothing else, and
+// the focus never disappears together with its element.
+//
+// Elements with data-background poll. They send requests only while the page is visible and in use,
+// and they never show an alert, steal the focus or overwrite newer content.
 (() => {
   'use strict';
 
   const failure = document.getElementById('failure');
   const status = document.getElementById('status');
-  const focusBefore = new WeakMap(); // by request
+
+  // A page left open must not keep a session alive.
+  const attention = 30 * 60000; // ms
+  let usedAt = Date.now();
+  for (const type of ['pointerdown', 'keydown', 'visibilitychange']) {
+    document.addEventListener(type, () => { usedAt = Date.now(); }, { capture: true, passive: true });
+  }
+
+  let swaps = 0; // by the user's own requests; a poll that began before one is stale
 
   document.addEventListener('htmx:config:request', ({ detail: { ctx } }) => {
-    focusBefore.set(ctx, document.activeElement);
+    ctx.background = ctx.sourceElement.matches('[data-background]');
+    ctx.focused = document.activeElement;
   });
 
-  document.addEventListener('htmx:before:request', () => {
-    failure.replaceChildren();
-    status.replaceChildren();
+  document.addEventListener('htmx:before:request', (event) => {
+    const { ctx } = event.detail;
+    ctx.swaps = swaps;
+    if (!ctx.background) {
+      failure.replaceChildren();
+      status.replaceChildren();
+    } else if (document.hidden || Date.now() - usedAt > attention) {
+      event.preventDefault();
+    }
   });
 
-  // No answer, or half of one.
+  document.addEventListener('htmx:after:request', (event) => {
+    const { ctx } = event.detail;
+    if (!ctx.background) {
+      return;
+    }
+    if (ctx.hx.redirect) {
+      leave(ctx);
+    }
+    if (ctx.hx.redirect || ctx.response.status !== 200 || ctx.swaps !== swaps) {
+      event.preventDefault();
+    }
+  });
+
+  // A poll was redirected: to the sign-in page, or because the rotation is over. Leaving the page
+  // must not lose a key that is shown once, nor input.
+  function leave({ hx: { redirect }, sourceElement }) {
+    if (!redirect.startsWith('/login')) {
+      if (!document.querySelector('dialog[open]')) {
+        location.assign(redirect);
+      }
+      return;
+    }
+    const inputs = [...document.querySelectorAll('#label, [data-confirmation] input')];
+    const busy = document.querySelector('dialog[open], [data-confirmation]') ||
+      inputs.some((input) => input.value !== input.defaultValue);
+    if (!busy || sourceElement.matches('[data-unknown]')) {
+      location.reload();
+    }
+  }
+
+  // HTMX focuses an [autofocus] element after each swap. A poll must not focus one that is older.
+  document.addEventListener('htmx:before:swap', ({ detail: { ctx } }) => {
+    if (!ctx.background) {
+      swaps += 1;
+    } else {
+      ctx.focused = document.activeElement;
+      document.querySelectorAll('[autofocus]').forEach((element) => element.removeAttribute('autofocus'));
+    }
+  });
+
+  document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
+    if (ctx.background && ctx.focused.isConnected) {
+      ctx.focused.focus({ preventScroll: true });
+    } else if (ctx.background) {
+      restoreFocus();
+    }
+  });
+
+  // A removed element, or a page that is left, needs no response any more.
+  document.addEventListener('htmx:before:cleanup', ({ target }) => {
+    if (target.matches?.('[data-background]')) {
+      htmx.trigger(target, 'htmx:abort');
+    }
+  });
+  addEventListener('pagehide', () => {
+    document.querySelectorAll('[data-background]').forEach((element) => htmx.trigger(element, 'htmx:abort'));
+  });
+
+  // There was no response, or only a part of it.
   document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
-    if (ctx && ctx.text === undefined) {
+    if (ctx && !ctx.background && ctx.text === undefined) {
       const { unreachable, uncertain } = failure.dataset;
       failure.textContent = ctx.request.method === 'GET' ? unreachable : uncertain;
     }
   });
 
   document.addEventListener('htmx:finally:request', ({ detail: { ctx } }) => {
-    // The portal explains its own failures; a proxy before it cannot.
+    if (ctx.background) {
+      return;
+    }
+    // The portal explains its own failures. A proxy in front of it cannot.
     if (ctx.response?.status >= 400 && ctx.swap === 'none' && !failure.hasChildNodes()) {
       failure.textContent = failure.dataset.unanswered;
     }
-    // HTMX enables what it has disabled after this event.
-    setTimeout(() => restoreFocus(focusBefore.get(ctx)));
+    // HTMX enables the elements of hx-disable after this event.
+    setTimeout(() => restoreFocus(ctx.focused));
   });
 
   function restoreFocus(element) {
     if (document.activeElement && document.activeElement !== document.body) {
       return;
     }
-    const target = element?.isConnected && element !== document.body ? element : document.getElementById('main');
-    target.focus({ preventScroll: true });
+    const usable = element?.isConnected && element !== document.body;
+    (usable ? element : document.getElementById('main')).focus({ preventScroll: true });
   }
 
-  // What was done is said long enough to be read, and then makes room.
+  // A notice disappears after ten seconds.
   let fading;
   new MutationObserver(() => {
     clearTimeout(fading);

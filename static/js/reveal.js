@@ -20,6 +20,7 @@
 
     const close = () => {
       forget(field);
+      htmx.trigger(dialog.querySelector('#first-use'), 'htmx:abort');
       dialog.remove();
       document.querySelector('#label, #rotation-replacement').focus();
     };
