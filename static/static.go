@@ -1,8 +1,7 @@
-// Package static holds what browsers load beside the pages: our style sheet, our
-// scripts, the icon, and HTMX. Each is served under a name that carries a hash
-// of its content, so that a browser may keep it for as long as it likes.
+// Package static serves the assets of the pages: the style sheet, the scripts, the icon and HTMX.
+// The name of an asset contains a hash of its content, so browsers may cache it forever.
 //
-// It never serves anything that is not listed here, and nothing in it is secret.
+// It serves only the files listed here. None of them is secret.
 package static
 
 import (
@@ -24,18 +23,18 @@ const Prefix = "/static/"
 //go:embed css/*.css js/*.js favicon.svg
 var own embed.FS
 
-// HTMX arrives by npm and is never committed. Where the compiler finds no file
-// for this pattern, run "make assets".
+// HTMX is installed by npm and never committed. If the compiler does not find the file, run
+// "make assets".
 //
 //go:embed vendor/htmx.min.js
 var htmx []byte
 
-// bundles are the assets that are made of several of our files, in this order.
+// bundles maps the name of each asset to its source files, in order.
 var bundles = map[string][]string{
 	"app.css": {
 		"css/tokens.css", "css/base.css", "css/controls.css", "css/layout.css",
-		"css/table.css", "css/usage.css", "css/lists.css", "css/account.css", "css/integration.css", "css/dialog.css", "css/rotation.css", "css/preferences.css",
-		"css/motion.css", "css/print.css",
+		"css/table.css", "css/usage.css", "css/lists.css", "css/account.css", "css/integration.css",
+		"css/dialog.css", "css/rotation.css", "css/preferences.css", "css/motion.css", "css/print.css",
 	},
 	"app.js": {
 		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/confirmations.js",
@@ -44,28 +43,27 @@ var bundles = map[string][]string{
 	"favicon.svg": {"favicon.svg"},
 }
 
-// contentTypes are those of the kinds of file that are served here.
+// contentTypes maps file extensions to content types.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }
 
-// Assets are all assets, ready to be sent.
+// Assets holds all assets in memory.
 type Assets struct {
-	urls   map[string]string // by the name that templates use
-	served map[string]Asset  // by the name that browsers use
+	urls   map[string]string // by logical name, such as "app.css"
+	served map[string]Asset  // by file name with the hash
 }
 
-// Asset is one file, ready to be sent.
+// Asset is one file, plain and compressed.
 type Asset struct {
 	contentType string
 	plain       []byte
 	gzipped     []byte
 }
 
-// New bundles, hashes and compresses the assets. It errs when one of our own
-// files is missing.
+// New bundles, hashes and compresses the assets. It errs when a source file is missing.
 func New() (*Assets, error) {
 	assets := &Assets{urls: map[string]string{}, served: map[string]Asset{}}
 	for name, files := range bundles {
@@ -80,25 +78,24 @@ func New() (*Assets, error) {
 	return assets, assets.add("htmx.js", htmx)
 }
 
-// URL returns the address of the asset that templates call name, such as
-// "app.css". It errs when there is none.
+// URL returns the path of the asset with the logical name, such as "app.css". It errs when there is
+// no such asset.
 func (a *Assets) URL(name string) (string, error) {
 	url, ok := a.urls[name]
 	if !ok {
-		return "", fmt.Errorf("there is no asset %q", name)
+		return "", fmt.Errorf("no asset %q", name)
 	}
 	return url, nil
 }
 
-// Find returns the asset that is served under name, which is what follows
-// [Prefix] in its URL.
+// Find returns the asset with the given file name, which is the part of its URL after [Prefix].
 func (a *Assets) Find(name string) (Asset, bool) {
 	asset, ok := a.served[name]
 	return asset, ok
 }
 
-// ServeHTTP sends the asset, compressed for those who take it so. It may be kept
-// for a year, because another content has another name.
+// ServeHTTP sends the asset, compressed if the client accepts gzip. Clients may cache it for a
+// year, because different content has a different name.
 func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header, body := w.Header(), a.plain
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -110,7 +107,7 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // the browser has left; there is no one to tell
+	_, _ = w.Write(body) // fails only when the client has disconnected
 }
 
 func (a *Assets) add(name string, content []byte) error {
@@ -151,8 +148,8 @@ func concatenate(files []string) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// AcceptsGzip reports whether whoever asks takes gzip. It reads Accept-Encoding
-// (RFC 9110, section 12.5.3) as far as browsers and caches use it: "gzip;q=0" is a refusal.
+// AcceptsGzip reports whether the client accepts gzip. It supports the parts of Accept-Encoding
+// (RFC 9110, section 12.5.3) that browsers and caches use: "gzip;q=0" is a refusal.
 func AcceptsGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, parameter, _ := strings.Cut(strings.TrimSpace(coding), ";")

@@ -12,7 +12,7 @@ import (
 	"portal/static"
 )
 
-func TestAssetsAreServedUnderTheNamesOfTheirContent(t *testing.T) {
+func TestAssetsAreServedPlainAndCompressed(t *testing.T) {
 	assets, err := static.New()
 	if err != nil {
 		t.Fatal(err)
@@ -33,26 +33,26 @@ func TestAssetsAreServedUnderTheNamesOfTheirContent(t *testing.T) {
 		}
 		plain := get(asset, "")
 		if got := plain.Header().Get("Content-Type"); got != contentType {
-			t.Errorf("%s is sent as %q", name, got)
+			t.Errorf("%s has content type %q", name, got)
 		}
 		if got := plain.Header().Get("Content-Length"); got != strconv.Itoa(plain.Body.Len()) || plain.Body.Len() == 0 {
-			t.Errorf("%s has %d bytes and says %s", name, plain.Body.Len(), got)
+			t.Errorf("%s has %d bytes and Content-Length %s", name, plain.Body.Len(), got)
 		}
 		compressed := get(asset, "br, gzip")
 		if compressed.Header().Get("Content-Encoding") != "gzip" || compressed.Header().Get("Vary") != "Accept-Encoding" {
-			t.Errorf("%s is not sent compressed: %v", name, compressed.Header())
+			t.Errorf("%s is not compressed: %v", name, compressed.Header())
 		}
 		reader, err := gzip.NewReader(compressed.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if content, err := io.ReadAll(reader); err != nil || string(content) != plain.Body.String() {
-			t.Errorf("%s is another file when compressed: %v", name, err)
+			t.Errorf("%s differs when decompressed: %v", name, err)
 		}
 	}
 }
 
-func TestAssetsAreSentAsTheyAreToThoseWhoRefuseGzip(t *testing.T) {
+func TestAssetsAreCompressedOnlyForClientsThatAcceptGzip(t *testing.T) {
 	assets, err := static.New()
 	if err != nil {
 		t.Fatal(err)
@@ -64,17 +64,17 @@ func TestAssetsAreSentAsTheyAreToThoseWhoRefuseGzip(t *testing.T) {
 	asset, _ := assets.Find(strings.TrimPrefix(url, static.Prefix))
 	for _, accept := range []string{"", "identity", "br", "gzip;q=0", "gzip; q=0.0", "x-gzip"} {
 		if got := get(asset, accept).Header().Get("Content-Encoding"); got != "" {
-			t.Errorf("Accept-Encoding %q is answered with %q", accept, got)
+			t.Errorf("Accept-Encoding %q gets Content-Encoding %q", accept, got)
 		}
 	}
 	for _, accept := range []string{"gzip", "deflate, gzip;q=0.5", "gzip;q=1.0, br"} {
 		if got := get(asset, accept).Header().Get("Content-Encoding"); got != "gzip" {
-			t.Errorf("Accept-Encoding %q is answered with %q", accept, got)
+			t.Errorf("Accept-Encoding %q gets Content-Encoding %q", accept, got)
 		}
 	}
 }
 
-func TestNothingElseIsServed(t *testing.T) {
+func TestUnknownNamesAreNotServed(t *testing.T) {
 	assets, err := static.New()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestNothingElseIsServed(t *testing.T) {
 		}
 	}
 	if _, err := assets.URL("nothing.js"); err == nil {
-		t.Error("an asset that is not there has a URL")
+		t.Error("an unknown asset has a URL")
 	}
 }
 

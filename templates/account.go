@@ -12,15 +12,15 @@ func (AccountPage) screen() screen {
 	return screen{file: "account/show.html", layout: layoutPortal, section: SectionAccount}
 }
 
-// SessionList is where the user is signed in, this session first.
+// SessionList lists the sessions of the user, the current one first.
 type SessionList struct {
 	Sessions []SessionItem
-	Focused  bool // the list's heading takes the focus
+	Focused  bool // the heading takes the focus
 }
 
 func (SessionList) fragment() string { return "session-list" }
 
-// Others counts the sessions beside this one.
+// Others counts the sessions except the current one.
 func (l SessionList) Others() int {
 	others := 0
 	for _, session := range l.Sessions {
@@ -34,23 +34,23 @@ func (l SessionList) Others() int {
 // SessionItem is one session of the user.
 type SessionItem struct {
 	ID                        uuid.UUID
-	Device                    string // in words: "Firefox on Linux"
-	Current                   bool   // whoever looks is here by this one
+	Device                    string // such as "Firefox on Linux"
+	Current                   bool   // the session of this request
 	Began, Seen               Moment
 	FirstAddress, LastAddress string // network addresses
 }
 
-// PasswordForm is the form that changes the password. What was typed is never
-// sent back.
+// PasswordForm is the form that changes the password. It never contains the submitted passwords.
 type PasswordForm struct {
 	Email          string // for the browser's password manager
-	CurrentProblem string // what is wrong with the current password
-	NewProblem     string // what is wrong with the new one
-	Problem        string // why it was not changed, both being as they may
-	Focused        bool   // the form was sent: a field of it takes the focus
+	CurrentProblem string // the error of the current password
+	NewProblem     string // the error of the new password
+	Problem        string // an error that concerns neither field
+	Focused        bool   // the form was submitted, so one of its fields takes the focus
 }
 
-// NewFocused reports whether the new password takes the focus: it alone is wrong.
+// NewFocused reports whether the new password takes the focus, because it is the only invalid
+// field.
 func (f PasswordForm) NewFocused() bool {
 	return f.Focused && f.NewProblem != "" && f.CurrentProblem == ""
 }
@@ -60,8 +60,8 @@ func (f PasswordForm) CurrentFocused() bool { return f.Focused && !f.NewFocused(
 
 func (PasswordForm) fragment() string { return "password-form" }
 
-// PasswordChanged is what changes on the page of the account when the password
-// does: the form is renewed, and other sessions have ended.
+// PasswordChanged updates the account page after a password change: an empty form, and the list
+// without the other sessions.
 type PasswordChanged struct {
 	Form PasswordForm
 	List SessionList

@@ -3,11 +3,11 @@ package templates
 // ActivityPage is /activity.
 type ActivityPage struct {
 	Filter     ActivityFilter
-	Export     string         // address of the same as a file
+	Export     string         // URL of the CSV export
 	Activities []ActivityItem // newest first
-	Newest     string         // address of the newest page
-	Older      string         // address of the page of older activity; empty: there is none
-	Paged      bool           // this is not the newest page
+	Newest     string         // URL of the first page
+	Older      string         // URL of the next page; empty on the last one
+	Paged      bool           // this is not the first page
 }
 
 func (ActivityPage) screen() screen {
@@ -16,34 +16,34 @@ func (ActivityPage) screen() screen {
 
 func (ActivityPage) fragment() string { return "activity" }
 
-// ActivityFilter is the choice of what the record is narrowed down to.
+// ActivityFilter is the select element that filters activity by kind.
 type ActivityFilter struct {
 	Groups []ActivityKinds
-	Chosen string // an action; empty: everything
+	Chosen string // an action; empty selects everything
 }
 
-// ActivityKinds are kinds of activity that concern the same.
+// ActivityKinds is a group of options.
 type ActivityKinds struct {
 	Name  string
 	Kinds []ActivityKind
 }
 
-// ActivityKind is one choice of the filter.
+// ActivityKind is one option of the filter.
 type ActivityKind struct {
 	Action string // such as "api_key.generated"
 	Name   string
 	Chosen bool
 }
 
-// ActivityItem is one line of the record.
+// ActivityItem is one entry of the activity log.
 type ActivityItem struct {
 	Actor    string // an e-mail, or "Operator"
 	Action   string // such as "api_key.generated"
-	Label    string // what the subject was called at the time
-	Former   string // what a key was called before it was renamed; empty: unknown
-	Key      string // the key that it is about, masked; empty: none, or it was deleted
-	Replaced string // the key that a new one takes the place of, masked; empty: none
-	Address  string // the actor's network address; empty for an operator
+	Label    string // name of the key, agent or user at that time
+	Former   string // label before a rename; empty if unknown
+	Key      string // masked key; empty if the entry concerns no key, or a deleted one
+	Replaced string // masked key that this one replaces; may be empty
+	Address  string // IP address of the actor; empty for an operator
 	At       Moment
-	Refusals Count // requests refused in the last hour, where a key was revoked
+	Refusals Count // requests with the revoked key that were refused in the last hour
 }

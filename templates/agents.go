@@ -14,18 +14,18 @@ func (AgentsPage) screen() screen {
 
 // AgentForm is the form that creates an agent.
 type AgentForm struct {
-	FormID      uuid.UUID // of this rendered form: a repeat makes nothing
-	Name        string    // as it was typed
-	NameProblem string    // what is wrong with the name
+	FormID      uuid.UUID // unique for each rendered form; a repeat creates nothing
+	Name        string    // as submitted
+	NameProblem string    // the error of the name
 	Focused     bool      // the field takes the focus
 }
 
 func (AgentForm) fragment() string { return "agent-form" }
 
-// AgentList is the list of agents, or what stands in its place.
+// AgentList is the list of agents, or the text for an empty list.
 type AgentList struct {
 	Agents  []AgentItem
-	Focused bool // the list's heading takes the focus
+	Focused bool // the heading takes the focus
 }
 
 func (AgentList) fragment() string { return "agent-list" }
@@ -34,13 +34,13 @@ func (AgentList) fragment() string { return "agent-list" }
 type AgentItem struct {
 	ID         uuid.UUID
 	Name       string
-	Confirming bool // the item asks whether to remove the agent
-	Focused    bool // the item's Remove takes the focus
+	Confirming bool // the item shows the confirmation
+	Focused    bool // the Remove button takes the focus
 }
 
 func (AgentItem) fragment() string { return "agent" }
 
-// AgentCreated is what changes on the page of agents when one is created.
+// AgentCreated updates the page after an agent was created.
 type AgentCreated struct {
 	Form AgentForm
 	List AgentList
@@ -48,7 +48,7 @@ type AgentCreated struct {
 
 func (AgentCreated) fragment() string { return "agent-created" }
 
-// AgentRemoved is what changes on the page of agents when one is removed.
+// AgentRemoved updates the page after an agent was removed.
 type AgentRemoved struct{ List AgentList }
 
 func (AgentRemoved) fragment() string { return "agent-removed" }

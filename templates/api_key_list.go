@@ -6,14 +6,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// APIKeyList is the list of active keys, or what stands in its place.
+// APIKeyList is the list of active keys, or the text for an empty list.
 type APIKeyList struct {
 	Header  APIKeyListHeader
-	Filter  *APIKeyFilter // nil: there are too few keys to look for one
+	Filter  *APIKeyFilter // nil if the account has too few keys to need a filter
 	Columns []APIKeyColumn
 	Keys    []APIKeyRow
-	Address string // of the list in this order
-	Version string // of what the list shows
+	Address string // URL of the list with its order and filter
+	Version string // changes when the content of the list changes
 }
 
 func (APIKeyList) fragment() string { return "api-key-list" }
@@ -28,27 +28,27 @@ func (l APIKeyList) Query() string {
 
 // APIKeyListHeader is the heading of the list.
 type APIKeyListHeader struct {
-	Count, Limit int  // active keys: how many there are, and can be
+	Count, Limit int  // active keys, and the maximum
 	Focused      bool // the heading takes the focus
 }
 
 func (APIKeyListHeader) fragment() string { return "api-key-list-header" }
 
-// Full reports whether there can be no more keys.
+// Full reports whether the account has reached the maximum.
 func (h APIKeyListHeader) Full() bool { return h.Count >= h.Limit }
 
-// APIKeyFilter is the form that narrows the list down to some labels.
+// APIKeyFilter is the form that filters the list.
 type APIKeyFilter struct {
-	Text            string // part of a label; empty: all keys are shown
-	Shown, Count    int    // keys
-	Sort, Direction string // what the form keeps; empty: the order that goes without saying
+	Text            string // part of a label or masked key; empty shows all keys
+	Shown, Count    int    // numbers of keys
+	Sort, Direction string // kept by the form; empty in the default order
 }
 
-// APIKeyColumn is a column that the list can be sorted by.
+// APIKeyColumn is a sortable column.
 type APIKeyColumn struct {
 	ID, Name string
-	Address  string // of the list sorted by it, or by it in the other direction
-	Order    string // "ascending", "descending"; empty: the list is not sorted by it
+	Address  string // URL that sorts by this column, or reverses its order
+	Order    string // "ascending", "descending", or empty if the list is not sorted by it
 }
 
 // APIKeyRow is one active key in the list.
@@ -56,49 +56,49 @@ type APIKeyRow struct {
 	ID            uuid.UUID
 	Label, Masked string
 	Created       Moment
-	LastUsed      *Moment             // nil: never
-	Sparkline     string              // path of the last 30 days
-	Filtered      bool                // the filter leaves it out
-	Confirmation  *APIKeyConfirmation // nil unless the row asks whether to revoke the key
-	Rename        *APIKeyRename       // nil unless the row asks for another label
-	Details       *APIKeyDetails      // nil unless there is a row of details below
-	Focused       bool                // the row's Revoke takes the focus
-	RenameFocused bool                // the row's Rename takes the focus
+	LastUsed      *Moment             // nil if never used
+	Sparkline     string              // SVG path of the last 30 days
+	Filtered      bool                // hidden by the filter
+	Confirmation  *APIKeyConfirmation // not nil while the row confirms a revocation
+	Rename        *APIKeyRename       // not nil while the row edits the label
+	Details       *APIKeyDetails      // not nil while the details are open
+	Focused       bool                // the Revoke button takes the focus
+	RenameFocused bool                // the Rename button takes the focus
 }
 
 func (APIKeyRow) fragment() string { return "api-key" }
 
-// Open reports whether the row asks for something.
+// Open reports whether the row confirms a revocation or edits the label.
 func (r APIKeyRow) Open() bool { return r.Confirmation != nil || r.Rename != nil }
 
-// APIKeyConfirmation is what to know before a key is revoked.
+// APIKeyConfirmation shows how much a key is used before it is revoked.
 type APIKeyConfirmation struct {
-	LastUsed *Moment // nil: never
+	LastUsed *Moment // nil if never used
 	Requests Count   // in the last 24 hours
-	InUse    bool    // within the last 7 days
-	Checked  *Moment // when it was still active, after a revocation of unknown outcome
+	InUse    bool    // used within the last 7 days
+	Checked  *Moment // when the key was last found active, after an unanswered revocation
 }
 
-// APIKeyRename is the form that gives a key another label.
+// APIKeyRename is the form that changes the label of a key.
 type APIKeyRename struct {
-	Label   string // as it was typed
-	Problem string // what is wrong with it
+	Label   string // as submitted
+	Problem string // the error of the label
 }
 
-// APIKeyDetails is the row of details below a key's own. It says neither the
-// label nor the masked key, by which people and programs find the row of the key.
+// APIKeyDetails is the row below the row of a key. It contains neither the label nor the masked
+// key, so that a search for them finds the row of the key only.
 type APIKeyDetails struct {
 	ID       uuid.UUID
 	Chart    UsageChart
 	LastDay  Count   // requests in the last 24 hours
-	LastUsed *Moment // nil: never
+	LastUsed *Moment // nil if never used
 	Created  Moment
 }
 
 func (APIKeyDetails) fragment() string { return "api-key-details" }
 
-// APIKeyRevoked is what changes on the page of keys when one is revoked: its row
-// goes, and the list counts one less or gives way to "No API keys yet".
+// APIKeyRevoked updates the page after a key was revoked: it removes the row and updates the count,
+// or shows the text for an empty list.
 type APIKeyRevoked struct {
 	ID   uuid.UUID
 	List APIKeyList

@@ -12,47 +12,46 @@ func (APIKeysPage) screen() screen {
 	return screen{file: "api_keys/index.html", layout: layoutPortal, section: SectionAPIKeys}
 }
 
-// APIKeyForm is the form of generation.
+// APIKeyForm is the form that generates a key.
 type APIKeyForm struct {
-	FormID       uuid.UUID    // of this rendered form: a repeat makes nothing
-	Label        string       // as it was typed
-	LabelProblem string       // what is wrong with the label
-	Problem      string       // why no key was made, the label being right
-	Repeated     *RepeatedKey // the form that was sent has made this key already
+	FormID       uuid.UUID    // unique for each rendered form; a repeat creates nothing
+	Label        string       // as submitted
+	LabelProblem string       // the error of the label
+	Problem      string       // an error that does not concern the label
+	Repeated     *RepeatedKey // the key that this form has already created; nil if none
 }
 
 func (APIKeyForm) fragment() string { return "api-key-form" }
 
-// Focused reports whether the field of the label is where to go on.
+// Focused reports whether the label takes the focus.
 func (f APIKeyForm) Focused() bool { return f.LabelProblem != "" || f.Problem != "" }
 
-// RepeatedKey is what a repeated form has already made.
+// RepeatedKey is the key that a repeated form has already created.
 type RepeatedKey struct {
 	ID            uuid.UUID
 	Label, Masked string
-	Revoked       bool // since then
+	Revoked       bool // after it was created
 }
 
-// APIKeyReveal is the one showing of a new key: a page, or a dialog on the page
-// of keys.
+// APIKeyReveal shows a new key once, as a page or as a dialog.
 type APIKeyReveal struct {
 	ID        uuid.UUID
 	Label     string
-	Key       string // the whole key; stands in this one place of this one response
-	AgentID   string // one of the account's agents; empty when it has none
-	TokenURL  string // of the endpoint that the example calls with an agent
-	AgentsURL string // of the endpoint that it calls without one
-	Back      string // address of the page to go on with
+	Key       string // the whole key; rendered once, in this response only
+	AgentID   string // an agent of the account; empty if it has none
+	TokenURL  string // endpoint of the example for an account with an agent
+	AgentsURL string // endpoint of the example for an account without agents
+	Back      string // URL of the page that Done leads to
 }
 
 func (APIKeyReveal) screen() screen {
 	return screen{file: "api_keys/generated.html", layout: layoutPortal, section: SectionAPIKeys}
 }
 
-// FirstUse is what is known of the first request of the key.
+// FirstUse returns the status of a key that has not been used yet.
 func (r APIKeyReveal) FirstUse() FirstUse { return FirstUse{ID: r.ID} }
 
-// FirstUse tells whether a key has received its first request.
+// FirstUse is the status line that shows whether a key has received its first request.
 type FirstUse struct {
 	ID            uuid.UUID
 	Used, Revoked bool
@@ -60,12 +59,12 @@ type FirstUse struct {
 
 func (FirstUse) fragment() string { return "first-use" }
 
-// APIKeyGenerated is what changes on the page of keys when one is generated: the
-// form is renewed, the list has one more, and the dialog shows the key.
+// APIKeyGenerated updates the page after a key was generated: a new form, a new row, and the
+// dialog.
 type APIKeyGenerated struct {
 	Form   APIKeyForm
-	Header *APIKeyListHeader // nil: not known, and left as it is
-	Row    *APIKeyRow        // of the new key; nil: there is no table yet, and the page asks for it
+	Header *APIKeyListHeader // nil leaves the header as it is, because the count could not be read
+	Row    *APIKeyRow        // the new row; nil if the page has no table yet and fetches it
 	Reveal APIKeyReveal
 }
 

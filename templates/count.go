@@ -2,7 +2,7 @@ package templates
 
 import "strconv"
 
-// Count is a number of things, written in groups of three digits: "1,204".
+// Count is a number, formatted with thousands separators: "1,204".
 type Count int64
 
 func (n Count) String() string {

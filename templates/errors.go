@@ -2,42 +2,41 @@ package templates
 
 import "net/http"
 
-// ErrorPage is what stands in place of a page that cannot be shown.
+// ErrorPage is the page of an error.
 type ErrorPage struct {
 	Status    int
 	Title     string
 	Message   string
-	Again     string // address to try again; empty: that would not help
-	Retry     *Retry // form to try again; nil: none was sent, or that would not help
-	Check     string // address that tells what became of a deed; empty: that is known
-	RequestID string // for support; empty: support could do nothing about it
+	Again     string // URL to try again; empty if a retry would not help
+	Retry     *Retry // form to submit again; nil if there was none or a retry would not help
+	Check     string // URL that shows the outcome of the request; empty if the outcome is known
+	RequestID string // for support; empty for client errors
 }
 
 func (ErrorPage) screen() screen { return screen{file: "errors/show.html"} }
 
-// Failed reports whether it is no fault of whoever asked.
+// Failed reports whether the error is a server error.
 func (p ErrorPage) Failed() bool { return p.Status >= http.StatusInternalServerError }
 
-// Retry is a form that was sent in vain, to be sent again.
+// Retry is a form whose submission failed, to be submitted again.
 type Retry struct {
 	Action string
 	Fields []RetryField
 }
 
-// RetryField is one field of a form that was sent in vain.
+// RetryField is one field of a [Retry].
 type RetryField struct {
 	Name         string
-	Title        string // what people call it; empty: they do not see it
-	Value        string // as it was typed
-	Secret       bool   // to be typed again
-	Autocomplete string // what a browser fills in; empty: nothing
+	Title        string // the visible label; empty for a hidden field
+	Value        string // as submitted
+	Secret       bool   // a password, which must be entered again
+	Autocomplete string // the autocomplete attribute; empty turns it off
 }
 
-// Failure is an action that did not happen, told on the page that it was tried
-// on, where everything stays as it was.
+// Failure is the alert of a failed HTMX request. The rest of the page does not change.
 type Failure struct {
 	Message   string
-	RequestID string // for support; empty: support could do nothing about it
+	RequestID string // for support; empty for client errors
 }
 
 func (Failure) fragment() string { return "failure" }

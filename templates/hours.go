@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// The sizes of the drawing of hours, in its units.
+// The sizes of the hourly chart, in SVG units.
 const (
 	hoursHeight = 32
 	hoursStep   = 10
 )
 
-// Hours returns the path of a small drawing with one line an hour, of ten units
-// in width and up to 32 in height to the scale of most, which may be another
-// key's. Hours without requests are left out.
+// Hours returns the SVG path of a small chart with one vertical line for each hour that has
+// requests. The height is relative to most, so that the charts of two keys have the same scale.
 func Hours(requests []int64, most int64) string {
 	var path strings.Builder
 	for i, n := range requests {

@@ -7,8 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Each example is a file as it would stand in a customer's code, but for two
-// words that are replaced: TOKEN_URL and AGENT_ID.
+// Each example is a file of a customer's code with two placeholders: TOKEN_URL and AGENT_ID.
 var (
 	//go:embed integration/snippets/environment.sh
 	environmentSnippet string
@@ -26,8 +25,8 @@ var (
 
 // IntegrationPage is /integrate.
 type IntegrationPage struct {
-	Agents []AgentChoice // by name; none: the examples name none
-	Agent  string        // the name of the one in the examples
+	Agents []AgentChoice // sorted by name; may be empty
+	Agent  string        // name of the agent in the examples; empty if there is none
 	Examples
 }
 
@@ -37,29 +36,29 @@ func (IntegrationPage) screen() screen {
 
 func (IntegrationPage) fragment() string { return "integration" }
 
-// AgentChoice is an agent that the examples can be for.
+// AgentChoice is one option of the agent select.
 type AgentChoice struct {
 	ID     uuid.UUID
 	Name   string
 	Chosen bool
 }
 
-// Examples are what customers copy into their own code.
+// Examples are the code examples for customers.
 type Examples struct {
 	Environment Snippet
-	Servers     []Snippet // do the same, in several languages
+	Servers     []Snippet // the same server in several languages
 	Browser     Snippet
 }
 
 // Snippet is one example.
 type Snippet struct {
-	ID   string // within the page
+	ID   string // unique within the page
 	Name string // of the language
 	Code string
 }
 
-// NewExamples returns the examples for a portal whose endpoint is tokenURL, and
-// the agent with the id, or one that is still to be named if it is empty.
+// NewExamples returns the examples with tokenURL and agentID filled in. An empty agentID leaves the
+// placeholder.
 func NewExamples(tokenURL, agentID string) Examples {
 	words := []string{"TOKEN_URL", tokenURL}
 	if agentID != "" {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Moment is a point in time as people read it.
+// Moment is a point in time, formatted for users.
 type Moment struct {
 	Machine string // RFC 3339, UTC
 	Exact   string // "14 Mar 2026, 09:26:53 UTC"
 	Date    string // "14 Mar 2026"
-	Words   string // how long ago: "just now", "3 minutes ago", "2 years ago"
+	Words   string // relative time: "just now", "3 minutes ago", "2 years ago"
 }
 
-// NewMoment describes at as it looks from now. What lies ahead of now, by a
-// clock that is a little off, is "just now".
+// NewMoment formats at relative to now. A time in the future, from a clock that is ahead, is
+// "just now".
 func NewMoment(at, now time.Time) Moment {
 	at = at.UTC()
 	return Moment{
@@ -26,7 +26,7 @@ func NewMoment(at, now time.Time) Moment {
 	}
 }
 
-// Clock is the exact time without the day: "09:26:53 UTC".
+// Clock returns the time of day: "09:26:53 UTC".
 func (m Moment) Clock() string {
 	_, clock, _ := strings.Cut(m.Exact, ", ")
 	return clock

@@ -7,7 +7,7 @@ import (
 	"portal/templates"
 )
 
-func TestMomentsAreToldInWords(t *testing.T) {
+func TestMomentHasRelativeWords(t *testing.T) {
 	const day = 24 * time.Hour
 	now := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	for elapsed, want := range map[time.Duration]string{
@@ -33,7 +33,7 @@ func TestMomentsAreToldInWords(t *testing.T) {
 	}
 }
 
-func TestMomentsAreExactInUTC(t *testing.T) {
+func TestMomentIsExactInUTC(t *testing.T) {
 	at := time.Date(2026, 3, 14, 1, 26, 53, 0, time.FixedZone("", -8*3600))
 	got := templates.NewMoment(at, at)
 	want := templates.Moment{

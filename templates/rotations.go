@@ -2,14 +2,13 @@ package templates
 
 import "github.com/google/uuid"
 
-// RotationPage is /api-keys/:id/rotation: a new key takes the place of an old
-// one, step by step.
+// RotationPage is /api-keys/:id/rotation, which replaces an old key with a new one step by step.
 type RotationPage struct {
 	Old      RotatedKey
-	Progress *RotationProgress // nil: the replacement is not made yet
-	FormID   uuid.UUID         // of the form that makes the replacement: a repeat makes nothing
-	Full     int               // how many active keys the account has, if it can have no more
-	Problem  string            // why no replacement was made
+	Progress *RotationProgress // nil before the replacement is created
+	FormID   uuid.UUID         // unique for each rendered form; a repeat creates nothing
+	Full     int               // number of active keys if the account has reached the maximum, or 0
+	Problem  string            // why no replacement was created
 }
 
 func (RotationPage) screen() screen {
@@ -23,25 +22,24 @@ type RotatedKey struct {
 	ID            uuid.UUID
 	Label, Masked string
 	Created       Moment
-	LastUsed      *Moment // nil: never
+	LastUsed      *Moment // nil if never used
 	Requests      Count   // in the last 24 hours
-	Hours         string  // path of the same hour by hour, to the scale of both keys
+	Hours         string  // SVG path of the hourly requests, scaled for both keys
 }
 
-// RotationProgress is what has become of a rotation since the replacement was
-// made. It is told again when it changes.
+// RotationProgress is the state of a rotation after the replacement was created.
 type RotationProgress struct {
 	Old, Replacement RotatedKey
-	Silent           bool                // the old key was not used for a while
-	Version          string              // of what is told
-	Confirmation     *APIKeyConfirmation // nil unless the last step asks whether to revoke the old key
-	Focused          bool                // the last step's button takes the focus
+	Silent           bool                // the old key has not been used for an hour
+	Version          string              // changes when the progress changes
+	Confirmation     *APIKeyConfirmation // not nil while the last step confirms the revocation
+	Focused          bool                // the button of the last step takes the focus
 }
 
 // Received reports whether the replacement has received a request.
 func (p RotationProgress) Received() bool { return p.Replacement.LastUsed != nil }
 
-// News is what has changed, for those who do not see it.
+// News describes the progress for screen readers.
 func (p RotationProgress) News() string {
 	switch {
 	case !p.Received():
@@ -52,8 +50,7 @@ func (p RotationProgress) News() string {
 	return "The replacement has received its first request, and the old key is silent."
 }
 
-// RotationStarted is what changes on the page of a rotation when the replacement
-// is made.
+// RotationStarted updates the page after the replacement was created.
 type RotationStarted struct {
 	Rotation RotationPage
 	Reveal   APIKeyReveal

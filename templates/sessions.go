@@ -7,9 +7,9 @@ func (SignInPage) screen() screen { return screen{file: "sessions/new.html", lay
 
 // SignInForm is the form of the sign-in page.
 type SignInForm struct {
-	Email   string // as it was typed
-	Next    string // where to go afterwards
-	Problem string // why signing in failed; never says which of the two was wrong
+	Email   string // as submitted
+	Next    string // path to open after the sign-in
+	Problem string // why the sign-in failed; never says which field was wrong
 }
 
 func (SignInForm) fragment() string { return "sign-in" }

@@ -1,11 +1,9 @@
-// Package templates holds every screen of the portal, and the typed data that
-// each is made of. A screen is one file; it defines its title, its content, and
-// the fragments that its content is composed of. A page is a screen within its
-// layout, a fragment is one of its parts alone, so that the markup exists once.
+// Package templates holds the screens of the portal and their typed data. A screen is one file. It
+// defines its title, its content, and the fragments of its content. A page is a screen inside a
+// layout. A fragment is one part of a screen, so that the markup exists once.
 //
-// It never sees a request: what it is given is what it shows. Rendering ends in
-// bytes and not in a response, so that a template that fails half way has sent
-// nothing.
+// The package knows nothing of requests. It renders to a byte slice, so that a failing template
+// sends nothing.
 package templates
 
 import (
@@ -17,38 +15,38 @@ import (
 	"path"
 )
 
-// Every folder is named, and every file by its ending: a pattern that named a
-// folder alone would leave out files that begin with "_" or "." silently.
+// The patterns name the files, because embedding a folder silently omits files that begin with "_"
+// or ".".
 //
 //go:embed layouts/*.html partials/*.html
-//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html errors/*.html integration/*.html rotations/*.html sessions/*.html
+//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html errors/*.html
+//go:embed integration/*.html rotations/*.html sessions/*.html
 var files embed.FS
 
-// shared are the templates that every screen can use.
+// shared are the templates available to every screen.
 var shared = []string{"layouts/*.html", "partials/*.html"}
 
-// Page is what one screen shows.
+// Page is the data of a screen.
 type Page interface{ screen() screen }
 
-// Fragment is what a part of a screen shows: the element that it replaces, or
-// several of them.
+// Fragment is the data of one or more elements of a screen.
 type Fragment interface{ fragment() string }
 
-// screen is where a page is found, and what surrounds it.
+// screen names the file of a page, its layout and its section.
 type screen struct {
 	file    string
 	layout  string
-	section Section // the entry of the navigation that is marked as current
+	section Section // the current entry of the navigation
 }
 
-// The layouts: with the navigation of those who have signed in, and without. A
-// screen that names neither has that of whoever it is shown to.
+// The layouts, with and without navigation. A screen without a layout gets the first if the user is
+// signed in, otherwise the second.
 const (
 	layoutPortal = "portal"
 	layoutPlain  = "plain"
 )
 
-// Section is a part of the portal that the navigation leads to.
+// Section is an entry of the navigation.
 type Section string
 
 // The sections.
@@ -57,26 +55,25 @@ const (
 	SectionAgents    Section = "agents"
 	SectionIntegrate Section = "integrate"
 	SectionActivity  Section = "activity"
-	SectionAccount   Section = "account" // not in the navigation: beside it, with the name of the account
+	SectionAccount   Section = "account" // a link beside the navigation
 )
 
-// Frame is what a page shows around its own content.
+// Frame is the data of the layout.
 type Frame struct {
 	Account string // name of the account; empty for a visitor
-	Email   string // of the user who has signed in
-	Notice  string // what has just been done, for the live region
-	Now     string // when the page was made, RFC 3339
+	Email   string // of the signed-in user
+	Notice  string // message for the live region
+	Now     string // server time, RFC 3339
 }
 
-// Templates are the parsed screens. They are safe for concurrent use.
+// Templates holds the parsed screens. It is safe for concurrent use.
 type Templates struct {
 	screens   map[string]*template.Template // by file
-	fragments map[string]*template.Template // by name: the set that defines it
+	fragments map[string]*template.Template // by name, the set that defines the fragment
 }
 
-// New parses every screen. The templates find the address of the asset called
-// name by assetURL. It errs when a template does not parse, or when two screens
-// define a fragment of one name.
+// New parses every screen. The template function "asset" calls assetURL. New errs when a template
+// does not parse, or when two screens define the same fragment.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	base, err := template.New("").Funcs(template.FuncMap{"asset": assetURL}).ParseFS(files, shared...)
 	if err != nil {
@@ -86,15 +83,16 @@ func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	for _, defined := range base.Templates() {
 		t.fragments[defined.Name()] = base
 	}
-	for _, folder := range []string{"account", "activities", "agents", "api_keys", "errors", "integration", "rotations", "sessions"} {
-		names, err := fs.Glob(files, folder+"/*.html")
-		if err != nil {
-			return nil, err
+	names, err := fs.Glob(files, "*/*.html")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if folder := path.Dir(name); folder == "layouts" || folder == "partials" {
+			continue
 		}
-		for _, name := range names {
-			if err := t.add(base, name); err != nil {
-				return nil, err
-			}
+		if err := t.add(base, name); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
@@ -113,7 +111,7 @@ func (t *Templates) add(base *template.Template, name string) error {
 		switch fragment := defined.Name(); {
 		case base.Lookup(fragment) != nil, fragment == "title", fragment == "content", fragment == path.Base(name):
 		case t.fragments[fragment] != nil:
-			return fmt.Errorf("%s: there is another template %q", name, fragment)
+			return fmt.Errorf("%s: template %q is defined twice", name, fragment)
 		default:
 			t.fragments[fragment] = set
 		}
@@ -121,12 +119,12 @@ func (t *Templates) add(base *template.Template, name string) error {
 	return nil
 }
 
-// Page renders a page within its layout.
+// Page renders a page inside its layout.
 func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 	s := page.screen()
 	set, ok := t.screens[s.file]
 	if !ok {
-		return nil, fmt.Errorf("there is no screen %s", s.file)
+		return nil, fmt.Errorf("no screen %s", s.file)
 	}
 	layout := s.layout
 	switch {
@@ -143,18 +141,18 @@ func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 	}{frame, s.section, page})
 }
 
-// Fragment renders a fragment, and with it the notice if there is one.
+// Fragment renders a fragment, followed by the notice if it is not empty.
 func (t *Templates) Fragment(fragment Fragment, notice string) ([]byte, error) {
 	set, ok := t.fragments[fragment.fragment()]
 	if !ok {
-		return nil, fmt.Errorf("there is no fragment %q", fragment.fragment())
+		return nil, fmt.Errorf("no fragment %q", fragment.fragment())
 	}
 	html, err := execute(set, fragment.fragment(), fragment)
 	if err != nil || notice == "" {
 		return html, err
 	}
-	told, err := execute(set, "notice", notice)
-	return append(html, told...), err
+	status, err := execute(set, "notice", notice)
+	return append(html, status...), err
 }
 
 func execute(set *template.Template, name string, data any) ([]byte, error) {

@@ -81,13 +81,13 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 		if strings.Contains(string(html), "<html") {
 			t.Errorf("the fragment of %T is a page", fragment)
 		}
-		if told, err := set.Fragment(fragment, "Done so."); err != nil || !strings.Contains(string(told), "Done so.") {
-			t.Errorf("the fragment of %T does not bring its notice: %v", fragment, err)
+		if html, err := set.Fragment(fragment, "Done so."); err != nil || !strings.Contains(string(html), "Done so.") {
+			t.Errorf("the fragment of %T lacks its notice: %v", fragment, err)
 		}
 	}
 }
 
-func TestAPageWithoutItsAssetsIsAnError(t *testing.T) {
+func TestAMissingAssetFailsThePage(t *testing.T) {
 	missing := errors.New("missing")
 	set, err := templates.New(func(string) (string, error) { return "", missing })
 	if err != nil {

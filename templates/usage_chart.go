@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The sizes of what is drawn, in units of the drawing.
+// The sizes of the charts, in SVG units.
 const (
 	sparklineHeight = 16
 	sparklineStep   = 2
@@ -15,9 +15,8 @@ const (
 	chartBar        = 8
 )
 
-// Sparkline returns the path of a small drawing with one line a day, of two units
-// in width and up to 16 in height to the scale of the busiest day. Days without
-// requests are left out.
+// Sparkline returns the SVG path of a small chart with one vertical line for each day that has
+// requests. The height is relative to the busiest day.
 func Sparkline(days []int64) string {
 	most := busiest(days)
 	var path strings.Builder
@@ -29,16 +28,16 @@ func Sparkline(days []int64) string {
 	return path.String()
 }
 
-// UsageChart is a drawing of requests by the day, and what it shows in words.
+// UsageChart is a bar chart of requests by day.
 type UsageChart struct {
 	Width, Height int
 	Bars          []UsageBar
-	First, Last   string // the days that it begins and ends with
+	First, Last   string // dates of the first and the last bar
 	Total         Count
-	Busiest       *UsageBar // nil: there was no request
+	Busiest       *UsageBar // nil if there were no requests
 }
 
-// UsageBar is one day of the drawing.
+// UsageBar is one day of the chart.
 type UsageBar struct {
 	X, Y, Width, Height int
 	Day                 string // "14 Mar 2026"
@@ -46,8 +45,7 @@ type UsageBar struct {
 	Today               bool
 }
 
-// NewUsageChart draws requests by the day (UTC), oldest first and the day of
-// today last.
+// NewUsageChart returns the chart of requests by UTC day, with the oldest day first and today last.
 func NewUsageChart(days []int64, today time.Time) UsageChart {
 	chart := UsageChart{Width: len(days) * chartStep, Height: chartHeight, Bars: make([]UsageBar, len(days))}
 	most := busiest(days)
@@ -69,7 +67,7 @@ func NewUsageChart(days []int64, today time.Time) UsageChart {
 	return chart
 }
 
-// busiest is the day with the most requests, the latest of several.
+// busiest returns the index of the day with the most requests, the latest one if there are several.
 func busiest(days []int64) int {
 	most := 0
 	for i, requests := range days {
@@ -80,7 +78,7 @@ func busiest(days []int64) int {
 	return most
 }
 
-// scaled is the height of one day: what was used at all is to be seen.
+// scaled returns the height of a bar, at least 2 if there were requests, so that it is visible.
 func scaled(requests, most int64, height int) int {
 	if requests == 0 {
 		return 0

@@ -1,5 +1,4 @@
-// Escape is Cancel, in the confirmation that has the focus, or in the first one
-// where nothing that can be used has it.
+// Escape cancels the confirmation that contains the focus, or the first one if nothing is focused.
 (() => {
   'use strict';
 

@@ -1,7 +1,6 @@
-// Buttons that copy: data-copy names the element whose text is copied,
-// data-copy-prefix stands before it, data-copy-name says what it is. Only a copy
-// that succeeded is called one; otherwise the text is selected, to be copied by
-// hand.
+// Copy buttons. data-copy selects the element to copy, data-copy-prefix is put before its text, and
+// data-copy-name describes it in the status. If the browser refuses, the text is selected instead,
+// so that the user can copy it by hand.
 (() => {
   'use strict';
 
@@ -19,19 +18,18 @@
     const text = (button.dataset.copyPrefix ?? '') + (source.value ?? source.textContent);
     const name = button.dataset.copyName;
     const copying = write(text);
-    announce(source, copying);
+    dispatchCopy(source, copying);
     if (await copying) {
       button.dataset.copied = '';
       setTimeout(() => delete button.dataset.copied, 2000);
-      tell(button, `Copied the ${name}.`);
+      showStatus(button, `Copied the ${name}.`);
     } else {
       select(source);
-      tell(button, `The browser did not copy the ${name}. Press ${shortcut} to copy what is selected.`);
+      showStatus(button, `The browser did not copy the ${name}. Press ${shortcut} to copy what is selected.`);
     }
   }
 
-  // Resolves to whether it succeeded. Without the API, or where it is refused, it
-  // did not.
+  // Resolves to whether the browser copied the text.
   async function write(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -41,18 +39,17 @@
     }
   }
 
-  // By hand: what counts is that the whole key was copied.
+  // The user copies by hand. Only the whole key counts.
   document.addEventListener('copy', (event) => {
     const field = document.querySelector('[data-secret]');
     if (field?.value && copiesAllOf(field, event)) {
-      announce(field, Promise.resolve(true));
-      tell(field, 'Copied the key.');
+      dispatchCopy(field, Promise.resolve(true));
+      showStatus(field, 'Copied the key.');
     }
   });
 
-  // In the field, or from before it to behind it. Not every browser copies the
-  // value of a field that a selection runs across, and none tells; so it is added
-  // here to what is selected.
+  // The selection is inside the field or spans it. Some browsers leave the value of a spanned field
+  // out of the copy, so this adds it.
   function copiesAllOf(field, event) {
     if (event.target === field) {
       return field.selectionStart === 0 && field.selectionEnd === field.value.length;
@@ -66,8 +63,8 @@
     return true;
   }
 
-  // Tells whoever is concerned that source is being copied, and of the outcome.
-  function announce(source, copying) {
+  // The reveal dialog listens: copying resolves to whether the copy succeeded.
+  function dispatchCopy(source, copying) {
     source.dispatchEvent(new CustomEvent('portal:copy', { bubbles: true, detail: copying }));
   }
 
@@ -81,8 +78,8 @@
     }
   }
 
-  // Behind a modal dialog nothing is announced, so a dialog has a region of its own.
-  function tell(near, text) {
+  // Live regions behind a modal dialog are not announced, so a dialog has its own.
+  function showStatus(near, text) {
     const region = near.closest('.reveal')?.querySelector('[data-copy-status]') ?? document.getElementById('status');
     region.textContent = text;
   }

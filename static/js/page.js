@@ -1,3 +1,2 @@
-// Controls that need a script are shown once there is one, and advice for want of
-// one goes: see base.css.
+// Shows the controls that need JavaScript and hides the hints for pages without it: see base.css.
 document.documentElement.dataset.scripted = '';

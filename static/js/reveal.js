@@ -1,6 +1,5 @@
-// The one showing of a new key. A key that has not been copied is not lost by a
-// stray Escape or click; a key that has been shown is gone from the page once it
-// is closed or left.
+// The one-time reveal of a new key. Escape or a click outside does not close it before the key was
+// copied. After it is closed or the page is left, the key is no longer in the page.
 (() => {
   'use strict';
 
@@ -25,7 +24,7 @@
       document.querySelector('#label, #rotation-replacement').focus();
     };
     const leave = async () => {
-      // A copy that is under way decides, if it does so soon.
+      // Wait up to a second for a copy in progress.
       await Promise.race([copying, new Promise((late) => setTimeout(late, 1000))]);
       if (copied) {
         close();
@@ -53,8 +52,8 @@
       leave();
     });
 
-    // Escape, and whatever else a device closes dialogs with. A browser that is
-    // asked often enough closes it all the same: then it is opened again.
+    // Escape and other ways to close a dialog. Browsers close it at the second attempt in any case,
+    // so it is opened again.
     dialog.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') {
         event.preventDefault();
@@ -70,8 +69,7 @@
       leave();
     });
 
-    // A selection that ends outside is no click outside, nor is the second click
-    // of a double click on "Generate key".
+    // Ignore a selection that ends outside, and the second of two clicks on "Generate key".
     dialog.addEventListener('pointerdown', (event) => {
       pressedOutside = isOutside(dialog, event);
     });
@@ -95,7 +93,7 @@
     field.removeAttribute('value');
   }
 
-  // A page that is left may be kept, as it is, for going back to.
+  // The browser may keep the page in its back/forward cache.
   addEventListener('pagehide', () => {
     for (const field of document.querySelectorAll('[data-secret]')) {
       forget(field);

@@ -1,6 +1,5 @@
-// How long ago something was is told in words that would be wrong before long: the
-// same words as templates/moment.go, kept up with time. The clock of the server
-// counts, however far this one is off.
+// Updates relative times with the same words as templates/moment.go. They are relative to the clock
+// of the server.
 (() => {
   'use strict';
 
