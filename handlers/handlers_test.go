@@ -6,15 +6,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
+	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -110,28 +107,10 @@ func TestTrustedProxyThatIsNotANetworkIsAnError(t *testing.T) {
 
 func newHandler(t *testing.T, databaseURL string, log io.Writer, trustedProxies ...string) http.Handler {
 	t.Helper()
-	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	baseURL, err := url.Parse("https://portal.example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := handlers.New(handlers.Deps{
-		Store:          modelstest.Open(t, databaseURL, models.Options{}),
-		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), time.Minute, nil),
-		CookieKeys:     keyring.CookieKeys(),
-		SessionMax:     time.Hour,
-		BaseURL:        baseURL,
-		TrustedProxies: trustedProxies,
-		Logger:         slog.New(slog.NewJSONHandler(log, nil)),
-		Registry:       prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	store := modelstest.Open(t, databaseURL, models.Options{})
+	deps := handlerstest.Deps(t, store, "https://portal.example.com", nil)
+	deps.TrustedProxies, deps.Logger = trustedProxies, slog.New(slog.NewJSONHandler(log, nil))
+	return handlerstest.New(t, deps)
 }
 
 func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {

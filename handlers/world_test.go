@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,13 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/uptrace/bun"
 
 	"portal/handlers"
+	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -30,7 +30,7 @@ type world struct {
 	store   *models.Store
 	handler http.Handler
 	deps    handlers.Deps
-	db      *sql.DB
+	db      *bun.DB
 	tables  string // the query that lists the tables
 }
 
@@ -41,31 +41,16 @@ func newWorld(t *testing.T, databaseURL string) *world {
 
 func newWorldLoggingTo(t *testing.T, databaseURL string, log io.Writer) *world {
 	t.Helper()
-	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := &url.URL{Scheme: "http", Host: "portal.test"}
-	w := &world{}
-	w.deps = handlers.Deps{
-		Tokens: models.NewWidgetTokens(keyring, base.String(), time.Minute, nil), CookieKeys: keyring.CookieKeys(),
-		SessionMax: time.Hour, BaseURL: base, Logger: slog.New(slog.NewJSONHandler(log, nil)), Registry: prometheus.NewRegistry(),
-	}
-	w.store = modelstest.Open(t, databaseURL, models.Options{Logger: w.deps.Logger})
-	w.deps.Store = w.store
-	if w.handler, err = handlers.New(w.deps); err != nil {
-		t.Fatal(err)
-	}
-	driver, source := "pgx", databaseURL
+	logger := slog.New(slog.NewJSONHandler(log, nil))
+	w := &world{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger})}
+	w.deps = handlerstest.Deps(t, w.store, "http://portal.test", nil)
+	w.deps.Logger = logger
+	w.handler = handlerstest.New(t, w.deps)
+	w.db = modelstest.OpenDatabase(t, databaseURL)
 	w.tables = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
-	if path, ok := models.SQLitePath(databaseURL); ok {
-		driver, source = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	if _, ok := models.SQLitePath(databaseURL); ok {
 		w.tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	}
-	if w.db, err = sql.Open(driver, source); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.db.Close() })
 	return w
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"portal/handlers/handlerstest"
 	"portal/models"
 )
 
@@ -146,10 +147,7 @@ func (s *service) active(secret, token string) bool {
 // forged returns a token with valid claims, signed with another secret.
 func forged(t *testing.T, c customer, s *service) string {
 	t.Helper()
-	keyring, err := models.NewKeyring(strings.Repeat("the forger's secret. ", 2), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	keyring := handlerstest.Keyring(t, strings.Repeat("the forger's secret. ", 2), "")
 	token, err := models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now).
 		Issue(models.Principal{AccountID: c.accountID, KeyID: c.key.ID}, c.agent.ID)
 	if err != nil {

@@ -3,23 +3,20 @@ package api_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"portal/handlers"
 	"portal/handlers/api"
+	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
 )
 
 const (
 	issuer   = "https://portal.example.com"
-	tokenTTL = 10 * time.Minute
+	tokenTTL = handlerstest.TokenTTL
 )
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
@@ -47,24 +44,10 @@ func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *s
 	t.Helper()
 	s := &service{t: t, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
 	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: s.log.Logger()})
-	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.tokens = models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now)
-	baseURL, err := url.Parse(issuer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler, err := handlers.New(handlers.Deps{
-		Store: s.store, Tokens: s.tokens, CookieKeys: keyring.CookieKeys(), SessionMax: time.Hour,
-		BaseURL: baseURL, Logger: s.log.Logger(), Registry: prometheus.NewRegistry(),
-		RateLimit: limit, Now: s.clock.Now,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handler)
+	deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
+	deps.Logger, deps.RateLimit = s.log.Logger(), limit
+	s.tokens = deps.Tokens
+	server := httptest.NewServer(handlerstest.New(t, deps))
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s

@@ -3,15 +3,11 @@ package api_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"portal/handlers"
+	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -30,10 +26,6 @@ func newTarget(tb testing.TB) *target {
 	ctx := tb.Context()
 	t := &target{log: &modelstest.LogBuffer{}}
 	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: t.log.Logger()})
-	keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
-	if err != nil {
-		tb.Fatal(err)
-	}
 	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
 	if err != nil {
 		tb.Fatal(err)
@@ -46,14 +38,9 @@ func newTarget(tb testing.TB) *target {
 	if _, t.secret, err = store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
 		tb.Fatal(err)
 	}
-	t.handler, err = handlers.New(handlers.Deps{
-		Store: store, Tokens: models.NewWidgetTokens(keyring, issuer, tokenTTL, nil), CookieKeys: keyring.CookieKeys(),
-		SessionMax: time.Hour, BaseURL: &url.URL{Scheme: "https", Host: "portal.example.com"},
-		Logger: t.log.Logger(), Registry: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	deps := handlerstest.Deps(tb, store, issuer, nil)
+	deps.Logger = t.log.Logger()
+	t.handler = handlerstest.New(tb, deps)
 	return t
 }
 

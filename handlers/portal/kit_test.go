@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -15,9 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"portal/handlers"
+	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -65,23 +63,9 @@ func newSite(t testing.TB, databaseURL, base string, options models.Options) *si
 // with returns the portal over the same store with other settings.
 func (s *site) with(t testing.TB, base, secret, previous string, now func() time.Time) *site {
 	t.Helper()
-	parsed, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyring, err := models.NewKeyring(secret, previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler, err := handlers.New(handlers.Deps{
-		Store: s.store, Tokens: models.NewWidgetTokens(keyring, base, time.Minute, nil),
-		CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, BaseURL: parsed, Now: now,
-		Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &site{s.store, s.databaseURL, handler, parsed}
+	deps := handlerstest.Deps(t, s.store, base, now)
+	deps.CookieKeys = handlerstest.Keyring(t, secret, previous).CookieKeys()
+	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
 }
 
 var accounts atomic.Int64

@@ -1,0 +1,62 @@
+// Package handlerstest builds the handlers for tests.
+package handlerstest
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers"
+	"portal/models"
+)
+
+// TokenTTL is the life of a widget token.
+const TokenTTL = 10 * time.Minute
+
+// Deps returns dependencies of the handlers that log nothing and limit no rate. All of them have
+// the same secret. A nil now means time.Now. Tests may change the result before they call [New].
+func Deps(
+	t testing.TB, store *models.Store, baseURL string, now func() time.Time,
+) handlers.Deps {
+	t.Helper()
+	base, err := url.Parse(baseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyring := Keyring(t, strings.Repeat("a secret of the tests. ", 2), "")
+	return handlers.Deps{
+		Store:      store,
+		Tokens:     models.NewWidgetTokens(keyring, baseURL, TokenTTL, now),
+		CookieKeys: keyring.CookieKeys(),
+		SessionMax: 720 * time.Hour,
+		BaseURL:    base,
+		Now:        now,
+		Logger:     slog.New(slog.DiscardHandler),
+		Registry:   prometheus.NewRegistry(),
+	}
+}
+
+// Keyring returns the keys derived from these values of PORTAL_SECRET and PORTAL_SECRET_PREVIOUS.
+func Keyring(t testing.TB, secret, previous string) models.Keyring {
+	t.Helper()
+	keyring, err := models.NewKeyring(secret, previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keyring
+}
+
+// New returns the handler with these dependencies.
+func New(t testing.TB, deps handlers.Deps) http.Handler {
+	t.Helper()
+	handler, err := handlers.New(deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
