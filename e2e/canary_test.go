@@ -15,6 +15,7 @@ import (
 	"portal/e2e/pages"
 	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
+	"portal/models/modelstest/subprocess"
 )
 
 // A customer and an operator use the portal and make typical mistakes. PostgreSQL logs every
@@ -86,7 +87,7 @@ type canary struct {
 func newCanary(t *testing.T) *canary {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0", "log_connections=on", "log_parameter_max_length=-1")
-	monitor, err := freeAddress()
+	monitor, err := subprocess.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func newCanary(t *testing.T) *canary {
 	if err != nil {
 		t.Fatalf("no portal to test: %v", err)
 	}
-	t.Cleanup(c.portal.kill)
+	t.Cleanup(func() { c.portal.Kill() })
 	c.operator(t, c.secret("password", randomHex(12)), "account", "create", "--name", "Canary", "--email", c.email)
 	return c
 }
@@ -133,8 +134,8 @@ func (c *canary) cookies(what string, cookies []*http.Cookie) {
 // operator runs a command of the binary, records its output and returns its result.
 func (c *canary) operator(t *testing.T, input string, arguments ...string) string {
 	t.Helper()
-	command := exec.Command(c.portal.program.binary, arguments...)
-	command.Env = c.portal.program.environment()
+	command := exec.Command(c.portal.settings.binary, arguments...)
+	command.Env = c.portal.settings.environment()
 	command.Stdin = strings.NewReader(input + "\n")
 	var result bytes.Buffer
 	command.Stdout, command.Stderr = io.MultiWriter(&result, &c.operatorOutput), &c.operatorOutput

@@ -99,11 +99,6 @@ func TestALongPollDoesNotDelayTheStop(t *testing.T) {
 	if reveal.Key() == "" {
 		t.Error("the key is no longer there")
 	}
-	if err := p.run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.awaitReady(); err != nil {
-		t.Fatal(err)
-	}
+	p.resume(t)
 	reveal.Abandon()
 }

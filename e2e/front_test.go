@@ -18,6 +18,6 @@ func portalBehindTLS(t *testing.T) (p *process, site string) {
 	}})
 	t.Cleanup(front.Close)
 	p = ownPortal(t, settings{baseURL: front.URL})
-	target.Host = p.program.address
+	target.Host = p.settings.address
 	return p, front.URL
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 )
 
 // exampleServer is an example that runs a server: its command, and how to install the command if it
@@ -102,17 +105,18 @@ func TestExamplesDoNotStartWithoutAKey(t *testing.T) {
 	page := pages.OpenIntegrate(v.Tab)
 	for _, server := range exampleServers {
 		page.Choose(server.name)
-		_, output, exited := server.run(t, page.Example(server.name), "")
+		example := server.run(t, page.Example(server.name), "")
 		select {
-		case err := <-exited:
-			if err == nil {
-				t.Errorf("the %s example exits 0", server.name)
+		case <-example.Exited():
+			if example.ProcessState.Success() {
+				t.Errorf("the %s example exits with status 0", server.name)
 			}
 		case <-time.After(time.Minute):
-			t.Errorf("the %s example keeps running", server.name)
+			t.Errorf("the %s example does not exit", server.name)
 		}
-		if text := output.String(); !strings.Contains(text, "NAS_API_KEY is not set\n") || strings.Contains(text, "Traceback") {
-			t.Errorf("the %s example prints\n%s", server.name, text)
+		output := example.output.String()
+		if !strings.Contains(output, "NAS_API_KEY is not set\n") || strings.Contains(output, "Traceback") {
+			t.Errorf("the output of the %s example:\n%s", server.name, output)
 		}
 	}
 }
@@ -138,8 +142,10 @@ func TestExamplesUseTheChosenAgent(t *testing.T) {
 
 // runningExample is an example server that is ready.
 type runningExample struct {
-	site   string   // its URL
-	output *logBook // standard output and standard error
+	*subprocess.Child
+
+	site   string                // its URL
+	output *modelstest.LogBuffer // standard output and standard error
 }
 
 // prints reports whether the example prints text within five seconds. Output arrives through a
@@ -153,31 +159,30 @@ func (e runningExample) prints(text string) bool {
 	return false
 }
 
-// start runs the example with the key in its environment and waits until it is ready.
+// start runs the example with the key in its environment and returns when it serves.
 func (s exampleServer) start(t *testing.T, code, key string) runningExample {
 	t.Helper()
-	address, output, exited := s.run(t, code, key)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		select {
-		case <-exited:
-			t.Fatalf("the %s example exited before it was ready:\n%s", s.name, output)
-		default:
-		}
-		response, err := formClient.Get("http://" + address + "/")
+	e := s.run(t, code, key)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := e.AwaitReady(ctx, func(context.Context) error {
+		response, err := formClient.Get(e.site + "/")
 		if err == nil {
 			_ = response.Body.Close()
-			return runningExample{"http://" + address, output}
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("the %s example: %v\n%s", s.name, err, e.output)
 	}
-	t.Fatalf("the %s example is not ready after a minute:\n%s", s.name, output)
-	return runningExample{}
+	return e
 }
 
-// run starts the example and kills it when the test ends.
-func (s exampleServer) run(t *testing.T, code, key string) (address string, output *logBook, exited <-chan error) {
+// run starts the example. It is killed at the end of the test.
+func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 	t.Helper()
 	requireProgram(t, s.command[0], s.missing)
-	address, err := freeAddress()
+	address, err := subprocess.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,29 +190,25 @@ func (s exampleServer) run(t *testing.T, code, key string) (address string, outp
 	if err := os.WriteFile(filepath.Join(folder, s.file), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output = &logBook{}
+	output := &modelstest.LogBuffer{}
 	command := exec.Command(s.command[0], s.command[1:]...)
 	command.Dir = folder
 	command.Env = append(exampleEnvironment(key), "PORT="+address[strings.LastIndex(address, ":")+1:])
 	command.Stdout, command.Stderr = output, output
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the server is a child of go run
-	if err := command.Start(); err != nil {
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child, which is the server
+	child, err := subprocess.Start(command)
+	if err != nil {
 		t.Fatalf("start the %s example: %v", s.name, err)
 	}
-	ended, done := make(chan error, 1), make(chan struct{})
-	go func() {
-		ended <- command.Wait()
-		close(done)
-	}()
 	t.Cleanup(func() {
 		select {
-		case <-done:
+		case <-child.Exited():
 		default:
 			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-			<-done
+			<-child.Exited()
 		}
 	})
-	return address, output, ended
+	return runningExample{child, "http://" + address, output}
 }
 
 func requestFromExample(t *testing.T, site string) (status int, body []byte) {

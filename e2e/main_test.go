@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"portal/models/modelstest/postgres"
+	"portal/models/modelstest/subprocess"
 )
 
 // atATime bounds the tests that run at once: each keeps a browser profile and a portal busy, and more of them than
@@ -144,7 +145,7 @@ func (r *testRun) start(s settings) (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.processes = append(r.processes, p)
-	r.endings = append(r.endings, p.kill)
+	r.endings = append(r.endings, func() { p.Kill() })
 	return p, nil
 }
 
@@ -168,7 +169,7 @@ func (r *testRun) startPair() ([2]*process, error) {
 	if err != nil {
 		return pair, err
 	}
-	address, err := freeAddress()
+	address, err := subprocess.FreeAddress()
 	if err != nil {
 		return pair, err
 	}

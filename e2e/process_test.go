@@ -3,32 +3,30 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 )
 
 const (
 	startTimeout = 30 * time.Second
-	stopTimeout  = 10 * time.Second // the contract's
+	stopTimeout  = 10 * time.Second // promised to operators
 )
 
 // process is one running portal.
 type process struct {
-	program settings
-	URL     string
-	command *exec.Cmd
-	exited  chan struct{} // closed once the process is gone; then exit is its result
-	exit    error
-	log     *logBook
+	*subprocess.Child
+
+	settings settings
+	URL      string
+	log      *modelstest.LogBuffer
 }
 
 // settings are what a portal is started with.
@@ -36,8 +34,8 @@ type settings struct {
 	binary      string
 	databaseURL string
 	secret      string
-	address     string // listen address; empty: a free port of the loopback
-	baseURL     string // public URL when it is not the listen address
+	address     string // listen address; empty: a free port of the loopback interface
+	baseURL     string // public URL if it is not the listen address
 	extra       []string
 }
 
@@ -52,110 +50,72 @@ func (s settings) environment() []string {
 	return append(env, s.extra...)
 }
 
-// startProcess returns a portal that is ready to serve.
+// startProcess starts a portal and returns when it is ready.
 func startProcess(s settings) (*process, error) {
-	chosen := s.address != ""
+	fixed := s.address != ""
 	for attempt := 1; ; attempt++ {
-		if !chosen {
-			address, err := freeAddress()
+		if !fixed {
+			address, err := subprocess.FreeAddress()
 			if err != nil {
 				return nil, err
 			}
 			s.address = address
 		}
-		p, err := launch(s)
-		if err != nil {
-			return nil, err
-		}
-		err = p.awaitReady()
+		p := &process{settings: s, URL: "http://" + s.address, log: &modelstest.LogBuffer{}}
+		err := p.start()
 		if err == nil {
 			return p, nil
 		}
-		p.kill()
-		// Between asking for a free port and using it, anything on the machine may have taken it.
-		if chosen || attempt == 3 || !strings.Contains(p.log.String(), "address already in use") {
+		// Another process may have taken the free port in the meantime.
+		if fixed || attempt == 3 || !strings.Contains(p.log.String(), "address already in use") {
 			return nil, err
 		}
 	}
 }
 
-func launch(s settings) (*process, error) {
-	p := &process{program: s, URL: "http://" + s.address, log: &logBook{}}
-	if err := p.run(); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// run starts the program; a stopped one comes back under its old address.
-func (p *process) run() error {
-	p.command = exec.Command(p.program.binary, "serve")
-	p.command.Env = p.program.environment()
-	p.command.Stdout, p.command.Stderr = p.log, p.log
-	if err := p.command.Start(); err != nil {
+// start starts the portal and waits until it is ready. A stopped portal gets its old address.
+func (p *process) start() (err error) {
+	command := exec.Command(p.settings.binary, "serve")
+	command.Env = p.settings.environment()
+	command.Stdout, command.Stderr = p.log, p.log
+	if p.Child, err = subprocess.Start(command); err != nil {
 		return fmt.Errorf("start the portal: %w", err)
 	}
-	p.exited = make(chan struct{})
-	go func(command *exec.Cmd, exited chan struct{}) {
-		p.exit = command.Wait()
-		close(exited)
-	}(p.command, p.exited)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := p.AwaitReady(ctx, p.ready); err != nil {
+		p.Kill()
+		return fmt.Errorf("start the portal: %w\n%s", err, p.log)
+	}
 	return nil
 }
 
-func (p *process) awaitReady() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	for {
-		if ready(ctx, p.URL) {
-			return nil
-		}
-		select {
-		case <-p.exited:
-			return fmt.Errorf("the portal ended instead of serving: %s\n%s", p.command.ProcessState, p.log)
-		case <-ctx.Done():
-			return fmt.Errorf("the portal was not ready in %v\n%s", startTimeout, p.log)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func ready(ctx context.Context, site string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, site+"/readyz", http.NoBody)
+func (p *process) ready(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/readyz", http.NoBody)
 	if err != nil {
-		return false
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
 	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz: status %d", response.StatusCode)
+	}
+	return nil
 }
 
-// stop ends the portal as a supervisor does, and says so when it does not end as the contract promises.
+// stop stops the portal with SIGTERM. It returns an error unless the portal exits with status 0 in
+// time.
 func (p *process) stop() error {
-	select {
-	case <-p.exited:
-		return fmt.Errorf("the portal had ended by itself: %s\n%s", p.command.ProcessState, p.log)
-	default:
+	if err := p.Stop(stopTimeout); err != nil {
+		return fmt.Errorf("stop the portal: %w\n%s", err, p.log)
 	}
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop the portal: %w", err)
-	}
-	select {
-	case <-p.exited:
-		if p.exit != nil {
-			return fmt.Errorf("the portal did not end well: %w\n%s", p.exit, p.log)
-		}
-		return nil
-	case <-time.After(stopTimeout):
-		p.kill()
-		return errors.New("the portal did not stop within 10 s of SIGTERM")
-	}
+	return nil
 }
 
-// pause stops the portal in the middle of a test, to be resumed.
+// pause stops the portal in the middle of a test. [process.resume] starts it again.
 func (p *process) pause(t *testing.T) {
 	t.Helper()
 	if err := p.stop(); err != nil {
@@ -165,56 +125,22 @@ func (p *process) pause(t *testing.T) {
 
 func (p *process) resume(t *testing.T) {
 	t.Helper()
-	if err := p.run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.awaitReady(); err != nil {
+	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (p *process) kill() {
-	_ = p.command.Process.Kill()
-	<-p.exited
-}
-
-// operator runs one of the binary's own commands against the portal's database and returns what it printed.
+// operator runs one of the portal's other commands on the same database, and returns its standard
+// output.
 func (p *process) operator(input string, arguments ...string) (string, error) {
-	command := exec.Command(p.program.binary, arguments...)
-	command.Env = p.program.environment()
+	command := exec.Command(p.settings.binary, arguments...)
+	command.Env = p.settings.environment()
 	command.Stdin = strings.NewReader(input)
-	var problems bytes.Buffer
-	command.Stderr = &problems
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("portal %s: %w: %s", strings.Join(arguments, " "), err, problems.String())
+		return "", fmt.Errorf("portal %s: %w: %s", strings.Join(arguments, " "), err, stderr.String())
 	}
 	return strings.TrimSpace(string(output)), nil
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
-}
-
-// logBook collects what a process says; it may be read while the process writes.
-type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

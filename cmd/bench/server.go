@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"portal/models/modelstest/subprocess"
 )
 
 const (
@@ -28,11 +29,9 @@ type server struct {
 	address string
 	want    answer // to a good request
 
-	command *exec.Cmd
-	log     *os.File // its standard error
-	cancel  context.CancelFunc
-	ended   chan struct{}
-	exit    error // once it has ended
+	child  *subprocess.Child
+	log    *os.File // its standard error
+	cancel context.CancelFunc
 }
 
 // programs are the executables that are measured.
@@ -62,7 +61,7 @@ func buildPrograms(ctx context.Context, dir string) (programs, error) {
 // startPortal starts a portal that serves this database, and returns it when it
 // answers the tenant's first request.
 func (b *bench) startPortal(ctx context.Context, name, program, databaseURL string, t tenant) (*server, error) {
-	address, err := freeAddress(ctx)
+	address, err := subprocess.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +78,7 @@ func (b *bench) startPortal(ctx context.Context, name, program, databaseURL stri
 // startPlain starts the plain handler, which asks this database for each key
 // unless the URL is empty.
 func (b *bench) startPlain(ctx context.Context, name, databaseURL string, t tenant, env ...string) (*server, error) {
-	address, err := freeAddress(ctx)
+	address, err := subprocess.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +101,12 @@ func (b *bench) start(ctx context.Context, name, address string, t tenant, progr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
-	if err := command.Start(); err != nil {
+	child, err := subprocess.Start(command)
+	if err != nil {
 		cancel()
 		return nil, errors.Join(err, log.Close())
 	}
-	s := &server{name: name, address: address, command: command, log: log, cancel: cancel, ended: make(chan struct{})}
-	go func() {
-		s.exit = command.Wait()
-		close(s.ended)
-	}()
+	s := &server{name: name, address: address, child: child, log: log, cancel: cancel}
 	if err := s.awaitReady(ctx, tokenRequest(t.keys[0].secret, t.agentID.String())); err != nil {
 		said, _ := os.ReadFile(log.Name())
 		s.stop()
@@ -122,39 +118,27 @@ func (b *bench) start(ctx context.Context, name, address string, t tenant, progr
 // stop ends the process and waits until it has ended.
 func (s *server) stop() {
 	s.cancel()
-	<-s.ended
+	<-s.child.Exited()
 	_ = s.log.Close()
 }
 
 func (s *server) cpu() (time.Duration, error) {
-	p, err := readProcess(s.command.Process.Pid)
+	p, err := readProcess(s.child.Process.Pid)
 	return p.own, err
 }
 
 // truncateLog gives the disk space of the log back.
 func (s *server) truncateLog() error { return s.log.Truncate(0) }
 
-// awaitReady asks until there is a widget token, and remembers how long such an
-// answer is.
+// awaitReady repeats the request until the server grants a token, and stores the expected answer.
 func (s *server) awaitReady(ctx context.Context, request []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	var last error
-	for ctx.Err() == nil {
+	return s.child.AwaitReady(ctx, func(ctx context.Context) error {
 		length, err := askForToken(ctx, s.address, request)
-		if err == nil {
-			s.want = accepted(length)
-			return nil
-		}
-		last = err
-		select {
-		case <-s.ended:
-			return fmt.Errorf("it ended: %w", s.exit)
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return fmt.Errorf("%w; last: %w", ctx.Err(), last)
+		s.want = accepted(length)
+		return err
+	})
 }
 
 // askForToken checks that an answer is what it should be, which the clients
@@ -181,14 +165,4 @@ func askForToken(ctx context.Context, address string, request []byte) (int, erro
 		return 0, fmt.Errorf("answer %s: not a widget token of ours", body)
 	}
 	return got.length, nil
-}
-
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(ctx context.Context) (string, error) {
-	var c net.ListenConfig
-	listener, err := c.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }

@@ -96,7 +96,7 @@ func startComposed(t *testing.T) map[string]*instance {
 		portals[name] = launch(t, env)
 	}
 	for _, i := range portals {
-		i.await(t)
+		i.awaitReady(t)
 	}
 	return portals
 }

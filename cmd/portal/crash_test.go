@@ -29,7 +29,7 @@ func TestInstancesMayStartAtOnceOnAnEmptyDatabase(t *testing.T) {
 		}
 		migrations.Wait()
 		for _, i := range instances {
-			i.await(t)
+			i.awaitReady(t)
 		}
 		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
 		for _, i := range instances {
@@ -46,9 +46,9 @@ func TestAMigrationKilledAnywhereIsFinishedByTheNextStart(t *testing.T) {
 		for delay := range 12 {
 			i := launch(t, env, "migrate")
 			select {
-			case <-i.exited:
+			case <-i.Exited():
 			case <-time.After(time.Duration(delay) * 10 * time.Millisecond):
-				i.kill()
+				i.Kill()
 			}
 		}
 		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
@@ -65,7 +65,7 @@ func TestAKilledPortalStartsAgainAndKnowsItsKeys(t *testing.T) {
 			i := start(t, env)
 			i.accepts(t, account.secret)
 			i.signal(t, os.Kill)
-			<-i.exited
+			<-i.Exited()
 			if by := i.ProcessState.Sys().(syscall.WaitStatus).Signal(); by != syscall.SIGKILL {
 				t.Fatalf("it was ended by %v", by)
 			}

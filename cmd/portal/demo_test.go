@@ -53,7 +53,7 @@ func TestDemosThatStartAtOnceMakeOneAccount(t *testing.T) {
 		}
 		var told string
 		for _, i := range instances {
-			i.await(t)
+			i.awaitReady(t)
 			out := i.stdout.String()
 			if made := !strings.Contains(i.stderr.String(), "none was made for --demo"); made != (out != "") {
 				t.Errorf("it wrote %q and logged %q", out, i.stderr.String())

@@ -25,8 +25,8 @@ func TestAFloodOfSignInsIsBoundedAndLeavesTheAPIAlone(t *testing.T) {
 	// The program as it is delivered: what the race detector adds is no one's memory but its own.
 	command := portalCommand(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
 	command.Path = buildPortal(t)
-	i := begin(t, command)
-	i.await(t)
+	i := launchCommand(t, command)
+	i.awaitReady(t)
 
 	const crowd = 40
 	form := url.Values{"email": {testEmail}, "password": {testPassword}}

@@ -3,27 +3,31 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 )
 
 const (
 	startTimeout = 30 * time.Second
-	stopPromise  = 10 * time.Second // the contract's
+	exitTimeout  = 10 * time.Second // promised to operators
 	testSecret   = "PORTAL_SECRET=0123456789abcdef0123456789abcdef"
 	anyPort      = "PORTAL_ADDR=127.0.0.1:0"
 )
 
-// portalCommand is the portal as a process with this environment and no other, in an empty directory of its own.
+// portalCommand returns a command that runs the portal in a new directory, with only this
+// environment.
 func portalCommand(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
@@ -36,13 +40,13 @@ func portalCommand(t *testing.T, env []string, args ...string) *exec.Cmd {
 	return command
 }
 
-// result is what a finished process left.
+// result is the exit status and the output of a process.
 type result struct {
 	status         int
 	stdout, stderr string
 }
 
-// portal runs a command to its end.
+// portal runs a command and waits for it to exit.
 func portal(t *testing.T, env []string, stdin string, args ...string) result {
 	t.Helper()
 	command := portalCommand(t, env, args...)
@@ -55,7 +59,7 @@ func portal(t *testing.T, env []string, stdin string, args ...string) result {
 	return result{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// mustPortal runs a command that succeeds, and returns what it printed.
+// mustPortal runs a command, which must succeed, and returns its standard output.
 func mustPortal(t *testing.T, env []string, stdin string, args ...string) string {
 	t.Helper()
 	r := portal(t, env, stdin, args...)
@@ -65,8 +69,8 @@ func mustPortal(t *testing.T, env []string, stdin string, args ...string) string
 	return strings.TrimSuffix(r.stdout, "\n")
 }
 
-// failsWith checks that a command has failed with one line on standard error that contains each of the words, and
-// with nothing on standard output.
+// failsWith checks that a command failed, wrote nothing to standard output, and wrote one line to
+// standard error that contains each of the words.
 func (r result) failsWith(t *testing.T, words ...string) {
 	t.Helper()
 	if r.status == 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
@@ -79,61 +83,58 @@ func (r result) failsWith(t *testing.T, words ...string) {
 	}
 }
 
-// instance is a portal that serves.
+// instance is a portal that runs as a process.
 type instance struct {
-	*exec.Cmd
+	*subprocess.Child
 
 	URL     string
-	metrics string        // URL of the metrics listener
-	exited  chan struct{} // closed at the process's end
-	stdout  output
-	stderr  output
+	metrics string // URL of the metrics listener
+	stdout  modelstest.LogBuffer
+	stderr  modelstest.LogBuffer
 }
 
-// start serves and returns once the portal listens; the process goes with the test.
+// start starts a portal and returns when it is ready. The process is killed at the end of the test.
 func start(t *testing.T, env []string, args ...string) *instance {
 	t.Helper()
 	i := launch(t, env, args...)
-	i.await(t)
+	i.awaitReady(t)
 	return i
 }
 
-// launch starts a portal without waiting for it.
+// launch starts a portal and does not wait until it is ready.
 func launch(t *testing.T, env []string, args ...string) *instance {
 	t.Helper()
-	return begin(t, portalCommand(t, env, args...))
+	return launchCommand(t, portalCommand(t, env, args...))
 }
 
-// begin starts a command that serves without waiting for it.
-func begin(t *testing.T, command *exec.Cmd) *instance {
+// launchCommand is [launch] with the command that runs the portal.
+func launchCommand(t *testing.T, command *exec.Cmd) *instance {
 	t.Helper()
-	i := &instance{Cmd: command, exited: make(chan struct{})}
-	i.Stdout, i.Stderr = &i.stdout, &i.stderr
-	if err := i.Start(); err != nil {
+	i := &instance{}
+	command.Stdout, command.Stderr = &i.stdout, &i.stderr
+	var err error
+	if i.Child, err = subprocess.Start(command); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = i.Wait()
-		close(i.exited)
-	}()
-	t.Cleanup(i.kill)
+	t.Cleanup(i.Kill)
 	return i
 }
 
-// await waits until the portal is ready and reads its addresses from its log.
-func (i *instance) await(t *testing.T) {
+// awaitReady waits until the portal is ready, and reads its addresses from its log.
+func (i *instance) awaitReady(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if i.readAddresses(); i.URL != "" && status(i.URL+"/readyz") == http.StatusOK {
-			return
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	err := i.AwaitReady(ctx, func(context.Context) error {
+		i.readAddresses()
+		if got := status(i.URL + "/readyz"); got != http.StatusOK {
+			return fmt.Errorf("/readyz: status %d", got)
 		}
-		select {
-		case <-i.exited:
-			t.Fatalf("the portal ended instead of serving: %s", i.stderr.String())
-		default:
-		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %s", err, i.stderr.String())
 	}
-	t.Fatalf("the portal was not ready in %s: %s", startTimeout, i.stderr.String())
 }
 
 func (i *instance) readAddresses() {
@@ -152,11 +153,12 @@ func (i *instance) readAddresses() {
 	}
 }
 
-// stop asks for a graceful stop and checks that it is one.
+// stop stops the portal with SIGTERM. It must exit with status 0 in time.
 func (i *instance) stop(t *testing.T) {
 	t.Helper()
-	i.signal(t, syscall.SIGTERM)
-	i.stopsWell(t)
+	if err := i.Stop(exitTimeout); err != nil {
+		t.Errorf("%v: %s", err, i.stderr.String())
+	}
 }
 
 func (i *instance) signal(t *testing.T, s os.Signal) {
@@ -166,25 +168,15 @@ func (i *instance) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// stopsWell waits for the end of a portal that was asked to stop.
-func (i *instance) stopsWell(t *testing.T) {
+// awaitExit waits for a portal to exit after a signal. It must exit with status 0 in time.
+func (i *instance) awaitExit(t *testing.T) {
 	t.Helper()
-	select {
-	case <-i.exited:
-		if code := i.ProcessState.ExitCode(); code != 0 {
-			t.Errorf("a graceful stop exits 0, got %d: %s", code, i.stderr.String())
-		}
-	case <-time.After(stopPromise):
-		t.Errorf("the portal did not stop within %s: %s", stopPromise, i.stderr.String())
+	if err := i.AwaitExit(exitTimeout); err != nil {
+		t.Errorf("%v: %s", err, i.stderr.String())
 	}
 }
 
-func (i *instance) kill() {
-	_ = i.Process.Kill()
-	<-i.exited
-}
-
-// status is the answer to a GET, 0 if there is none.
+// status returns the status of the response to a GET request, 0 without a response.
 func status(url string) int {
 	response, err := http.Get(url)
 	if err != nil {
@@ -193,22 +185,4 @@ func status(url string) int {
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode
-}
-
-// output collects what a process writes; it may be read meanwhile.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }

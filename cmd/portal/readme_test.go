@@ -137,8 +137,8 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		serve := regexp.MustCompile(`'postgres://.*'`).ReplaceAllString(blocks["PostgreSQL"][0], "'"+url+"'")
 		// With exec the signal to stop reaches the portal instead of the shell.
 		serve = strings.Replace(serve, "bin/portal serve", "exec bin/portal serve", 1)
-		i := begin(t, bashCommand(t, dir, append(env, anyPort), serve))
-		i.await(t)
+		i := launchCommand(t, bashCommand(t, dir, append(env, anyPort), serve))
+		i.awaitReady(t)
 		address := strings.TrimPrefix(i.URL, "http://")
 		health := strings.ReplaceAll(blocks["Health and logs"][0], documentedURL, i.URL)
 		bash(t, dir, append(env, "PORTAL_ADDR="+address), "", health)

@@ -160,7 +160,7 @@ func TestInstancesThatStartAtOnceShareOneSecret(t *testing.T) {
 	instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}
 	keys := map[string]bool{}
 	for _, i := range instances {
-		i.await(t)
+		i.awaitReady(t)
 		_, body := i.api(t, http.MethodGet, "/.well-known/jwks.json", "", "")
 		var set struct{ Keys []struct{ Kid string } }
 		if err := json.Unmarshal([]byte(body), &set); err != nil || len(set.Keys) != 1 {

@@ -86,7 +86,7 @@ func TestAStopFinishesTheRequestsUnderWay(t *testing.T) {
 				if got := request.finish(t); got != http.StatusNotFound {
 					t.Errorf("the request under way got %d", got)
 				}
-				i.stopsWell(t)
+				i.awaitExit(t)
 			})
 		})
 	}
@@ -138,9 +138,9 @@ func TestAStopThatCannotWriteWhatIsInMemorySaysSo(t *testing.T) {
 	}
 	i.signal(t, syscall.SIGTERM)
 	select {
-	case <-i.exited:
-	case <-time.After(stopPromise):
-		t.Fatalf("the portal did not stop within %s", stopPromise)
+	case <-i.Exited():
+	case <-time.After(exitTimeout):
+		t.Fatalf("the portal did not stop within %s", exitTimeout)
 	}
 	lines := strings.Split(strings.TrimSpace(i.stderr.String()), "\n")
 	last := lines[len(lines)-1]

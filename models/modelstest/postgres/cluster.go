@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"portal/models/modelstest/process"
+	"portal/models/modelstest/subprocess"
 )
 
 // Cluster is a private PostgreSQL server on a loopback port. It is not durable unless its settings
@@ -36,7 +36,7 @@ func Start(settings ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := process.FreePort()
+	port, err := subprocess.FreePort()
 	if err != nil {
 		return nil, err
 	}

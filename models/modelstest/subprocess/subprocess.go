@@ -1,5 +1,5 @@
-// Package process runs programs in the background, for tests and benchmarks.
-package process
+// Package subprocess runs programs in the background, for tests and benchmarks.
+package subprocess
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Process is a program that runs in the background.
-type Process struct {
+// Child is a program that runs in the background.
+type Child struct {
 	*exec.Cmd
 
 	exited chan struct{}
@@ -19,32 +19,32 @@ type Process struct {
 }
 
 // Start starts the command. The caller must call Stop or Kill.
-func Start(command *exec.Cmd) (*Process, error) {
+func Start(command *exec.Cmd) (*Child, error) {
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	p := &Process{Cmd: command, exited: make(chan struct{})}
+	c := &Child{Cmd: command, exited: make(chan struct{})}
 	go func() {
-		p.err = command.Wait()
-		close(p.exited)
+		c.err = command.Wait()
+		close(c.exited)
 	}()
-	return p, nil
+	return c, nil
 }
 
 // Exited returns a channel that is closed when the process has exited.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
+func (c *Child) Exited() <-chan struct{} { return c.exited }
 
 // AwaitReady calls ready until it returns nil. It returns an error when the process exits or ctx
 // ends first.
-func (p *Process) AwaitReady(ctx context.Context, ready func(context.Context) error) error {
+func (c *Child) AwaitReady(ctx context.Context, ready func(context.Context) error) error {
 	for {
 		err := ready(ctx)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-p.exited:
-			return fmt.Errorf("the process exited before it was ready: %s", p.ProcessState)
+		case <-c.exited:
+			return fmt.Errorf("the process exited before it was ready: %s", c.ProcessState)
 		case <-ctx.Done():
 			return fmt.Errorf("the process is not ready: %w; last attempt: %w", ctx.Err(), err)
 		case <-time.After(20 * time.Millisecond):
@@ -55,34 +55,34 @@ func (p *Process) AwaitReady(ctx context.Context, ready func(context.Context) er
 // Stop sends SIGTERM and waits for the process to exit. It returns an error when the process had
 // exited before, when its exit status is not 0, or when it takes longer than timeout. In the last
 // case Stop kills the process.
-func (p *Process) Stop(timeout time.Duration) error {
+func (c *Child) Stop(timeout time.Duration) error {
 	select {
-	case <-p.exited:
-		return fmt.Errorf("the process had exited already: %s", p.ProcessState)
+	case <-c.exited:
+		return fmt.Errorf("the process had exited already: %s", c.ProcessState)
 	default:
 	}
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	return p.AwaitExit(timeout)
+	return c.AwaitExit(timeout)
 }
 
 // AwaitExit waits for the process to exit. It returns an error when the exit status is not 0, or
 // when it takes longer than timeout. In the last case AwaitExit kills the process.
-func (p *Process) AwaitExit(timeout time.Duration) error {
+func (c *Child) AwaitExit(timeout time.Duration) error {
 	select {
-	case <-p.exited:
-		return p.err
+	case <-c.exited:
+		return c.err
 	case <-time.After(timeout):
-		p.Kill()
+		c.Kill()
 		return fmt.Errorf("the process did not exit within %s", timeout)
 	}
 }
 
 // Kill kills the process if it runs, and waits until it has exited.
-func (p *Process) Kill() {
-	_ = p.Process.Kill()
-	<-p.exited
+func (c *Child) Kill() {
+	_ = c.Process.Kill()
+	<-c.exited
 }
 
 // FreePort returns a TCP port of the loopback interface that is free at the time of the call.
