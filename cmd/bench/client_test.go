@@ -8,30 +8,30 @@ import (
 	"testing/iotest"
 )
 
-func TestAnswerIsReadHoweverItArrives(t *testing.T) {
-	const response = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\nDate: now\r\n\r\n{\"a\":\"bcd\"}"
+func TestReadResponseAcceptsAnyFragmentation(t *testing.T) {
+	const text = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\nDate: now\r\n\r\n{\"a\":\"bcd\"}"
 	for name, reader := range map[string]io.Reader{
-		"at once":   strings.NewReader(response),
-		"in bytes":  iotest.OneByteReader(strings.NewReader(response)),
-		"with EOF":  iotest.DataErrReader(strings.NewReader(response)),
-		"in halves": iotest.HalfReader(strings.NewReader(response)),
+		"at once":   strings.NewReader(text),
+		"in bytes":  iotest.OneByteReader(strings.NewReader(text)),
+		"with EOF":  iotest.DataErrReader(strings.NewReader(text)),
+		"in halves": iotest.HalfReader(strings.NewReader(text)),
 	} {
-		a, body, err := readAnswer(reader, make([]byte, 1024))
-		if err != nil || a != (answer{status: 200, length: 11}) || string(body) != `{"a":"bcd"}` {
-			t.Errorf("%s: %v %q %v", name, a, body, err)
+		r, body, err := readResponse(reader, make([]byte, 1024))
+		if err != nil || r != (response{status: 200, length: 11}) || string(body) != `{"a":"bcd"}` {
+			t.Errorf("%s: %v %q %v", name, r, body, err)
 		}
 	}
 }
 
-func TestAnswerWithoutABodyIsRead(t *testing.T) {
-	a, body, err := readAnswer(strings.NewReader("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"), make([]byte, 1024))
-	if err != nil || a != (answer{status: 401}) || len(body) != 0 {
-		t.Errorf("%v %q %v", a, body, err)
+func TestReadResponseAcceptsAnEmptyBody(t *testing.T) {
+	r, body, err := readResponse(strings.NewReader("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"), make([]byte, 1024))
+	if err != nil || r != (response{status: 401}) || len(body) != 0 {
+		t.Errorf("%v %q %v", r, body, err)
 	}
 }
 
-func TestWhatIsNotOneAnswerIsRefused(t *testing.T) {
-	for _, response := range []string{
+func TestReadResponseRefusesEverythingElse(t *testing.T) {
+	for _, text := range []string{
 		"",
 		"HTTP/1.1 200 OK\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
@@ -42,14 +42,14 @@ func TestWhatIsNotOneAnswerIsRefused(t *testing.T) {
 		"SSH-2.0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("a", 5000),
 	} {
-		if a, _, err := readAnswer(strings.NewReader(response), make([]byte, 1024)); err == nil {
-			t.Errorf("%.50q is taken for %v", response, a)
+		if r, _, err := readResponse(strings.NewReader(text), make([]byte, 1024)); err == nil {
+			t.Errorf("%.50q is read as %v", text, r)
 		}
 	}
 }
 
-func TestReadErrorsAreKept(t *testing.T) {
-	_, _, err := readAnswer(iotest.ErrReader(io.ErrClosedPipe), make([]byte, 1024))
+func TestReadResponseReturnsTheReadersError(t *testing.T) {
+	_, _, err := readResponse(iotest.ErrReader(io.ErrClosedPipe), make([]byte, 1024))
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %v", err)
 	}

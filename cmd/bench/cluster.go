@@ -13,23 +13,23 @@ import (
 	"portal/models/modelstest/postgres"
 )
 
-// cluster is the private PostgreSQL server.
+// cluster is the private PostgreSQL server of a run.
 type cluster struct {
 	*postgres.Cluster
 
-	admin      *pgx.Conn // of the database "postgres"; used by one goroutine at a time
+	admin      *pgx.Conn // to the database "postgres"; for one goroutine at a time
 	postmaster int       // process id
 	version    string
 }
 
-// startCluster starts it as durable as one that is in use, which StartCluster's
-// own are not; the rest is for the millions of keys.
+// startCluster starts a server with the durability of one in production, and with memory for tables
+// of millions of keys.
 func startCluster(ctx context.Context) (*cluster, error) {
 	settings := []string{
 		"fsync=on", "synchronous_commit=on", "full_page_writes=on",
 		"shared_buffers=512MB", "maintenance_work_mem=512MB", "max_wal_size=4GB",
 	}
-	started, err := postgres.Start(settings...) //nolint:contextcheck // it has a time limit of its own
+	started, err := postgres.Start(settings...) //nolint:contextcheck // it has its own time limit
 	if err != nil {
 		return nil, err
 	}
@@ -54,17 +54,17 @@ func (c *cluster) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// stop ends the server and removes all that it had.
+// stop stops the server and deletes its files.
 func (c *cluster) stop(ctx context.Context) error {
 	if c.admin != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = c.admin.Close(ctx) // it ends with the server
+		_ = c.admin.Close(ctx) // the server ends it anyway
 	}
-	return c.Stop() //nolint:contextcheck // it has a time limit of its own
+	return c.Stop() //nolint:contextcheck // it has its own time limit
 }
 
-// create makes an empty database and returns its URL.
+// create creates an empty database and returns its URL.
 func (c *cluster) create(ctx context.Context, name string) (string, error) {
 	if _, err := c.admin.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
 		return "", fmt.Errorf("create database %s: %w", name, err)
@@ -72,18 +72,17 @@ func (c *cluster) create(ctx context.Context, name string) (string, error) {
 	return c.URL(name), nil
 }
 
-// drop removes a database that nobody is connected to any more.
+// drop drops a database and ends its connections.
 func (c *cluster) drop(ctx context.Context, name string) error {
 	_, err := c.admin.Exec(ctx, "DROP DATABASE "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
 	return err
 }
 
-// cpu returns the CPU time of all the server's processes, since it was started.
-func (c *cluster) cpu() (time.Duration, error) { return familyCPU(c.postmaster) }
+// cpu returns the CPU time that all processes of the server have used since its start.
+func (c *cluster) cpu() (time.Duration, error) { return processTreeCPU(c.postmaster) }
 
-// transactions returns how many have committed since the cluster was made, in
-// all databases. A statement that is not in one counts as one. Sessions report
-// theirs once a second.
+// transactions returns the number of committed transactions in all databases. A statement outside a
+// transaction counts as one. PostgreSQL updates the number once a second.
 func (c *cluster) transactions(ctx context.Context) (n int64, err error) {
 	err = c.admin.QueryRow(ctx, "SELECT sum(xact_commit)::bigint FROM pg_stat_database").Scan(&n)
 	return n, err

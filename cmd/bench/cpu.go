@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// processTimes is what Linux knows of a process (man 5 proc, /proc/PID/stat).
+// processTimes are fields of /proc/PID/stat (man 5 proc).
 type processTimes struct {
 	parent int
 	own    time.Duration // CPU time of its threads, in user and kernel mode
-	reaped time.Duration // the same of its children that have ended
+	reaped time.Duration // the same of its children that have exited
 }
 
 func readProcess(pid int) (processTimes, error) {
@@ -27,7 +27,7 @@ func readProcess(pid int) (processTimes, error) {
 }
 
 func parseProcess(stat string) (p processTimes, err error) {
-	// The program's name, in parentheses, may hold anything.
+	// The program's name, in parentheses, may contain spaces and parentheses.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	const parent, userTime, systemTime, childrenUserTime, childrenSystemTime = 1, 11, 12, 13, 14
 	if len(fields) <= childrenSystemTime {
@@ -36,7 +36,7 @@ func parseProcess(stat string) (p processTimes, err error) {
 	ticks := func(field int) time.Duration {
 		n, parseErr := strconv.ParseInt(fields[field], 10, 64)
 		err = errors.Join(err, parseErr)
-		const tick = time.Second / 100 // USER_HZ, the same on every architecture that Go knows
+		const tick = time.Second / 100 // USER_HZ, the same on every architecture that Go supports
 		return time.Duration(n) * tick
 	}
 	p.own = ticks(userTime) + ticks(systemTime)
@@ -47,14 +47,14 @@ func parseProcess(stat string) (p processTimes, err error) {
 	return p, err
 }
 
-// familyCPU returns the CPU time of a process and all its children, those that
-// have ended included.
-func familyCPU(pid int) (time.Duration, error) {
-	family, err := readProcess(pid)
+// processTreeCPU returns the CPU time of a process and its children, including those that have
+// exited.
+func processTreeCPU(pid int) (time.Duration, error) {
+	parent, err := readProcess(pid)
 	if err != nil {
 		return 0, err
 	}
-	sum := family.own + family.reaped
+	sum := parent.own + parent.reaped
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, err
@@ -66,7 +66,7 @@ func familyCPU(pid int) (time.Duration, error) {
 		}
 		p, err := readProcess(child)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended meanwhile
+			continue // it has exited in the meantime
 		}
 		if err != nil {
 			return 0, err
@@ -78,7 +78,7 @@ func familyCPU(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-// processorModel returns what the machine calls its processor.
+// processorModel returns the model name of the machine's first processor.
 func processorModel() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

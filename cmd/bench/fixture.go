@@ -8,8 +8,8 @@ import (
 	"portal/models"
 )
 
-// fixture is a portal on a PostgreSQL database of its own, and a store in this
-// process that is another instance on the same database.
+// fixture is a portal on its own PostgreSQL database, and a store in this process that is a second
+// instance on that database.
 type fixture struct {
 	cluster *cluster
 	name    string
@@ -17,11 +17,10 @@ type fixture struct {
 	tenant  tenant
 	server  *server
 	store   *models.Store
-	spare   []apiKey // to be revoked
+	spare   []apiKey // keys to revoke
 }
 
-// newFixture starts one whose tenant has this many keys, in a table of at least
-// this size.
+// newFixture starts a portal. Its tenant has this many keys, in a table of at least size keys.
 func (b *bench) newFixture(ctx context.Context, name string, keys, size int) (f *fixture, err error) {
 	f = &fixture{cluster: b.cluster, name: name}
 	if f.url, err = b.cluster.create(ctx, name); err != nil {
@@ -30,7 +29,7 @@ func (b *bench) newFixture(ctx context.Context, name string, keys, size int) (f 
 	if f.tenant, err = newTenant(ctx, f.url); err != nil {
 		return nil, err
 	}
-	// One a second, for as long as everything takes that may revoke, and more.
+	// Enough for one revocation a second during all rounds.
 	spare := 2 * b.rounds * (2 + int((b.warmUp()+b.duration)/time.Second))
 	if err := f.tenant.addKeys(ctx, f.url, keys-1+max(spare, b.revocations)); err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func (b *bench) newFixture(ctx context.Context, name string, keys, size int) (f 
 	return f, nil
 }
 
-// close ends it and removes the database, even if ctx has ended.
+// close stops the portal and drops the database, even if ctx has ended.
 func (f *fixture) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -64,7 +63,7 @@ func (f *fixture) load(name string, requests [][]byte) *load {
 // revokeNext revokes the first of the spare keys.
 func (f *fixture) revokeNext(ctx context.Context) error {
 	if len(f.spare) == 0 {
-		return errors.New("no key is left to revoke")
+		return errors.New("no spare key is left")
 	}
 	key := f.spare[0]
 	f.spare = f.spare[1:]
@@ -72,10 +71,10 @@ func (f *fixture) revokeNext(ctx context.Context) error {
 	return err
 }
 
-// revokeEverySecond revokes until ctx ends, the first key at once.
+// revokeEverySecond revokes one key a second until ctx ends, the first one at once.
 func (f *fixture) revokeEverySecond(ctx context.Context) error {
 	for ctx.Err() == nil {
-		// Not ended half-way: its error would be taken for a failure.
+		// A revocation that ctx interrupts would be reported as a failure.
 		if err := f.revokeNext(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}

@@ -11,9 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// growth measures the same load on tables of different sizes, all of them on
-// the cluster at once: with memory as it is, and with memory dropped once a
-// second, so that the table is read all the time.
+// growth measures the same load on tables of different sizes: once as it is, and once with a
+// revocation a second, which empties the cache of keys.
 func growth(ctx context.Context, b *bench) (err error) {
 	const keys = 1_000
 	var fixtures []*fixture
@@ -31,11 +30,11 @@ func growth(ctx context.Context, b *bench) (err error) {
 			return err
 		}
 		fixtures = append(fixtures, f)
-		b.progress("made a table of %s keys in %s", thousands(size), time.Since(began).Round(time.Second))
-		remembering := f.load(thousands(size)+" keys", f.tenant.requests(keys))
-		dropping := f.load(remembering.name+", a revocation a second", remembering.requests)
-		dropping.beside = f.revokeEverySecond
-		loads = append(loads, remembering, dropping)
+		b.progress("created a table of %s keys in %s", thousands(size), time.Since(began).Round(time.Second))
+		cached := f.load(thousands(size)+" keys", f.tenant.requests(keys))
+		revoking := f.load(cached.name+", a revocation a second", cached.requests)
+		revoking.background = f.revokeEverySecond
+		loads = append(loads, cached, revoking)
 	}
 	results, err := b.interleave(ctx, loads...)
 	if err != nil {
@@ -44,15 +43,12 @@ func growth(ctx context.Context, b *bench) (err error) {
 
 	t := table{
 		title: "Growth of the table",
-		about: fmt.Sprintf("PostgreSQL, %d connections, %s keys in turn. A revocation drops the memory of keys: "+
-			"all of them are read from the table again, once a second.", busy, thousands(keys)),
+		about: fmt.Sprintf("PostgreSQL, %d connections, %s keys in turn. "+
+			"A revocation empties the cache, so that all keys are read from the table again.", busy, thousands(keys)),
 		header: []string{"in the table", "requests/s", "of the smallest", "p50", "p99", "CPU server", "CPU database"},
 	}
 	for i, l := range loads {
-		r := results[i]
-		t.add(l.name, perSecond(r.median((*measurement).rate)), ratio(r.ratio(results[i%2], (*measurement).rate)),
-			milliseconds(r.median((*measurement).p50)), milliseconds(r.median((*measurement).p99)),
-			microseconds(r.median((*measurement).serverCPUPerRequest)), microseconds(r.median((*measurement).databaseCPUPerRequest)))
+		t.addLoad([]string{l.name}, results[i], results[i%2])
 	}
 	b.print(t)
 	last := len(results) - 2
@@ -62,8 +58,8 @@ func growth(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// fillTable adds n keys of other customers, whose values nobody knows. A load
-// that goes into the indexes row by row would take all day: they are made anew.
+// fillTable adds n keys of other accounts with random hashes. It drops the indexes first and
+// creates them again afterwards, because inserting into them row by row takes hours.
 func fillTable(ctx context.Context, databaseURL string, n int) (err error) {
 	if n <= 0 {
 		return nil
@@ -93,10 +89,10 @@ func fillTable(ctx context.Context, databaseURL string, n int) (err error) {
 	return nil
 }
 
-// indexStatements returns what drops the indexes of the table and every
-// constraint that needs or slows one, and what makes them again as they were.
+// indexStatements returns the statements that drop all indexes, keys and foreign keys of the table,
+// and the statements that create them again.
 func indexStatements(ctx context.Context, conn *pgx.Conn) (drop, create []string, err error) {
-	// Foreign keys go first and come back last: they lean on the others.
+	// Foreign keys are dropped first and created last, because they depend on the others.
 	rows, err := conn.Query(ctx, `
 		SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),
 			format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)),

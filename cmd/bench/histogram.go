@@ -7,15 +7,14 @@ import (
 )
 
 const (
-	// stepBits is how many steps a doubling of the latency is divided into:
-	// 64 of them, so that a figure is at most 1.6 % off.
+	// Each doubling of the latency is divided into 64 steps, so the error is at most 1.6 %.
 	stepBits = 6
 	steps    = 1 << stepBits
-	// longest is the longest latency that is told apart, 68 s.
+	// longest is the longest latency that has its own step, 68 s.
 	longest = 1<<36 - 1
 )
 
-// histogram counts latencies without keeping them. The zero value is empty.
+// histogram counts latencies in steps. The zero value is empty.
 type histogram struct {
 	counts [(36 - stepBits + 1) * steps]int
 	total  int
@@ -33,8 +32,8 @@ func (h *histogram) add(other *histogram) {
 	h.total += other.total
 }
 
-// percentile returns the latency that the share p of all latencies, above 0 and
-// at most 1, does not exceed; 0 if there are none.
+// percentile returns the latency that the share p of all latencies (0 < p <= 1) does not exceed. It
+// returns 0 if the histogram is empty.
 func (h *histogram) percentile(p float64) time.Duration {
 	rank := int(math.Ceil(p * float64(h.total)))
 	for step, n := range &h.counts {
@@ -46,8 +45,8 @@ func (h *histogram) percentile(p float64) time.Duration {
 	return 0
 }
 
-// stepOf gives every nanosecond below 128 a step of its own, and then each
-// doubling as many as the one before.
+// stepOf returns the step of a latency. Every nanosecond below 128 has its own step; above, each
+// doubling has 64 steps.
 func stepOf(latency time.Duration) int {
 	ns := uint64(min(max(latency, 0), longest))
 	shift := max(0, bits.Len64(ns)-stepBits-1)

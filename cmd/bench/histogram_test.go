@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestPercentilesAreWithinAStepOfTheTruth(t *testing.T) {
+func TestPercentilesAreExactToAStep(t *testing.T) {
 	var odd, even, all histogram
 	for us := 1; us <= 10_000; us++ {
 		h := &odd
@@ -26,7 +26,7 @@ func TestPercentilesAreWithinAStepOfTheTruth(t *testing.T) {
 	}
 }
 
-func TestPercentileOfNothingIsZero(t *testing.T) {
+func TestPercentileOfAnEmptyHistogramIsZero(t *testing.T) {
 	var h histogram
 	if got := h.percentile(0.5); got != 0 {
 		t.Errorf("got %v", got)
@@ -39,7 +39,7 @@ func TestEveryLatencyHasAStep(t *testing.T) {
 		h.record(latency)
 		want := min(max(latency, 0), longest)
 		if diff := (h.percentile(1) - want).Abs(); float64(diff) > float64(want)/steps {
-			t.Errorf("%v is taken for %v", latency, h.percentile(1))
+			t.Errorf("%v is recorded as %v", latency, h.percentile(1))
 		}
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// newKey returns a well-formed API key that no database knows: they cannot be
-// had from the store by the ten thousand. Its characters are not quite equally
-// likely, which does not matter here.
+// newKey returns a well-formed API key that is in no database. The characters are not exactly
+// equally likely.
 func newKey() string {
 	const (
 		alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

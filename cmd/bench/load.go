@@ -10,25 +10,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// load is a number of clients that ask without a pause: each sends its next
-// request when it has the answer to the last.
+// load is a number of clients without pauses. Each sends its next request when it has the response
+// to the last one.
 type load struct {
 	name        string
-	servers     []*server // connections are dealt to them in turn
-	requests    [][]byte  // which each connection sends in turn, from a place of its own
+	servers     []*server // connections are spread over them
+	requests    [][]byte  // each connection sends them in turn, from its own starting point
 	connections int
-	database    *cluster // whose CPU counts; nil: none
-	// beside runs for as long as the load does; nil: nothing.
-	beside func(context.Context) error
+	database    *cluster // the database to measure; nil: none
+	// background runs as long as the load does; nil: nothing.
+	background func(context.Context) error
 }
 
-// measurement is what one stretch of a load came to.
+// measurement is the result of one run of a load.
 type measurement struct {
 	elapsed     time.Duration
 	latencies   histogram
 	serverCPU   time.Duration // of all servers
 	databaseCPU time.Duration
 	statements  int64 // transactions that the database has committed
+	others      int   // requests by other clients in the same time
 }
 
 func (m *measurement) rate() float64 { return float64(m.latencies.total) / m.elapsed.Seconds() }
@@ -38,18 +39,18 @@ func (m *measurement) p50() float64 { return float64(m.latencies.percentile(0.50
 func (m *measurement) p99() float64 { return float64(m.latencies.percentile(0.99)) }
 
 func (m *measurement) serverCPUPerRequest() float64 {
-	return float64(m.serverCPU) / float64(m.latencies.total)
+	return float64(m.serverCPU) / float64(m.latencies.total+m.others)
 }
 
 func (m *measurement) databaseCPUPerRequest() float64 {
-	return float64(m.databaseCPU) / float64(m.latencies.total)
+	return float64(m.databaseCPU) / float64(m.latencies.total+m.others)
 }
 
 func (m *measurement) statementsPerSecond() float64 {
 	return float64(m.statements) / m.elapsed.Seconds()
 }
 
-// phase is what the clients of a load are to do.
+// phase is the phase of a load.
 type phase = int32
 
 const (
@@ -58,8 +59,8 @@ const (
 	stopping
 )
 
-// run applies the load, and measures all of it but the warm-up. Any answer but
-// the expected one ends it with an error.
+// run applies the load and measures it after the warm-up. It fails at the first response that is
+// not the expected one.
 func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measurement, error) {
 	clients, closeAll, err := l.dial(ctx, time.Now().Add(warmUp+duration+10*time.Second))
 	if err != nil {
@@ -75,10 +76,10 @@ func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measur
 			return c.loop(l.requests, first, l.servers[i%len(l.servers)].want, &now, &latencies[i])
 		})
 	}
-	besideCtx, endBeside := context.WithCancel(groupCtx)
-	defer endBeside()
-	if l.beside != nil {
-		group.Go(func() error { return l.beside(besideCtx) })
+	backgroundCtx, endBackground := context.WithCancel(groupCtx)
+	defer endBackground()
+	if l.background != nil {
+		group.Go(func() error { return l.background(backgroundCtx) })
 	}
 
 	sleep(groupCtx, warmUp)
@@ -87,7 +88,7 @@ func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measur
 	sleep(groupCtx, duration)
 	now.Store(stopping)
 	after, afterErr := l.meter(groupCtx)
-	endBeside()
+	endBackground()
 	for _, err := range []error{group.Wait(), ctx.Err(), beforeErr, afterErr} {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.name, err)
@@ -122,23 +123,24 @@ func (l *load) dial(ctx context.Context, deadline time.Time) (clients []*client,
 	return clients, closeAll, nil
 }
 
-// loop sends the requests in turn until it is time to stop, and records the
-// latencies of those that end while it is measured.
-func (c *client) loop(requests [][]byte, next int, want answer, now *atomic.Int32, latencies *histogram) error {
+// loop sends the requests in turn until the phase is stopping. It records the latencies of those
+// that end in the phase measuring.
+func (c *client) loop(requests [][]byte, next int, want response, now *atomic.Int32, latencies *histogram) error {
 	last := time.Now()
 	for now.Load() != stopping {
-		got, body, err := c.ask(requests[next])
+		got, body, err := c.send(requests[next])
 		if err != nil {
 			return err
 		}
 		if got != want {
-			return fmt.Errorf("status %d with %d bytes, not %d with %d: %s", got.status, got.length, want.status, want.length, body)
+			return fmt.Errorf("want status %d and %d bytes, got status %d and %d bytes: %s",
+				want.status, want.length, got.status, got.length, body)
 		}
-		answered := time.Now()
+		end := time.Now()
 		if now.Load() == measuring {
-			latencies.record(answered.Sub(last))
+			latencies.record(end.Sub(last))
 		}
-		last = answered
+		last = end
 		if next++; next == len(requests) {
 			next = 0
 		}
@@ -146,10 +148,10 @@ func (c *client) loop(requests [][]byte, next int, want answer, now *atomic.Int3
 	return nil
 }
 
-// reading is what the meters show at one moment.
+// reading holds the counters at one moment.
 type reading struct {
 	at                time.Time
-	servers, database time.Duration // CPU time since the processes began
+	servers, database time.Duration // CPU time since the start of the processes
 	statements        int64
 }
 
@@ -183,5 +185,5 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// accepted is the answer to a good request, whose body has this length.
-func accepted(length int) answer { return answer{status: http.StatusOK, length: length} }
+// accepted is the response to a valid request, with a body of this length.
+func accepted(length int) response { return response{status: http.StatusOK, length: length} }

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stretches is into how many pieces a round is cut here.
+// stretches is the number of short runs in each round.
 const stretches = 20
 
-// loneRequest measures one request at a time against the round trip of one
-// prepared statement, which nothing that asks a database can undercut.
+// loneRequest compares one request at a time with one prepared statement, which is the least that a
+// check against a database can cost.
 func loneRequest(ctx context.Context, b *bench) (err error) {
 	f, err := b.newFixture(ctx, "lone", 1, 0)
 	if err != nil {
@@ -69,10 +69,10 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 
 	t := table{
 		title: "A request alone",
-		about: "One at a time. The statement reads the row that authentication asks for, " +
-			"prepared, with nothing around it; both it and Store.Authenticate are called in the process that measures. " +
-			"Medians of many short stretches in turn: where two processes meet on one processor a round trip takes a fourth " +
-			"of what it takes between two, and which it is changes by chance.",
+		about: "One request at a time. The prepared statement reads the row that authentication reads. " +
+			"It and Store.Authenticate run in the measuring process. " +
+			"Figures are medians of many short runs, because a round trip between two processes on one processor " +
+			"takes a quarter of the time that it takes between two processors.",
 		header: []string{"", "p50", "p99", "p50, of the statement's"},
 	}
 	for i, subject := range subjects {
@@ -88,7 +88,7 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// preparedStatement connects, and returns what runs the statement once.
+// preparedStatement connects to a database and returns a function that runs the statement once.
 func preparedStatement(ctx context.Context, databaseURL string) (run func(context.Context) error, closeConn func(), err error) {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
@@ -105,18 +105,18 @@ func preparedStatement(ctx context.Context, databaseURL string) (run func(contex
 	}
 	return func(ctx context.Context) error {
 		var value []byte
-		// Watching a context is no part of the round trip.
+		// The cost of watching a context is not part of the round trip.
 		if err := conn.QueryRow(context.WithoutCancel(ctx), "epoch").Scan(&value); err != nil {
 			return err
 		}
 		if len(value) == 0 {
-			return errors.New("there is no epoch")
+			return errors.New("the epoch is empty")
 		}
 		return nil
 	}, closeConn, nil
 }
 
-// repeated measures a function that is called again and again.
+// repeated returns a function that calls call without pauses and measures it.
 func repeated(call func(context.Context) error) func(ctx context.Context, warmUp, duration time.Duration) (*measurement, error) {
 	return func(ctx context.Context, warmUp, duration time.Duration) (*measurement, error) {
 		m := &measurement{}

@@ -1,11 +1,9 @@
-// Command bench measures how near the portal's authentication comes to the
-// speed of no database, and prints the figures as Markdown. It starts all that
-// it needs, a private PostgreSQL included, as processes on loopback, and leaves
-// nothing behind. It never touches a database that is not its own.
+// Command bench measures what authentication costs, and prints the figures as Markdown. It starts
+// everything it needs as processes on loopback, including a private PostgreSQL server, and removes
+// them at the end. It never touches another database.
 //
-// Client, server and database share the machine, as they do in every mode that
-// is compared; so the ratios mean more than the figures. It needs Linux, the go
-// command, PostgreSQL's server programs, and 6 GB of disk space in TMPDIR.
+// Client, server and database share the machine, so the ratios mean more than the absolute figures.
+// It needs Linux, the go command, PostgreSQL's server programs, and 6 GB of disk space in TMPDIR.
 package main
 
 import (
@@ -26,10 +24,9 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == plainCommand {
 		os.Exit(report(os.Stderr, servePlain(os.Args[2], os.Args[3])))
 	}
-	// A broken pipe too: whoever reads the results may leave, and what was started
-	// must not stay.
+	// SIGPIPE too: the started processes must stop when the reader of the results exits.
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	// The first signal ends what runs; a second one ends this process at once.
+	// The first signal stops the started processes; a second one ends this process at once.
 	context.AfterFunc(ctx, restore)
 	os.Exit(report(os.Stderr, run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
 }
@@ -42,17 +39,17 @@ func report(w io.Writer, err error) int {
 	return 1
 }
 
-// options say how much is measured.
+// options are the command line's options and what follows from them.
 type options struct {
 	rounds      int           // of each load
 	duration    time.Duration // of each load in each round, without the warm-up
-	connections []int         // at which the modes are compared
-	sizes       []int         // keys in the table
+	connections []int         // numbers of connections for the part compare
+	sizes       []int         // numbers of keys in the table for the part growth
 	revocations int
 	only        []string // names of parts; empty: all
 }
 
-// part is one question that the benchmark answers.
+// part is one of the measurements that -only can choose.
 type part struct {
 	name string
 	run  func(context.Context, *bench) error
@@ -78,11 +75,11 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each measurement, of which the median counts")
-	flags.DurationVar(&o.duration, "duration", 4*time.Second, "length of a measurement in a round")
-	flags.IntVar(&o.revocations, "revocations", 300, "revocations under load")
-	only := flags.String("only", "", "measure these parts alone: "+strings.Join(names, ","))
-	quick := flags.Bool("quick", false, "a smoke run of a minute: 1 round of half a second, small tables; its figures mean nothing")
+	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each measurement; the result is their median")
+	flags.DurationVar(&o.duration, "duration", 4*time.Second, "length of a measurement in one round")
+	flags.IntVar(&o.revocations, "revocations", 300, "number of revocations under load")
+	only := flags.String("only", "", "measure only these parts, of "+strings.Join(names, ","))
+	quick := flags.Bool("quick", false, "a smoke run of a minute with 1 round of 500ms and small tables; its figures mean nothing")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -94,14 +91,14 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		o.sizes = []int{1_000, 10_000, 100_000}
 	}
 	if o.rounds < 1 || o.duration < 100*time.Millisecond || o.revocations < 1 {
-		return o, errors.New("at least 1 round of 100ms and 1 revocation are needed")
+		return o, errors.New("-rounds and -revocations must be at least 1, and -duration at least 100ms")
 	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
 	for _, name := range o.only {
 		if !slices.Contains(names, name) {
-			return o, fmt.Errorf("no part is called %q; there are %s", name, strings.Join(names, ", "))
+			return o, fmt.Errorf("unknown part %q; the parts are %s", name, strings.Join(names, ", "))
 		}
 	}
 	return o, nil
@@ -129,7 +126,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	b.progress("build the portal, and once more without a store")
+	b.progress("build the portal with and without a store")
 	if b.programs, err = buildPrograms(ctx, b.dir); err != nil {
 		return err
 	}
@@ -153,7 +150,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return nil
 }
 
-// progress tells whoever waits what is going on.
+// progress writes a line with the time to the log.
 func (b *bench) progress(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.log, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

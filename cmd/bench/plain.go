@@ -22,11 +22,10 @@ import (
 // plainCommand is the hidden command that serves the plain handler.
 const plainCommand = "serve-plain"
 
-// plainConnections is as many as the portal has.
+// plainConnections is the number of database connections that the portal has.
 const plainConnections = 8
 
-// plainStatement is prepared by the driver when it is first used, once for each
-// connection.
+// plainStatement is prepared by the driver once for each connection.
 const plainStatement = "SELECT id FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL"
 
 type tokenBody struct {
@@ -39,9 +38,9 @@ type tokenInput struct {
 	AgentID string `json:"agentId" binding:"required,uuid"`
 }
 
-// plainHandler is the endpoint as it is written without a thought of speed:
-// Gin, encoding/json, golang-jwt and Ed25519. Without a database whatever looks
-// like a key is good; with one it asks for each key, with a prepared statement.
+// plainHandler is the endpoint without any tuning: Gin, encoding/json, golang-jwt and Ed25519. With
+// a database it runs one prepared statement per request. Without, it accepts every key with the
+// right prefix.
 func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -82,8 +81,7 @@ func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
 	return engine
 }
 
-// servePlain serves the plain handler until it is told to end. An empty
-// databaseURL is no database.
+// servePlain serves the plain handler until SIGTERM. An empty databaseURL means no database.
 func servePlain(address, databaseURL string) error {
 	var db *sql.DB
 	if databaseURL != "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestPlainHandlerAnswersAsThePortalDoes(t *testing.T) {
+func TestPlainHandlerHasTheSameInterface(t *testing.T) {
 	server := httptest.NewServer(plainHandler(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), nil))
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
 
-	length, err := askForToken(t.Context(), address, tokenRequest(newKey(), uuid.NewString()))
+	length, err := requestToken(t.Context(), address, tokenRequest(newKey(), uuid.NewString()))
 	if err != nil || length == 0 {
 		t.Errorf("%d bytes, %v", length, err)
 	}
@@ -22,8 +22,8 @@ func TestPlainHandlerAnswersAsThePortalDoes(t *testing.T) {
 		"no key":   tokenRequest("", uuid.NewString()),
 		"no agent": tokenRequest(newKey(), "none"),
 	} {
-		if _, err := askForToken(t.Context(), address, request); err == nil {
-			t.Errorf("%s: there is a token", what)
+		if _, err := requestToken(t.Context(), address, request); err == nil {
+			t.Errorf("%s: got a token", what)
 		}
 	}
 }

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// confirmedRevocations revokes keys that are in use on two instances under
-// load, and counts requests that begin after their key's revocation was
-// confirmed and succeed all the same. There must be none.
+// confirmedRevocations revokes keys that are in use on two instances under load. It counts the
+// requests that begin after the revocation was confirmed and still succeed. There must be none.
 func confirmedRevocations(ctx context.Context, b *bench) (err error) {
 	f, err := b.newFixture(ctx, "revocation", 1, 0)
 	if err != nil {
@@ -58,7 +57,7 @@ func confirmedRevocations(ctx context.Context, b *bench) (err error) {
 
 	t := table{
 		title:  "Revocation at once",
-		about:  fmt.Sprintf("Keys in use at two instances on PostgreSQL, under load at %d connections, revoked by a third process.", busy),
+		about:  fmt.Sprintf("PostgreSQL, two instances, %d connections. A third process revokes keys that are in use.", busy),
 		header: []string{"revocations", "requests before", "refused, begun after", "accepted, begun after"},
 	}
 	t.add(strconv.Itoa(b.revocations), strconv.Itoa(sum.accepted), strconv.Itoa(sum.refused), strconv.Itoa(sum.violations))
@@ -70,23 +69,23 @@ func confirmedRevocations(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// watched is what became of the requests with one key.
+// watched counts the responses to requests with one key.
 type watched struct {
 	accepted   int // begun before the revocation was confirmed
 	refused    int // begun after it
-	violations int // begun after it, and accepted
+	violations int // begun after it and accepted
 }
 
 const (
-	watchersEach  = 4 // connections with the key that is revoked, an instance
-	watchedAfter  = 5 // requests of each after the revocation was confirmed
+	watchersEach  = 4 // connections with the revoked key to each instance
+	watchedAfter  = 5 // requests on each connection after the revocation was confirmed
 	shortestUse   = 5 * time.Millisecond
 	longestUse    = 25 * time.Millisecond
 	watchDeadline = 30 * time.Second
 )
 
-// revocationClock tells when a revocation began and when it was confirmed, in
-// nanoseconds since a moment that all agree on; 0 is not yet.
+// revocationClock holds when a revocation began and when it was confirmed, in nanoseconds since
+// zero. 0 means not yet.
 type revocationClock struct {
 	zero             time.Time
 	began, confirmed atomic.Int64
@@ -94,7 +93,7 @@ type revocationClock struct {
 
 func (c *revocationClock) now() int64 { return int64(time.Since(c.zero)) }
 
-// revokeInUse uses a key on all instances, revokes it, and uses it on.
+// revokeInUse revokes a key while all instances get requests with it.
 func (f *fixture) revokeInUse(ctx context.Context, instances []*server) (sum watched, err error) {
 	clock := &revocationClock{zero: time.Now()}
 	request := tokenRequest(f.spare[0].secret, f.tenant.agentID.String())
@@ -111,7 +110,7 @@ func (f *fixture) revokeInUse(ctx context.Context, instances []*server) (sum wat
 			return err
 		})
 	}
-	sleep(ctx, shortestUse+rand.N(longestUse-shortestUse)) //nolint:gosec // chance may be guessed
+	sleep(ctx, shortestUse+rand.N(longestUse-shortestUse)) //nolint:gosec // need not be unpredictable
 	clock.began.Store(clock.now())
 	revokeErr := f.revokeNext(ctx)
 	clock.confirmed.Store(clock.now())
@@ -127,11 +126,11 @@ func (f *fixture) revokeInUse(ctx context.Context, instances []*server) (sum wat
 	return sum, err
 }
 
-// watch sends requests until enough of them have begun after the confirmation.
+// watch sends requests until enough have begun after the confirmation.
 func (c *client) watch(ctx context.Context, request []byte, clock *revocationClock) (w watched, err error) {
 	for w.refused+w.violations < watchedAfter && ctx.Err() == nil {
 		begun := clock.now()
-		got, body, err := c.ask(request)
+		got, body, err := c.send(request)
 		if err != nil {
 			return w, err
 		}
@@ -145,7 +144,7 @@ func (c *client) watch(ctx context.Context, request []byte, clock *revocationClo
 		case got.status == http.StatusUnauthorized && after:
 			w.refused++
 		case got.status == http.StatusUnauthorized && clock.began.Load() != 0:
-			// It was under way while the key was revoked: either answer is right.
+			// The key was revoked during the request, so either response is right.
 		default:
 			return w, fmt.Errorf("status %d before the revocation began: %s", got.status, body)
 		}

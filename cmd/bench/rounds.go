@@ -19,8 +19,8 @@ func (r rounds) median(figure func(*measurement) float64) float64 {
 	return median(values)
 }
 
-// ratio returns the median of a figure over that of another load, taken round
-// by round: what slows the machine down slows both.
+// ratio returns the median of the ratios to another load in the same rounds. A disturbance that
+// slows the machine down in a round slows both loads.
 func (r rounds) ratio(other rounds, figure func(*measurement) float64) float64 {
 	values := make([]float64, len(r))
 	for i := range r {
@@ -38,8 +38,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// interleave measures each load once a round, and every other round in the
-// opposite order, so that a machine that gets faster or slower favours none.
+// interleave measures each load once a round, in every other round in the opposite order, so that a
+// drift of the machine's speed favours none.
 func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error) {
 	results := make([]rounds, len(loads))
 	order := make([]int, len(loads))
@@ -64,7 +64,7 @@ func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error
 	return results, nil
 }
 
-// settle clears what a stretch of load left behind.
+// settle empties the logs of the servers.
 func (l *load) settle() error {
 	for _, s := range l.servers {
 		if err := s.truncateLog(); err != nil {
@@ -74,5 +74,5 @@ func (l *load) settle() error {
 	return nil
 }
 
-// warmUp is how long a load runs before it is measured.
+// warmUp returns how long a load runs before it is measured.
 func (b *bench) warmUp() time.Duration { return min(b.duration/4, time.Second) }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestMedianIsTheMiddle(t *testing.T) {
+func TestMedianIsTheMiddleValue(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   float64

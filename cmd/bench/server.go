@@ -23,43 +23,42 @@ const (
 	stopTimeout  = 10 * time.Second
 )
 
-// server is a process of its own that answers on a loopback port.
+// server is a server process on a loopback port.
 type server struct {
 	name    string
 	address string
-	want    answer // to a good request
+	want    response // to a valid request
 
 	child  *subprocess.Child
 	log    *os.File // its standard error
 	cancel context.CancelFunc
 }
 
-// programs are the executables that are measured.
+// programs are the paths of the measured programs.
 type programs struct {
-	portal string // as it is shipped
-	limit  string // the same with a constant in place of the store
-	plain  string // this one, for its plain handler
+	portal string // as shipped
+	limit  string // with a constant in place of the store
+	plain  string // this program, which has the plain handler
 }
 
-// buildPrograms builds them into a directory.
+// buildPrograms builds the programs in dir.
 func buildPrograms(ctx context.Context, dir string) (programs, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return programs{}, err
 	}
 	p := programs{portal: filepath.Join(dir, "portal"), limit: filepath.Join(dir, "limit"), plain: self}
-	for output, tags := range map[string]string{p.portal: "", p.limit: "nostore"} {
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", tags, "-o", output, "portal/cmd/portal") //nolint:gosec // nothing of it comes from outside
+	for path, tags := range map[string]string{p.portal: "", p.limit: "nostore"} {
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", tags, "-o", path, "portal/cmd/portal") //nolint:gosec // constant arguments
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if said, err := build.CombinedOutput(); err != nil {
-			return programs{}, fmt.Errorf("build the portal: %w\n%s", err, said)
+		if output, err := build.CombinedOutput(); err != nil {
+			return programs{}, fmt.Errorf("build the portal: %w\n%s", err, output)
 		}
 	}
 	return p, nil
 }
 
-// startPortal starts a portal that serves this database, and returns it when it
-// answers the tenant's first request.
+// startPortal starts a portal on a database, and returns when it grants the tenant a token.
 func (b *bench) startPortal(ctx context.Context, name, program, databaseURL string, t tenant) (*server, error) {
 	address, err := subprocess.FreeAddress()
 	if err != nil {
@@ -70,13 +69,13 @@ func (b *bench) startPortal(ctx context.Context, name, program, databaseURL stri
 		"DATABASE_URL="+databaseURL,
 		"PORTAL_BASE_URL=http://"+host,
 		"PORTAL_SECRET="+strings.Repeat("bench", 8),
-		// Counted as it always is, and not reached.
+		// The limiter runs, but no key reaches the limit.
 		"PORTAL_RATE_LIMIT=1000000:1000000",
 	)
 }
 
-// startPlain starts the plain handler, which asks this database for each key
-// unless the URL is empty.
+// startPlain starts the plain handler. It queries the database for each key unless the URL is
+// empty.
 func (b *bench) startPlain(ctx context.Context, name, databaseURL string, t tenant, env ...string) (*server, error) {
 	address, err := subprocess.FreeAddress()
 	if err != nil {
@@ -86,18 +85,18 @@ func (b *bench) startPlain(ctx context.Context, name, databaseURL string, t tena
 }
 
 func (b *bench) start(ctx context.Context, name, address string, t tenant, program string, args []string, env ...string) (*server, error) {
-	// A file: what the log costs to write is a part of what is measured.
-	log, err := os.OpenFile(filepath.Join(b.dir, address+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in our own directory
+	// A file, because the cost of writing the log is part of the measurement.
+	log, err := os.OpenFile(filepath.Join(b.dir, address+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in a temporary directory
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // one of our own programs
+	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // one of the programs built above
 	command.Dir = b.dir
-	// What the portal would set itself, for all alike.
+	// The portal's own defaults, for all programs.
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GOGC=400", "GOMEMLIMIT=256MiB"}, env...)
 	command.Stderr = log
-	// An interrupt from the keyboard is for this process, which ends the others.
+	// An interrupt from the keyboard reaches only this process, which then stops the others.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
@@ -108,14 +107,14 @@ func (b *bench) start(ctx context.Context, name, address string, t tenant, progr
 	}
 	s := &server{name: name, address: address, child: child, log: log, cancel: cancel}
 	if err := s.awaitReady(ctx, tokenRequest(t.keys[0].secret, t.agentID.String())); err != nil {
-		said, _ := os.ReadFile(log.Name())
+		text, _ := os.ReadFile(log.Name())
 		s.stop()
-		return nil, fmt.Errorf("start %s: %w\n%s", name, err, said)
+		return nil, fmt.Errorf("start %s: %w\n%s", name, err, text)
 	}
 	return s, nil
 }
 
-// stop ends the process and waits until it has ended.
+// stop stops the process and waits until it has exited.
 func (s *server) stop() {
 	s.cancel()
 	<-s.child.Exited()
@@ -127,29 +126,29 @@ func (s *server) cpu() (time.Duration, error) {
 	return p.own, err
 }
 
-// truncateLog gives the disk space of the log back.
+// truncateLog empties the log, which frees disk space.
 func (s *server) truncateLog() error { return s.log.Truncate(0) }
 
-// awaitReady repeats the request until the server grants a token, and stores the expected answer.
+// awaitReady repeats the request until the server grants a token, and stores the expected response.
 func (s *server) awaitReady(ctx context.Context, request []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return s.child.AwaitReady(ctx, func(ctx context.Context) error {
-		length, err := askForToken(ctx, s.address, request)
+		length, err := requestToken(ctx, s.address, request)
 		s.want = accepted(length)
 		return err
 	})
 }
 
-// askForToken checks that an answer is what it should be, which the clients
-// under load do not, and returns the length of its body.
-func askForToken(ctx context.Context, address string, request []byte) (int, error) {
+// requestToken checks the whole response, which the clients of a load do not, and returns the
+// length of its body.
+func requestToken(ctx context.Context, address string, request []byte) (int, error) {
 	c, err := dial(ctx, address, time.Now().Add(stopTimeout))
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
-	got, body, err := c.ask(request)
+	got, body, err := c.send(request)
 	if err != nil {
 		return 0, err
 	}
@@ -158,11 +157,11 @@ func askForToken(ctx context.Context, address string, request []byte) (int, erro
 	}
 	var token tokenBody
 	if err := json.Unmarshal(body, &token); err != nil {
-		return 0, fmt.Errorf("answer %s: %w", body, err)
+		return 0, fmt.Errorf("response %s: %w", body, err)
 	}
 	var claims jwt.RegisteredClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(token.AccessToken, &claims); err != nil || claims.Issuer != "http://"+host {
-		return 0, fmt.Errorf("answer %s: not a widget token of ours", body)
+		return 0, fmt.Errorf("response %s: not a widget token of this issuer", body)
 	}
 	return got.length, nil
 }
