@@ -10,12 +10,12 @@ import (
 	"portal/models"
 )
 
-// longestInput bounds what is read from standard input: every password and key is far shorter.
-const longestInput = 4096
+// maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
+const maxInput = 4096
 
 type accountCreateCommand struct {
-	Name  string `required:"" placeholder:"NAME" help:"What the account is called."`
-	Email string `required:"" placeholder:"EMAIL" help:"What its user signs in with."`
+	Name  string `required:"" placeholder:"NAME" help:"The account's name."`
+	Email string `required:"" placeholder:"EMAIL" help:"The user's e-mail, for signing in."`
 }
 
 func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
@@ -34,10 +34,10 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 }
 
 type accountResetPasswordCommand struct {
-	Email string `required:"" placeholder:"EMAIL" help:"What the user signs in with."`
+	Email string `required:"" placeholder:"EMAIL" help:"The user's e-mail."`
 }
 
-// Run prints nothing on standard output: there is no result, and the password is the operator's own.
+// Run writes nothing to standard output, because the command has no result.
 func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
 	password, err := readInput(t.in, "the password", withoutLineEnd)
 	if err != nil {
@@ -51,33 +51,33 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		if err != nil {
 			return forOperator(err)
 		}
-		_, err = fmt.Fprintf(t.err, "portal: the password of %s is reset, and every session of theirs has ended\n", c.Email)
+		_, err = fmt.Fprintf(t.err, "portal: the password of %s was reset and all sessions of the user ended\n", c.Email)
 		return err
 	})
 }
 
-// readInput returns what standard input holds, trimmed.
+// readInput reads all of r and trims it. It returns an error when the result is empty or too long.
 func readInput(r io.Reader, what string, trim func(string) string) (string, error) {
-	content, err := io.ReadAll(io.LimitReader(r, longestInput+1))
+	content, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
-	if len(content) > longestInput {
-		return "", refusal("%s on standard input is longer than %d bytes", what, longestInput)
+	if len(content) > maxInput {
+		return "", inputError("%s on standard input is longer than %d bytes", what, maxInput)
 	}
 	input := trim(string(content))
 	if input == "" {
-		return "", refusal("%s is read from standard input, which is empty", what)
+		return "", inputError("%s is read from standard input, but standard input is empty", what)
 	}
 	return input, nil
 }
 
-// withoutLineEnd takes away the one line end that echo and editors add: all else may be meant.
+// withoutLineEnd removes the one line end that echo and editors add, and no other white space.
 func withoutLineEnd(input string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
 }
 
-// forOperator is what an error says on a terminal: of input that breaks a rule, only the sentence made for people.
+// forOperator reduces an error about invalid input to its message for users.
 func forOperator(err error) error {
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		return errors.New(invalid.Message)

@@ -11,22 +11,22 @@ import (
 )
 
 type agentCreateCommand struct {
-	Account string  `required:"" placeholder:"EMAIL" help:"E-mail of the account's user."`
-	Name    string  `required:"" placeholder:"NAME" help:"What the agent is called."`
-	ID      agentID `name:"id" placeholder:"UUID" help:"The agent's id, if it has one already."`
+	Account string  `required:"" placeholder:"EMAIL" help:"E-mail of a user of the account."`
+	Name    string  `required:"" placeholder:"NAME" help:"The agent's name."`
+	ID      agentID `name:"id" placeholder:"UUID" help:"The agent's id; generated unless set."`
 }
 
-// agentID is an id as the API takes it, or zero: one is to be made.
+// agentID is an id in the form that the API accepts. Zero means that the store generates one.
 type agentID uuid.UUID
 
-// UnmarshalText takes what [models.ParseID] does, and not the nil UUID, which would be taken for none.
+// UnmarshalText accepts the same ids as [models.ParseID] except the nil UUID.
 func (a *agentID) UnmarshalText(text []byte) error {
 	id, ok := models.ParseID(string(text))
 	if !ok {
 		return errors.New("write a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
 	}
 	if id == uuid.Nil {
-		return errors.New("the nil UUID is no agent's id; leave --id away and one is made")
+		return errors.New("the nil UUID is not a valid id; omit --id to generate one")
 	}
 	*a = agentID(id)
 	return nil

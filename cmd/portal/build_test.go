@@ -14,12 +14,12 @@ import (
 func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
 	t.Parallel()
 	binary := buildPortal(t)
-	said, err := exec.Command(binary, "--version").Output()
-	if err != nil || strings.TrimSpace(string(said)) != "v1.2.3" {
-		t.Errorf("got version %q, error %v", said, err)
+	version, err := exec.Command(binary, "--version").Output()
+	if err != nil || strings.TrimSpace(string(version)) != "v1.2.3" {
+		t.Errorf("got version %q, error %v", version, err)
 	}
 	if runtime.GOOS != "linux" {
-		return // elsewhere nothing is static
+		return // static linking is checked on Linux only
 	}
 	file, err := elf.Open(binary)
 	if err != nil {
@@ -27,11 +27,11 @@ func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
 	}
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		t.Error("the binary needs a loader of the machine it runs on")
+		t.Error("the binary is linked dynamically")
 	}
 }
 
-// buildPortal returns the program as it is delivered.
+// buildPortal builds the program as make build does, and returns its path.
 func buildPortal(t *testing.T) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "portal")

@@ -15,36 +15,36 @@ import (
 	"portal/models"
 )
 
-// checker reads the values of a configuration and collects what is wrong with them.
+// checker parses the values of a configuration and collects the errors.
 type checker struct {
-	found problems
+	errors inputErrors
 }
 
-// err returns what was found as an error, nil if that is nothing.
+// err returns all errors as one, or nil if there is none.
 func (c *checker) err() error {
-	if len(c.found) == 0 {
+	if len(c.errors) == 0 {
 		return nil
 	}
-	return c.found
+	return c.errors
 }
 
 func (c *checker) add(name, format string, args ...any) {
-	c.found = append(c.found, name+": "+fmt.Sprintf(format, args...))
+	c.errors = append(c.errors, name+": "+fmt.Sprintf(format, args...))
 }
 
-// duration reads a value such as 10m and keeps it between the two limits, both included.
+// duration parses a duration such as 10m, from least to most inclusive.
 func (c *checker) duration(name, value string, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(value)
 	switch {
 	case err != nil:
-		c.add(name, "%q is no duration; write a number with its unit, such as 90s, 10m or 12h", value)
+		c.add(name, "invalid duration %q; write a number with its unit, such as 90s, 10m or 12h", value)
 	case d < least || d > most:
-		c.add(name, "%q is outside %s to %s; choose a duration within", value, short(least), short(most))
+		c.add(name, "%q is out of range; choose a duration from %s to %s", value, short(least), short(most))
 	}
 	return d
 }
 
-// short writes a whole number of hours, minutes or seconds without the zeros of time.Duration's own form.
+// short formats a duration without the trailing zeros of Duration.String, such as 1h for 1h0m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -56,26 +56,27 @@ func short(d time.Duration) string {
 	return s
 }
 
-// address checks a listen address: a host, which may be empty for all of them, and a port.
+// address checks a listen address: a host, which may be empty, and a port.
 func (c *checker) address(name, value string) string {
 	_, port, err := net.SplitHostPort(value)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		c.add(name, "%q is no listen address; write host:port, such as 127.0.0.1:8080 or 0.0.0.0:8080", value)
+		c.add(name, "invalid listen address %q; write host:port, such as 127.0.0.1:8080 or 0.0.0.0:8080", value)
 	}
 	return value
 }
 
-// origin reads a public URL, which is a scheme and a host: every path of the portal starts at its root. Its value is in
-// no message: it may hold a password.
+// origin parses a public URL, which is a scheme and a host without a path. The message does not
+// contain the value, because it may contain a password.
 func (c *checker) origin(name, value string) *url.URL {
 	u, err := url.Parse(value)
-	// Compared as a whole, so that nothing else is there: not even an empty query, which a parsed URL hardly tells.
+	// Comparing the whole value also refuses an empty query or fragment.
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
 		!strings.EqualFold(strings.TrimSuffix(value, "/"), u.Scheme+"://"+u.Host) || !isHost(u) {
-		c.add(name, "it is no public URL; write scheme and host alone, and a port if it is not the scheme's own, such as https://portal.example.com")
+		c.add(name, "invalid public URL; write only the scheme, the host and, if it is not the default, the port, such as "+
+			"https://portal.example.com")
 		return nil
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}
@@ -84,13 +85,13 @@ func (c *checker) origin(name, value string) *url.URL {
 const longestName = 253 // characters (RFC 1035, section 2.3.4)
 
 var (
-	// hostName has an underscore too, which DNS knows and names of containers have.
+	// hostName allows underscores, which occur in names of containers.
 	hostName = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.|$))+$`)
-	// inNumbers is what browsers take for an IPv4 address or nothing.
-	inNumbers = regexp.MustCompile(`(^|\.)[0-9]+\.?$`)
+	// numericEnd matches names that browsers parse as an IPv4 address or refuse.
+	numericEnd = regexp.MustCompile(`(^|\.)[0-9]+\.?$`)
 )
 
-// isHost reports whether a URL's host is one that can be gone to: a name or an IP address, and a port if there is a colon.
+// isHost reports whether a URL's host is a name or an IP address, with a valid port after a colon.
 func isHost(u *url.URL) bool {
 	name, port := u.Hostname(), u.Port()
 	if number, err := strconv.ParseUint(port, 10, 16); strings.HasSuffix(u.Host, ":") || port != "" && (err != nil || number == 0) {
@@ -98,21 +99,21 @@ func isHost(u *url.URL) bool {
 	}
 	ip, err := netip.ParseAddr(name)
 	if strings.HasPrefix(u.Host, "[") {
-		return err == nil && ip.Is6() && ip.Zone() == "" // a zone means something on one machine alone
+		return err == nil && ip.Is6() && ip.Zone() == "" // a zone is valid on one machine only
 	}
-	if inNumbers.MatchString(name) {
+	if numericEnd.MatchString(name) {
 		return err == nil
 	}
 	return len(name) <= longestName && hostName.MatchString(name)
 }
 
-// networks reads networks in CIDR form, separated by commas or spaces.
+// networks parses networks in CIDR form, separated by commas or spaces.
 func (c *checker) networks(name, value string) []string {
 	var all []string
 	for field := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
 		network, err := netip.ParsePrefix(field)
 		if err != nil {
-			c.add(name, "%q is no network; write networks in CIDR form with commas between, such as 10.0.0.0/8,192.0.2.7/32", field)
+			c.add(name, "invalid network %q; write networks in CIDR form, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", field)
 			continue
 		}
 		all = append(all, network.Masked().String())
@@ -120,7 +121,7 @@ func (c *checker) networks(name, value string) []string {
 	return all
 }
 
-// rate reads requests a second and burst, such as 50:100, or off.
+// rate parses requests per second and burst, such as 50:100, or off.
 func (c *checker) rate(name, value string) api.RateLimit {
 	if value == "off" {
 		return api.RateLimit{}
@@ -128,12 +129,12 @@ func (c *checker) rate(name, value string) api.RateLimit {
 	perSecond, burst, _ := strings.Cut(value, ":")
 	limit := api.RateLimit{PerSecond: positive(perSecond), Burst: positive(burst)}
 	if limit.PerSecond == 0 || limit.Burst == 0 {
-		c.add(name, "%q is no rate; write requests per second and burst, such as 50:100, or off", value)
+		c.add(name, "invalid rate %q; write requests per second and burst, such as 50:100, or off", value)
 	}
 	return limit
 }
 
-// positive reads a whole number of 1 to a million; anything else is 0.
+// positive parses a number from 1 to 1,000,000. It returns 0 for anything else.
 func positive(value string) int {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > 1_000_000 {
@@ -142,15 +143,16 @@ func positive(value string) int {
 	return n
 }
 
-// secret checks a secret's length. Its value is in no message.
+// secret checks the length of a secret. The message does not contain the value.
 func (c *checker) secret(name, value string) string {
-	if value != "" && len(value) < leastSecret {
-		c.add(name, "it has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(value), leastSecret)
+	if value != "" && len(value) < models.MinSecretLength {
+		c.add(name, "too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), models.MinSecretLength)
 	}
 	return value
 }
 
-// database checks a database URL, which may hold a password and is therefore in no message.
+// database checks a database URL. The message does not contain it, because it may contain a
+// password.
 func (c *checker) database(url string) database {
 	if err := models.CheckDatabaseURL(url); err != nil {
 		c.add("DATABASE_URL", "%s", err)

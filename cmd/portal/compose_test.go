@@ -16,7 +16,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// composeFile is what the tests read of compose.yaml.
+// composeFile has the parts of compose.yaml that the tests read.
 type composeFile struct {
 	Services map[string]struct {
 		Environment map[string]string
@@ -27,7 +27,7 @@ type composeFile struct {
 	}
 }
 
-// readCompose reads compose.yaml as Compose does, with these variables in its environment.
+// readCompose parses compose.yaml with these environment variables, as Compose does.
 func readCompose(t *testing.T, environment map[string]string) composeFile {
 	t.Helper()
 	content, err := os.ReadFile("../../compose.yaml")
@@ -52,7 +52,7 @@ func readCompose(t *testing.T, environment map[string]string) composeFile {
 	return file
 }
 
-// postgresFor starts PostgreSQL with the database that compose.yaml's would have, and returns its host and port.
+// postgresFor starts PostgreSQL with the database of compose.yaml, and returns its host and port.
 func postgresFor(t *testing.T, env map[string]string) string {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t)
@@ -72,8 +72,8 @@ func postgresFor(t *testing.T, env map[string]string) string {
 	return parsed.Host
 }
 
-// startComposed runs compose.yaml's portals and PostgreSQL as plain processes with the environment of the file. Only
-// what a network of containers would give is put in its place: where PostgreSQL is, and the portals' ports.
+// startComposed runs the portals and PostgreSQL of compose.yaml as plain processes with the file's
+// environment. It replaces only the addresses, which the container network would provide.
 func startComposed(t *testing.T) map[string]*instance {
 	t.Helper()
 	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
@@ -111,13 +111,13 @@ func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
 	mustPortal(t, one.Env, testPassword, "account", "create", "--name", "Ada", "--email", testEmail)
 	visitor := newVisitor(t)
 	visitor.signIn(one, testEmail, testPassword)
-	// One session, whichever portal the proxy picks.
-	for _, way := range []struct{ from, to *instance }{{one, two}, {two, one}} {
-		key := visitor.generate(way.from, "prod")
-		way.to.accepts(t, key)
-		way.from.accepts(t, key)
-		visitor.revokeOnly(way.to)
-		for _, i := range []*instance{way.from, way.to} {
+	// The session is valid on both portals.
+	for _, direction := range []struct{ from, to *instance }{{one, two}, {two, one}} {
+		key := visitor.generate(direction.from, "prod")
+		direction.to.accepts(t, key)
+		direction.from.accepts(t, key)
+		visitor.revokeOnly(direction.to)
+		for _, i := range []*instance{direction.from, direction.to} {
 			if status, body := i.api(t, http.MethodGet, "/api/agents", key, ""); status != http.StatusUnauthorized {
 				t.Errorf("the revoked key still works: %d %s", status, body)
 			}
@@ -125,7 +125,7 @@ func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
 	}
 	visitor.signOut(one)
 	if page := visitor.get(two, "/api-keys"); page.path != "/login" {
-		t.Errorf("signed out of one portal and still in on the other, at %s", page.path)
+		t.Errorf("still signed in to the second portal, at %s", page.path)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestComposedHealthchecksAreThePortals(t *testing.T) {
 	for _, name := range []string{"portal-1", "portal-2"} {
 		test := file.Services[name].Healthcheck.Test
 		if len(test) < 3 || test[0] != "CMD" || test[1] != "/portal" {
-			t.Fatalf("%s: want the image's own program, got %q", name, test)
+			t.Fatalf("%s: want the program of the image, got %q", name, test)
 		}
 		mustPortal(t, []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}, "", test[2:]...)
 	}
@@ -154,12 +154,12 @@ func TestComposedPortalsAreGivenTheDatabaseThatIsMade(t *testing.T) {
 		password, _ := given.User.Password()
 		if given.Hostname() != "postgres" || given.User.Username() != made["POSTGRES_USER"] ||
 			password != made["POSTGRES_PASSWORD"] || given.Path != "/"+made["POSTGRES_DB"] {
-			t.Errorf("%s is given %s, and %v is made", name, given.Redacted(), made)
+			t.Errorf("%s has %s, but the database is %v", name, given.Redacted(), made)
 		}
 	}
 }
 
-func TestComposedPortalsAreGivenWhatAnOperatorMaySet(t *testing.T) {
+func TestComposedPortalsGetTheOperatorsVariables(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{
 		"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test", "PORTAL_BASE_URL": "https://portal.example.com",
@@ -169,7 +169,7 @@ func TestComposedPortalsAreGivenWhatAnOperatorMaySet(t *testing.T) {
 	for _, name := range []string{"portal-1", "portal-2"} {
 		for variable, value := range set {
 			if got := file.Services[name].Environment[variable]; strings.HasPrefix(variable, "PORTAL_") && got != value {
-				t.Errorf("%s is given %q as %s, want %q", name, got, variable, value)
+				t.Errorf("%s has %q as %s, want %q", name, got, variable, value)
 			}
 		}
 	}

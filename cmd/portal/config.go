@@ -11,28 +11,28 @@ import (
 	"portal/handlers/api"
 )
 
-// config is the whole configuration as it was written. Each field is one variable of the environment and, unless it
-// is a secret, a flag of serve, which goes before the variable. The values are read as text and checked together by
-// settings, so that every problem is told at once.
+// config is the configuration as text. Each field is an environment variable and, unless it is a
+// secret, a flag of serve, which overrides the variable. The method settings checks all values
+// together, so that all errors are reported at once.
 type config struct {
 	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address; ${default} unless set."`
-	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance: cookie security, token issuer, pasted examples. Unless set, http:// and the listen address."`
+	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance; http:// and the listen address unless set."`
 	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Life of a widget token, 1m to 1h; ${default} unless set."`
 	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off; ${default} unless set."`
-	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks whose X-Forwarded-For is believed."`
-	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"A session ends after so long without use; ${default} unless set."`
-	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"A session ends so long after sign-in at the latest; ${default} unless set."`
-	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus; without it there is none."`
+	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
+	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends; ${default} unless set."`
+	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends; ${default} unless set."`
+	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus; off unless set."`
 
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
 }
 
-// settings is a configuration that has been checked.
+// settings is the parsed configuration.
 type settings struct {
 	addr           string
-	baseURL        *url.URL // nil: follows from the listen address
+	baseURL        *url.URL // nil: http:// and the listen address
 	widgetTokenTTL time.Duration
 	rateLimit      api.RateLimit
 	trustedProxies []string
@@ -40,7 +40,7 @@ type settings struct {
 	sessionMax     time.Duration
 	metricsAddr    string // empty: no metrics
 	database       database
-	secret         string // empty: portal.secret beside the database
+	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
 }
 
@@ -49,7 +49,8 @@ const (
 	longestSession  = 10 * 365 * 24 * time.Hour
 )
 
-// settings adds the secrets of the environment and checks everything. The error is problems: all of them.
+// settings parses all values, including the secrets in the environment. The error is of type
+// inputErrors.
 func (c *config) settings() (settings, error) {
 	c.fill()
 	var check checker
@@ -70,20 +71,20 @@ func (c *config) settings() (settings, error) {
 	if c.MetricsAddr != "" {
 		s.metricsAddr = check.address("PORTAL_METRICS_ADDR", c.MetricsAddr)
 		if s.metricsAddr == s.addr && !strings.HasSuffix(s.addr, ":0") {
-			check.add("PORTAL_METRICS_ADDR", "it is the same as PORTAL_ADDR; choose another port")
+			check.add("PORTAL_METRICS_ADDR", "must not be the same as PORTAL_ADDR; choose another port")
 		}
 	}
 	if s.secret == "" && s.database.isPostgres() {
-		check.add("PORTAL_SECRET", "it is required with PostgreSQL, the same on every instance; make one with: openssl rand -hex 32")
+		check.add("PORTAL_SECRET", "required with PostgreSQL, with the same value on every instance; generate one with: openssl rand -hex 32")
 	}
 	if s.secret != "" && s.secret == s.secretPrevious {
-		check.add("PORTAL_SECRET_PREVIOUS", "it is the same as PORTAL_SECRET; set it to the secret before, or unset it")
+		check.add("PORTAL_SECRET_PREVIOUS", "must not be the same as PORTAL_SECRET; set it to the previous secret or unset it")
 	}
 	return s, check.err()
 }
 
-// fill reads the secrets from the environment, and gives each variable that is set but empty its default: that is how
-// compose files and unit files write "not set".
+// fill reads the secrets from the environment. It treats an empty value as not set, because compose
+// files and unit files cannot leave a variable out.
 func (c *config) fill() {
 	value := reflect.ValueOf(c).Elem()
 	for _, field := range configFields() {
@@ -99,7 +100,8 @@ func (c *config) fill() {
 
 func configFields() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[config]()) }
 
-// unknownNames returns the PORTAL_ names of an environment that are no variable of config, sorted.
+// unknownNames returns the names in an environment that begin with PORTAL_ and are not in config,
+// sorted.
 func unknownNames(environ []string) []string {
 	var known, unknown []string
 	for _, field := range configFields() {

@@ -16,12 +16,12 @@ import (
 
 const goodSecret = "0123456789abcdef0123456789abcdef"
 
-// parse reads a configuration from these variables alone and these flags.
-func parse(t *testing.T, env map[string]string, flags ...string) (settings, problems) {
+// parse parses a configuration from only these variables and flags.
+func parse(t *testing.T, env map[string]string, flags ...string) (settings, inputErrors) {
 	t.Helper()
 	for _, field := range configFields() {
 		name := field.Tag.Get("env")
-		t.Setenv(name, "") // brings it back after the test
+		t.Setenv(name, "") // restores it after the test
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
 		}
@@ -38,14 +38,14 @@ func parse(t *testing.T, env map[string]string, flags ...string) (settings, prob
 		t.Fatal(err)
 	}
 	s, err := c.settings()
-	var found problems
+	var found inputErrors
 	if err != nil && !errors.As(err, &found) {
-		t.Fatalf("want problems, got %v", err)
+		t.Fatalf("want inputErrors, got %v", err)
 	}
 	return s, found
 }
 
-func TestDefaultsAreTheContracts(t *testing.T) {
+func TestDefaults(t *testing.T) {
 	s, found := parse(t, nil)
 	if len(found) > 0 {
 		t.Fatal(found)
@@ -62,21 +62,21 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 	}
 }
 
-func TestAnEmptyVariableIsAVariableNotSet(t *testing.T) {
+func TestAnEmptyVariableMeansNotSet(t *testing.T) {
 	env := map[string]string{}
 	for _, field := range configFields() {
 		env[field.Tag.Get("env")] = ""
 	}
 	s, found := parse(t, env)
 	if len(found) > 0 || s.addr != "127.0.0.1:8080" || s.widgetTokenTTL != 10*time.Minute {
-		t.Errorf("got %+v, problems %q", s, found)
+		t.Errorf("got %+v, errors %q", s, found)
 	}
 }
 
-func TestAFlagGoesBeforeItsVariable(t *testing.T) {
+func TestAFlagOverridesItsVariable(t *testing.T) {
 	s, found := parse(t, map[string]string{"PORTAL_ADDR": "127.0.0.1:1111"}, "--addr=127.0.0.1:2222")
 	if len(found) > 0 || s.addr != "127.0.0.1:2222" {
-		t.Errorf("got %q, problems %q", s.addr, found)
+		t.Errorf("got %q, errors %q", s.addr, found)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSecretsHaveNoFlag(t *testing.T) {
 	}
 }
 
-func TestEveryProblemIsToldAtOnce(t *testing.T) {
+func TestAllErrorsAreReportedTogether(t *testing.T) {
 	env := map[string]string{
 		"PORTAL_ADDR":             "8080",
 		"DATABASE_URL":            "mysql://root:hunter2@localhost/db",
@@ -110,20 +110,20 @@ func TestEveryProblemIsToldAtOnce(t *testing.T) {
 		"PORTAL_METRICS_ADDR":     "localhost:http",
 	}
 	if len(env) != len(configFields()) {
-		t.Errorf("%d variables are tried here, and there are %d", len(env), len(configFields()))
+		t.Errorf("the test sets %d of %d variables", len(env), len(configFields()))
 	}
 	_, found := parse(t, env)
 	for name := range env {
-		told := slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, name+": ") })
-		if len(told) != 1 {
-			t.Errorf("%s: want one line, got %q", name, told)
+		lines := slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, name+": ") })
+		if len(lines) != 1 {
+			t.Errorf("%s: want one line, got %q", name, lines)
 		}
 	}
 	if len(found) != len(env) {
 		t.Errorf("want one line for each of %d variables, got %q", len(env), found)
 	}
 	if strings.Contains(found.Error(), "hunter") || strings.Contains(found.Error(), "\n\n") {
-		t.Errorf("a secret is told, or an empty line: %q", found)
+		t.Errorf("a message contains a secret or an empty line: %q", found)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestValues(t *testing.T) {
 	one := func(name, value string) map[string]string { return map[string]string{name: value} }
 	for _, test := range []struct {
 		env     map[string]string
-		problem string // the variable that is named; empty: none
+		invalid string // the variable in the error; empty: valid
 	}{
 		{one("PORTAL_ADDR", ":8080"), ""},
 		{one("PORTAL_ADDR", "[::1]:0"), ""},
@@ -179,10 +179,10 @@ func TestValues(t *testing.T) {
 	} {
 		_, found := parse(t, test.env)
 		switch {
-		case test.problem == "" && len(found) > 0:
+		case test.invalid == "" && len(found) > 0:
 			t.Errorf("%v is refused: %q", test.env, found)
-		case test.problem != "" && (len(found) != 1 || !strings.HasPrefix(found[0], test.problem+": ")):
-			t.Errorf("%v: want one problem with %s, got %q", test.env, test.problem, found)
+		case test.invalid != "" && (len(found) != 1 || !strings.HasPrefix(found[0], test.invalid+": ")):
+			t.Errorf("%v: want one error about %s, got %q", test.env, test.invalid, found)
 		}
 	}
 }
@@ -205,14 +205,14 @@ func TestPublicURLs(t *testing.T) {
 		}
 	}
 	for _, value := range []string{
-		// The port.
+		// Invalid port.
 		"http://a.b:99999", "http://a.b:65536", "http://a.b:0", "https://a.b:", "https://a.b:/", "http://a.b:-1", "http://a.b:http", "http://a.b:1:2", "http://[::1]:", "http://[::1]:99999",
-		// More than scheme and host, even if there is nothing in it.
+		// More than scheme and host.
 		"https://u@a.b", "https://u:p@a.b", "https://@a.b", "https://a.b?", "https://a.b/?", "https://a.b?c=d", "https://a.b#", "https://a.b/#", "https://a.b#c",
 		"https://a.b/c", "https://a.b//", "https://a.b/.", "https://a.b/%2f",
-		// No host, or no scheme that browsers sign in over.
+		// No host, or neither http nor https.
 		"http://", "https:///", "https:a.b", "https:/a.b", "//a.b", "a.b", "a.b:80", "/", "http", "ftp://a.b", "httpss://a.b", "javascript:alert(1)",
-		// No name and no address.
+		// Neither a host name nor an IP address.
 		"http://a b", "http:// a.b", " http://a.b", "http://a.b ", "http://a.b\t", "http://a.b\n", "http://a.b\\c", "http://a%20b", "http://a%62c", "http://b\u00fccher.example", "http://b%C3%BCcher.example",
 		`http://"a.b"`, "http://<a>", "http://a,b", "http://a;b", "http://a*b", "http://*.a.b", "http://.", "http://.a", "http://a..b", "http://-a.b", "http://a-.b", "http://${HOST}",
 		"https://a" + longName, "https://" + strings.Repeat("a", 64) + ".b",
@@ -221,7 +221,7 @@ func TestPublicURLs(t *testing.T) {
 	} {
 		_, found := parse(t, map[string]string{"PORTAL_BASE_URL": value})
 		if len(found) != 1 || !strings.HasPrefix(found[0], "PORTAL_BASE_URL: ") {
-			t.Errorf("%q: want one problem, got %q", value, found)
+			t.Errorf("%q: want one error, got %q", value, found)
 		}
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"portal/models/modelstest"
 )
 
-// bothEmpty runs a test over databases without a schema.
-func bothEmpty(t *testing.T, run func(t *testing.T, url string)) {
+// emptyDatabases runs a test on databases without a schema.
+func emptyDatabases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, modelstest.SQLiteURL(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptyPostgresURL(t)) })
 }
 
-func TestInstancesMayStartAtOnceOnAnEmptyDatabase(t *testing.T) {
+func TestInstancesCanStartTogetherOnAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
-	bothEmpty(t, func(t *testing.T, url string) {
+	emptyDatabases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
 		instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}
 		var migrations sync.WaitGroup
@@ -31,18 +31,18 @@ func TestInstancesMayStartAtOnceOnAnEmptyDatabase(t *testing.T) {
 		for _, i := range instances {
 			i.awaitReady(t)
 		}
-		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		for _, i := range instances {
 			i.accepts(t, account.secret)
 		}
 	})
 }
 
-func TestAMigrationKilledAnywhereIsFinishedByTheNextStart(t *testing.T) {
+func TestTheNextStartFinishesAKilledMigration(t *testing.T) {
 	t.Parallel()
-	bothEmpty(t, func(t *testing.T, url string) {
+	emptyDatabases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
-		// Each one gets a little further; the last ones end by themselves.
+		// Each run gets further than the one before. The last ones finish.
 		for delay := range 12 {
 			i := launch(t, env, "migrate")
 			select {
@@ -51,15 +51,15 @@ func TestAMigrationKilledAnywhereIsFinishedByTheNextStart(t *testing.T) {
 				i.Kill()
 			}
 		}
-		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		start(t, env).accepts(t, account.secret)
 	})
 }
 
-func TestAKilledPortalStartsAgainAndKnowsItsKeys(t *testing.T) {
+func TestAKilledPortalStartsAgainWithItsKeys(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
-		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
 		for range 3 {
 			i := start(t, env)
@@ -67,7 +67,7 @@ func TestAKilledPortalStartsAgainAndKnowsItsKeys(t *testing.T) {
 			i.signal(t, os.Kill)
 			<-i.Exited()
 			if by := i.ProcessState.Sys().(syscall.WaitStatus).Signal(); by != syscall.SIGKILL {
-				t.Fatalf("it was ended by %v", by)
+				t.Fatalf("the process was ended by signal %v", by)
 			}
 		}
 		start(t, env).accepts(t, account.secret)

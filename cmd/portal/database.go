@@ -10,10 +10,10 @@ import (
 	"portal/models"
 )
 
-// closeTimeout bounds the last write to a database that may have gone.
+// closeTimeout is the time limit of the last write to the database.
 const closeTimeout = 2 * time.Second
 
-// database is where everything is stored.
+// database is the parsed DATABASE_URL.
 type database struct {
 	url       string
 	directory string // of the SQLite file; empty with PostgreSQL
@@ -21,19 +21,20 @@ type database struct {
 
 func (d database) isPostgres() bool { return d.url != "" && d.directory == "" }
 
-// makeDirectory makes the directory of the SQLite file, for its owner alone: beside the database it holds its secret.
+// makeDirectory creates the directory of the SQLite file. Only its owner may read it, because it
+// contains the secret too.
 func (d database) makeDirectory() error {
 	if d.isPostgres() {
 		return nil
 	}
 	if err := os.MkdirAll(d.directory, 0o700); err != nil {
-		return fmt.Errorf("DATABASE_URL: cannot make the database's directory: %w", err)
+		return fmt.Errorf("DATABASE_URL: create the directory of the database: %w", err)
 	}
 	return nil
 }
 
-// withStore opens the store that DATABASE_URL names, which is all the configuration that an operator's command needs,
-// and closes it behind work.
+// withStore opens the store of DATABASE_URL, calls work and closes the store. Operators' commands
+// need no other configuration.
 func withStore(ctx context.Context, work func(*models.Store) error) error {
 	var c config
 	c.fill()
@@ -52,7 +53,7 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 	return errors.Join(work(store), closeStore(ctx, store))
 }
 
-// closeStore closes the store even if ctx has ended: that is when it is called.
+// closeStore closes the store even if ctx has ended.
 func closeStore(ctx context.Context, store *models.Store) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

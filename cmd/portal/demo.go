@@ -13,8 +13,8 @@ import (
 
 const demoEmail = "demo@example.com"
 
-// seedDemo makes an account and an agent in an empty database and writes what is needed to sign in to w, this once. In
-// a database that has an account it does nothing but say so in the log.
+// seedDemo creates an account and an agent in an empty database, and writes the e-mail, the
+// password and the agent's id to w. If the database has an account, it only logs that.
 func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Empty(ctx)
 	if err != nil {
@@ -25,17 +25,17 @@ func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slo
 	if empty {
 		account, err = store.CreateAccount(ctx, models.NewAccount{Name: "Demo", Email: demoEmail, Password: password})
 	}
-	// Of several that found it empty at once, one makes the account, which is then the others' too.
+	// Another instance may have created the account in the meantime.
 	if !empty || errors.Is(err, models.ErrEmailTaken) {
-		logger.InfoContext(ctx, "the database has an account already, so none was made for --demo")
+		logger.InfoContext(ctx, "the database has an account already, so --demo creates none")
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("make the demo account: %w", err)
+		return fmt.Errorf("create the demo account: %w", err)
 	}
 	agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{Name: "Demo agent"}, models.Operator())
 	if err != nil {
-		return fmt.Errorf("make the demo agent: %w", err)
+		return fmt.Errorf("create the demo agent: %w", err)
 	}
 	_, err = fmt.Fprintf(w, "E-mail:   %s\nPassword: %s\nAgent id: %s\n", demoEmail, password, agent.ID)
 	return err

@@ -11,24 +11,24 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestDemoIsMadeOnceAndTellsStandardOutputAlone(t *testing.T) {
+func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
 		first := start(t, env, "serve", "--demo")
-		told := regexp.MustCompile(`^E-mail: {3}(\S+)\nPassword: (\S+)\nAgent id: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
-		if told == nil {
+		printed := regexp.MustCompile(`^E-mail: {3}(\S+)\nPassword: (\S+)\nAgent id: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
+		if printed == nil {
 			t.Fatalf("got %q", first.stdout.String())
 		}
-		if strings.Contains(first.stderr.String(), told[2]) {
+		if strings.Contains(first.stderr.String(), printed[2]) {
 			t.Error("the password is in the log")
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), told[1], told[2], "192.0.2.1")
+		user, err := store.VerifyPassword(t.Context(), printed[1], printed[2], "192.0.2.1")
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if _, err := store.Agent(t.Context(), user.AccountID, uuid.MustParse(told[3])); err != nil {
+		if _, err := store.Agent(t.Context(), user.AccountID, uuid.MustParse(printed[3])); err != nil {
 			t.Errorf("the printed agent: %v", err)
 		}
 		first.stop(t)
@@ -37,13 +37,13 @@ func TestDemoIsMadeOnceAndTellsStandardOutputAlone(t *testing.T) {
 		if out := second.stdout.String(); out != "" {
 			t.Errorf("the second start wrote %q", out)
 		}
-		if !strings.Contains(second.stderr.String(), "none was made for --demo") {
-			t.Error("the second start does not say why it printed nothing")
+		if !strings.Contains(second.stderr.String(), "--demo creates none") {
+			t.Error("the second start does not log why it printed nothing")
 		}
 	})
 }
 
-func TestDemosThatStartAtOnceMakeOneAccount(t *testing.T) {
+func TestDemosThatStartTogetherCreateOneAccount(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
@@ -51,19 +51,19 @@ func TestDemosThatStartAtOnceMakeOneAccount(t *testing.T) {
 		for range 4 {
 			instances = append(instances, launch(t, env, "serve", "--demo"))
 		}
-		var told string
+		var printed string
 		for _, i := range instances {
 			i.awaitReady(t)
 			out := i.stdout.String()
-			if made := !strings.Contains(i.stderr.String(), "none was made for --demo"); made != (out != "") {
-				t.Errorf("it wrote %q and logged %q", out, i.stderr.String())
+			if made := !strings.Contains(i.stderr.String(), "--demo creates none"); made != (out != "") {
+				t.Errorf("standard output %q, log %q", out, i.stderr.String())
 			}
-			told += out
+			printed += out
 		}
-		if n := strings.Count(told, "Password: "); n != 1 {
-			t.Fatalf("want one account told of, got %d: %q", n, told)
+		if n := strings.Count(printed, "Password: "); n != 1 {
+			t.Fatalf("want one account, got %d: %q", n, printed)
 		}
-		fields := strings.Fields(told)
+		fields := strings.Fields(printed)
 		store := modelstest.Open(t, url, models.Options{})
 		user, err := store.VerifyPassword(t.Context(), fields[1], fields[3], "192.0.2.1")
 		if err != nil {

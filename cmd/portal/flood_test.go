@@ -16,13 +16,13 @@ import (
 	"portal/models/modelstest"
 )
 
-// A password takes 46 MiB and a core to hash. A crowd of sign-ins takes neither the memory of a crowd, nor the API
-// with it.
+// One password hash takes 46 MiB and a processor. Many sign-ins at once must neither multiply the
+// memory nor block the API.
 func TestAFloodOfSignInsIsBoundedAndLeavesTheAPIAlone(t *testing.T) {
 	t.Parallel()
 	databaseURL := modelstest.PostgresURL(t)
-	account := makeAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
-	// The program as it is delivered: what the race detector adds is no one's memory but its own.
+	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	// Not the test binary, because the race detector needs memory too.
 	command := portalCommand(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
 	command.Path = buildPortal(t)
 	i := launchCommand(t, command)
@@ -44,18 +44,18 @@ func TestAFloodOfSignInsIsBoundedAndLeavesTheAPIAlone(t *testing.T) {
 			statuses <- response.StatusCode
 		})
 	}
-	over := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		waiting.Wait()
 		close(statuses)
-		close(over)
+		close(done)
 	}()
 	for answered, flooded := 0, true; flooded || answered == 0; answered++ {
 		if got := i.askAPI(t, account.secret); got != http.StatusOK {
-			t.Fatalf("request %d to the API is answered %d", answered+1, got)
+			t.Fatalf("request %d to the API: status %d", answered+1, got)
 		}
 		select {
-		case <-over:
+		case <-done:
 			flooded = false
 		default:
 		}
@@ -66,22 +66,22 @@ func TestAFloodOfSignInsIsBoundedAndLeavesTheAPIAlone(t *testing.T) {
 		switch status {
 		case http.StatusSeeOther:
 			signedIn++
-		case http.StatusServiceUnavailable: // its turn would have come too late
+		case http.StatusServiceUnavailable: // it would have waited too long
 		default:
-			t.Errorf("a sign-in is answered %d", status)
+			t.Errorf("a sign-in: status %d", status)
 		}
 	}
 	if signedIn == 0 {
-		t.Error("nobody has signed in")
+		t.Error("no sign-in succeeded")
 	}
 	if runtime.GOOS == "linux" {
 		if peak, limit := peakMemory(t, i.Process.Pid), 400<<20; peak > limit {
-			t.Errorf("it took %d MiB at its peak, want at most %d", peak>>20, limit>>20)
+			t.Errorf("peak memory is %d MiB, want at most %d", peak>>20, limit>>20)
 		}
 	}
 }
 
-// askAPI is the status of a request with the key.
+// askAPI returns the status of a request with the key.
 func (i *instance) askAPI(t *testing.T, key string) int {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody)
@@ -99,7 +99,7 @@ func (i *instance) askAPI(t *testing.T, key string) int {
 
 var peakLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
-// peakMemory is the most that a process has had resident, in bytes.
+// peakMemory returns the peak resident memory of a process, in bytes.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -108,7 +108,7 @@ func peakMemory(t *testing.T, pid int) int {
 	}
 	found := peakLine.FindStringSubmatch(string(status))
 	if found == nil {
-		t.Fatalf("no peak in %s", strings.TrimSpace(string(status)))
+		t.Fatalf("no VmHWM in %s", strings.TrimSpace(string(status)))
 	}
 	kilobytes, err := strconv.Atoi(found[1])
 	if err != nil {

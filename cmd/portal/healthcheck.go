@@ -15,7 +15,7 @@ type healthcheckCommand struct {
 	Addr string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address of the portal."`
 }
 
-// Run fails unless the portal that listens on the address says that it is ready.
+// Run returns an error unless the portal on the address is ready.
 func (c healthcheckCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
@@ -34,7 +34,8 @@ func (c healthcheckCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// dialAddress is where a portal that listens on addr can be reached from its own host.
+// dialAddress returns the address at which clients on the same host reach a portal that listens on
+// addr.
 func dialAddress(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

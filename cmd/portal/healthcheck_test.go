@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestHealthcheckTellsWhetherThePortalIsReady(t *testing.T) {
+func TestHealthcheckSucceedsOnlyWhileThePortalIsReady(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort})
 	env := []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}

@@ -17,13 +17,14 @@ type keyRevokeCommand struct {
 	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
 }
 
-// Run revokes one key. A key that is revoked already is a success too: whoever works through a list of leaked keys
-// wants to know that none of them works.
+// Run revokes one key. It succeeds if the key is revoked already, so that a list of leaked keys can
+// be processed twice.
 func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 	var secret string
 	if c.Key != "" {
 		if c.Key != "-" {
-			return refusal("--key takes only -, and the key on standard input; on a command line everyone can read it")
+			return inputError("the only value of --key is -, which reads the key from standard input; " +
+				"other users of the machine can read the command line")
 		}
 		var err error
 		if secret, err = readInput(t.in, "the key", strings.TrimSpace); err != nil {
@@ -38,7 +39,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 		outcome := "revoked"
 		key, err = store.RevokeAPIKey(ctx, key.AccountID, key.ID, models.Operator())
 		if errors.Is(err, models.ErrKeyAlreadyRevoked) {
-			outcome, err = "was revoked already, at "+key.RevokedAt.Format(time.RFC3339), nil
+			outcome, err = "was already revoked at "+key.RevokedAt.Format(time.RFC3339), nil
 		}
 		if err != nil {
 			return err

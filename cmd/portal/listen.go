@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// listeners are the addresses that serve has taken.
+// listeners are the open listeners of serve.
 type listeners struct {
 	site    net.Listener
 	metrics net.Listener // nil: no metrics
@@ -29,7 +29,7 @@ func listen(ctx context.Context, s settings) (l listeners, err error) {
 	return l, nil
 }
 
-// close gives the addresses back; those that a server has closed already are left alone.
+// close closes the listeners that no server has closed.
 func (l listeners) close() {
 	_ = l.site.Close()
 	if l.metrics != nil {
@@ -41,7 +41,7 @@ func listenOn(ctx context.Context, name, addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	listener, err := c.Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s: %s: address already in use; stop what listens there or choose another", name, addr)
+		return nil, fmt.Errorf("%s: %s: address already in use; stop the other program or choose another address", name, addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -49,12 +49,13 @@ func listenOn(ctx context.Context, name, addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-// publicURL is the configured one, or http:// and the listen address, with the port that the system chose for port 0.
+// publicURL returns the configured public URL, or else http:// and the listen address. Port 0 is
+// replaced by the port that the system chose.
 func (s settings) publicURL(listening net.Addr) *url.URL {
 	if s.baseURL != nil {
 		return s.baseURL
 	}
-	host, _, _ := net.SplitHostPort(s.addr) // checked by settings
+	host, _, _ := net.SplitHostPort(s.addr) // the method settings has checked it
 	if host == "" {
 		host = "localhost"
 	}

@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	logDelay = 20 * time.Millisecond // that a line may wait for others
-	logRoom  = 64 << 10              // bytes of lines that wait
+	logDelay  = 20 * time.Millisecond // how long a line may wait in the buffer
+	logBuffer = 64 << 10              // size of the buffer in bytes
 )
 
-// newLogger returns a logger that writes lines of JSON to w, and what writes those that still wait. A write for each
-// request would be a twentieth of what a busy instance does: lines of ordinary things wait for up to 20 ms, and are lost
-// if the process is killed in that time. Warnings and errors are written at once, with all before them.
+// newLogger returns a logger that writes lines of JSON to w, and a function that flushes its
+// buffer. Lines wait up to 20 ms in the buffer, because one write per request would cost a busy
+// instance 5 % of its CPU time. They are lost if the process is killed in that time. Warnings and
+// errors flush the buffer at once.
 func newLogger(w io.Writer) (logger *slog.Logger, flush func()) {
-	lines := &logWriter{to: w, waiting: bufio.NewWriterSize(w, logRoom)}
+	lines := &logWriter{to: w, waiting: bufio.NewWriterSize(w, logBuffer)}
 	lines.late = time.AfterFunc(logDelay, lines.flush)
 	return slog.New(logHandler{slog.NewJSONHandler(lines, nil), lines}), lines.flush
 }
 
-// logHandler lets no line of importance wait.
+// logHandler flushes the buffer after warnings and errors.
 type logHandler struct {
 	slog.Handler
 	lines *logWriter
 }
 
-// Handle writes a record.
+// Handle writes a record to the buffer.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
@@ -38,31 +39,31 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs and WithGroup are as those of the handler that this one is around.
+// WithAttrs returns a handler with the attributes.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return logHandler{h.Handler.WithAttrs(attrs), h.lines}
 }
 
-// WithGroup opens a group.
+// WithGroup returns a handler with the group.
 func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name), h.lines}
 }
 
-// logWriter gathers lines. Where they come faster than they can be written, who writes one waits.
+// logWriter buffers lines. Write blocks while the buffer is being written.
 type logWriter struct {
 	to io.Writer
 
 	mu      sync.Mutex
 	waiting *bufio.Writer
-	late    *time.Timer // runs while lines wait
+	late    *time.Timer // runs while the buffer has lines
 }
 
-// Write takes one line.
+// Write adds one line to the buffer.
 func (w *logWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.waiting.Available() < len(line) {
-		w.writeAll() // whole lines: other processes may write to the same file
+		w.writeAll() // only whole lines, because other processes may write to the same file
 	}
 	if w.waiting.Buffered() == 0 {
 		w.late.Reset(logDelay)
@@ -78,8 +79,8 @@ func (w *logWriter) flush() {
 
 func (w *logWriter) writeAll() {
 	if err := w.waiting.Flush(); err != nil {
-		// There is nowhere to say so. Those after it may find room again, which a writer that remembers its error
-		// would keep from them.
+		// There is nowhere to report the error. Without Reset, the bufio.Writer would repeat it for
+		// all later lines.
 		w.waiting.Reset(w.to)
 	}
 }

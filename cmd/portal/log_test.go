@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// written is what has reached the log, write by write.
+// written records each write to the log.
 type written struct {
 	mu     sync.Mutex
 	writes []string
@@ -42,32 +42,32 @@ func (w *written) take() []string {
 	return taken
 }
 
-func TestLinesWaitForOthersAndNotForLong(t *testing.T) {
+func TestLinesAreBufferedForTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
 		logger, _ := newLogger(&out)
-		for range 2 { // it begins again after it has written
+		for range 2 { // the delay starts again after a write
 			logger.Info("one")
 			logger.With(slog.String("by", "two")).Info("two")
 			if early := out.take(); len(early) > 0 {
-				t.Errorf("at once: %q", early)
+				t.Errorf("before the delay: %q", early)
 			}
 			time.Sleep(logDelay)
 			synctest.Wait()
 			late := out.take()
 			if len(late) != 1 || strings.Count(late[0], "\n") != 2 || !strings.Contains(late[0], `"by":"two"`) {
-				t.Errorf("later: %q", late)
+				t.Errorf("after the delay: %q", late)
 			}
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if idle := out.take(); len(idle) > 0 {
-			t.Errorf("of nothing: %q", idle)
+			t.Errorf("without lines: %q", idle)
 		}
 	})
 }
 
-func TestWarningsAndErrorsAreWrittenAtOnceWithAllBeforeThem(t *testing.T) {
+func TestWarningsAndErrorsFlushTheBuffer(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelWarn, slog.LevelError} {
 		var out written
 		logger, flush := newLogger(&out)
@@ -92,7 +92,7 @@ func TestLinesAreWrittenWhole(t *testing.T) {
 	for range n {
 		logger.Info("a line", slog.String("text", text))
 	}
-	logger.Info("a long line", slog.String("text", strings.Repeat("y", 2*logRoom)))
+	logger.Info("a long line", slog.String("text", strings.Repeat("y", 2*logBuffer)))
 	flush()
 	lines := 0
 	for _, write := range out.take() {
@@ -106,7 +106,7 @@ func TestLinesAreWrittenWhole(t *testing.T) {
 	}
 }
 
-func TestLogThatWasFullIsWrittenAgain(t *testing.T) {
+func TestTheLogRecoversFromAFailedWrite(t *testing.T) {
 	var out written
 	logger, _ := newLogger(&out)
 	out.fail(errors.New("no space left"))

@@ -7,7 +7,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// actAsPortal makes the test binary be the portal, so that tests can run it as a process of its own without a build.
+// actAsPortal is the environment variable that makes the test binary act as the portal.
 const actAsPortal = "TEST_BINARY_IS_PORTAL"
 
 func TestMain(m *testing.M) {

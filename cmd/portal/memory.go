@@ -5,9 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// What the collector aims at unless the environment says otherwise (GOGC, GOMEMLIMIT). The live heap of an instance is a
-// few megabytes: at Go's own target of 100 % a busy one would spend a fifth of its time on collecting. The limit makes
-// the collector work harder long before a small machine runs out.
+// Defaults of the garbage collector, which GOGC and GOMEMLIMIT override. The live heap of an
+// instance is a few megabytes, so with Go's default of 100 % a busy instance would spend a fifth of
+// its time collecting garbage. The memory limit protects small machines.
 const (
 	gcPercent   = 400
 	memoryLimit = 256 << 20 // bytes

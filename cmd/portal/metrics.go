@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// newRegistry tells of the Go runtime and the process; the handlers add the requests.
+// newRegistry returns a registry with the metrics of the Go runtime and the process. The handlers
+// add those of requests.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -18,7 +19,7 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// metricsHandler answers GET /metrics and nothing else.
+// metricsHandler returns the handler of GET /metrics. Other requests get 404 or 405.
 func metricsHandler(registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -28,7 +28,7 @@ func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 		}
 	}
 	if got := status(i.metrics + "/healthz"); got != http.StatusNotFound {
-		t.Errorf("the metrics listener answers more than /metrics: %d", got)
+		t.Errorf("the metrics listener serves /healthz: status %d", got)
 	}
 	i.stop(t)
 }

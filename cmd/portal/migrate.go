@@ -8,7 +8,7 @@ import (
 
 type migrateCommand struct{}
 
-// Run does nothing with the store: to open it brings the schema up to date.
+// Run only opens the store, which updates the schema.
 func (migrateCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(*models.Store) error { return nil })
 }

@@ -19,15 +19,15 @@ const (
 	testPassword = "correct horse battery"
 )
 
-// madeAccount is an account with a key, whose value the test alone knows.
-type madeAccount struct {
+// accountWithKey is an account, one of its keys and the value of the key.
+type accountWithKey struct {
 	models.Account
 
 	key    models.APIKey
 	secret string
 }
 
-func makeAccount(t *testing.T, store *models.Store) madeAccount {
+func createAccount(t *testing.T, store *models.Store) accountWithKey {
 	t.Helper()
 	account, err := store.CreateAccount(t.Context(), models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword})
 	if err != nil {
@@ -38,12 +38,12 @@ func makeAccount(t *testing.T, store *models.Store) madeAccount {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return madeAccount{account, key, secret}
+	return accountWithKey{account, key, secret}
 }
 
 func databaseEnv(url string) []string { return []string{"DATABASE_URL=" + url} }
 
-func TestAccountCreatePrintsTheIDAlone(t *testing.T) {
+func TestAccountCreatePrintsOnlyTheID(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		r := portal(t, databaseEnv(url), testPassword+"\n", "account", "create", "--name", "Ada", "--email", testEmail)
@@ -77,11 +77,11 @@ func TestAccountCreateFails(t *testing.T) {
 	portal(t, env, testPassword, "account", "create", "--password", "x").failsWith(t, "unknown flag --password")
 }
 
-func TestAgentCreatePrintsTheIDAlone(t *testing.T) {
+func TestAgentCreatePrintsOnlyTheID(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		store := modelstest.Open(t, url, models.Options{})
-		account := makeAccount(t, store)
+		account := createAccount(t, store)
 		env, id := databaseEnv(url), uuid.NewString()
 		made := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Reception")
 		if got := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", id); got != id {
@@ -99,12 +99,11 @@ func TestAgentCreatePrintsTheIDAlone(t *testing.T) {
 	})
 }
 
-// An id that the API would not take, or that is none, is not given to an agent.
-func TestAgentCreateTakesAnIDAsTheAPIDoes(t *testing.T) {
+func TestAgentCreateAcceptsTheSameIDsAsTheAPI(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
 	store := modelstest.Open(t, url, models.Options{})
-	account := makeAccount(t, store)
+	account := createAccount(t, store)
 	create := func(id string) result {
 		return portal(t, databaseEnv(url), "", "agent", "create", "--account", testEmail, "--name", "Reception", "--id="+id)
 	}
@@ -116,7 +115,7 @@ func TestAgentCreateTakesAnIDAsTheAPIDoes(t *testing.T) {
 	}
 	create(uuid.Nil.String()).failsWith(t, "--id", "nil UUID")
 	if agents, err := store.Agents(t.Context(), account.ID); err != nil || len(agents) > 0 {
-		t.Errorf("agents were made: %v, error %v", agents, err)
+		t.Errorf("agents were created: %v, error %v", agents, err)
 	}
 	if r := create(id); r.status != 0 || r.stdout != strings.ToLower(id)+"\n" {
 		t.Errorf("want the id, got %+v", r)
@@ -130,18 +129,18 @@ func TestKeyRevoke(t *testing.T) {
 			t.Parallel()
 			modelstest.Databases(t, func(t *testing.T, url string) {
 				store := modelstest.Open(t, url, models.Options{})
-				account := makeAccount(t, store)
+				account := createAccount(t, store)
 				args, stdin := []string{"key", "revoke", "--id", account.key.ID.String()}, ""
 				if by == "the key" {
 					args, stdin = []string{"key", "revoke", "--key", "-"}, account.secret+"\n"
 				}
-				for _, outcome := range []string{"revoked", "was revoked already"} {
+				for _, outcome := range []string{"revoked", "was already revoked"} {
 					r := portal(t, databaseEnv(url), stdin, args...)
 					if r.status != 0 || r.stdout != account.key.ID.String()+"\n" || !strings.Contains(r.stderr, outcome) {
 						t.Errorf("want the id and %q, got %+v", outcome, r)
 					}
 					if strings.Contains(r.stderr, account.secret) {
-						t.Error("the key is told")
+						t.Error("standard error contains the key")
 					}
 				}
 				if _, err := store.Authenticate(context.Background(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
@@ -152,11 +151,10 @@ func TestKeyRevoke(t *testing.T) {
 	}
 }
 
-// What is copied from a page or a ticket has white space around it.
-func TestKeyRevokeTakesAKeyAsItIsPasted(t *testing.T) {
+func TestKeyRevokeIgnoresWhiteSpaceAroundTheKey(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
-	env, account := databaseEnv(url), makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	env, account := databaseEnv(url), createAccount(t, modelstest.Open(t, url, models.Options{}))
 	revoke := func(pasted string) result { return portal(t, env, pasted, "key", "revoke", "--key", "-") }
 	for _, pasted := range []string{" \t" + account.secret, account.secret + " \t", "\n\n  " + account.secret + " \r\n\n"} {
 		if r := revoke(pasted); r.status != 0 || r.stdout != account.key.ID.String()+"\n" {
@@ -172,7 +170,7 @@ func TestKeyRevokeTakesAKeyAsItIsPasted(t *testing.T) {
 func TestKeyRevokeFails(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
-	env, account := databaseEnv(url), makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	env, account := databaseEnv(url), createAccount(t, modelstest.Open(t, url, models.Options{}))
 	portal(t, env, "", "key", "revoke").failsWith(t, "--id", "--key")
 	portal(t, env, "", "key", "revoke", "--id", uuid.NewString()).failsWith(t, "not found")
 	portal(t, env, "", "key", "revoke", "--key", "-").failsWith(t, "standard input", "empty")
@@ -181,26 +179,26 @@ func TestKeyRevokeFails(t *testing.T) {
 	onTheLine := portal(t, env, "", "key", "revoke", "--key", account.secret)
 	onTheLine.failsWith(t, "standard input")
 	if strings.Contains(onTheLine.stderr, account.secret) {
-		t.Error("the key is repeated")
+		t.Error("standard error contains the key")
 	}
 	if _, err := modelstest.Open(t, url, models.Options{}).Authenticate(t.Context(), account.secret); err != nil {
 		t.Errorf("the key no longer works: %v", err)
 	}
 }
 
-func TestOperatorsNeedTheDatabaseAlone(t *testing.T) {
+func TestOperatorsNeedOnlyTheDatabase(t *testing.T) {
 	t.Parallel()
 	env := append(databaseEnv(modelstest.PostgresURL(t)), "PORTAL_WIDGET_TOKEN_TTL=forever", "PORTAL_ADDR=nowhere")
 	mustPortal(t, env, testPassword, "account", "create", "--name", "Ada", "--email", testEmail)
 	portal(t, databaseEnv("mysql://ada:hunter2@localhost/db"), "", "migrate").failsWith(t, "DATABASE_URL", "postgres://")
 }
 
-func TestADatabaseThatDoesNotAnswerIsOneLine(t *testing.T) {
+func TestADatabaseThatDoesNotAnswerIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	r := portal(t, databaseEnv("postgres://ada:hunter2@127.0.0.1:1,127.0.0.1:2/portal"), "", "migrate")
 	r.failsWith(t, "does not answer")
 	if strings.Contains(r.stderr, "hunter2") {
-		t.Errorf("the database's password is told: %s", r.stderr)
+		t.Errorf("standard error contains the database password: %s", r.stderr)
 	}
 }
 
@@ -215,7 +213,7 @@ func TestMigrateCanBeRepeated(t *testing.T) {
 	}
 }
 
-func TestTheDatabasesDirectoryIsForItsOwnerAlone(t *testing.T) {
+func TestOnlyTheOwnerCanReadTheDatabaseDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	mustPortal(t, databaseEnv("sqlite:"+filepath.Join(dir, "portal.db")), "", "migrate")
@@ -224,7 +222,7 @@ func TestTheDatabasesDirectoryIsForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestAMisspeltNameOnlyWarns(t *testing.T) {
+func TestAnUnknownVariableOnlyWarns(t *testing.T) {
 	t.Parallel()
 	r := portal(t, append(databaseEnv(modelstest.SQLiteURL(t)), "PORTAL_SECRT=hunter2"), "", "migrate")
 	if r.status != 0 || !strings.Contains(r.stderr, "PORTAL_SECRT") || strings.Contains(r.stderr, "hunter2") {

@@ -124,7 +124,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		}
 		bash(t, dir, env, "", blocks["Accounts and agents"][1])
 
-		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		output := bash(t, dir, env, account.secret+"\n", blocks["Leaked keys"][0])
 		if !strings.Contains(output, account.key.ID.String()) {
 			t.Errorf("the key is not revoked: %s", output)

@@ -15,12 +15,12 @@ func TestResetPasswordEndsEverySession(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		store := modelstest.Open(t, url, models.Options{})
-		makeAccount(t, store)
+		createAccount(t, store)
 		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		reference, err := store.CreateSession(t.Context(), user, models.Client{})
+		token, err := store.CreateSession(t.Context(), user, models.Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,8 +30,8 @@ func TestResetPasswordEndsEverySession(t *testing.T) {
 			t.Errorf("want one line on standard error without the password, got %+v", r)
 		}
 
-		if _, err := store.Session(t.Context(), reference, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("a session goes on: %v", err)
+		if _, err := store.Session(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("a session is still valid: %v", err)
 		}
 		if _, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1"); !errors.Is(err, models.ErrWrongCredentials) {
 			t.Errorf("the old password: %v", err)
@@ -46,11 +46,11 @@ func TestResetPasswordFails(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
 	store := modelstest.Open(t, url, models.Options{})
-	makeAccount(t, store)
+	createAccount(t, store)
 	reset := func(password, email string) result {
 		return portal(t, databaseEnv(url), password, "account", "reset-password", "--email", email)
 	}
-	for typed, words := range map[string][]string{
+	for input, words := range map[string][]string{
 		"":                       {"password", "standard input"},
 		"\n":                     {"password", "standard input"},
 		"short\n":                {"at least 12"},
@@ -58,10 +58,10 @@ func TestResetPasswordFails(t *testing.T) {
 		strings.Repeat("x ", 99): {"at most 128"},
 		"twelve \xff characters": {"UTF-8"},
 	} {
-		r := reset(typed, testEmail)
+		r := reset(input, testEmail)
 		r.failsWith(t, words...)
-		if secret := strings.TrimSpace(typed); secret != "" && strings.Contains(r.stderr, secret) {
-			t.Errorf("the password is told: %s", r.stderr)
+		if secret := strings.TrimSpace(input); secret != "" && strings.Contains(r.stderr, secret) {
+			t.Errorf("standard error contains the password: %s", r.stderr)
 		}
 	}
 	reset(otherPassword, "bob@example.com").failsWith(t, "bob@example.com", "not found")

@@ -9,15 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"portal/models"
 )
 
-const (
-	leastSecret = 32 // bytes
-	secretFile  = "portal.secret"
-)
+const secretFile = "portal.secret"
 
-// fileSecret returns the secret kept in portal.secret in directory, and makes it first if there is none. Of several
-// processes that start at once one makes it and all return the same.
+// fileSecret returns the secret in the file portal.secret in directory, and creates the file if it
+// does not exist. Processes that start at the same time all return the same secret.
 func fileSecret(directory string) (string, error) {
 	path := filepath.Join(directory, secretFile)
 	secret, err := readSecret(path)
@@ -27,7 +26,7 @@ func fileSecret(directory string) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("PORTAL_SECRET is not set, and its file cannot be used: %w", err)
+		return "", fmt.Errorf("PORTAL_SECRET is not set, and the secret file cannot be used: %w", err)
 	}
 	return secret, nil
 }
@@ -38,21 +37,21 @@ func readSecret(path string) (string, error) {
 		return "", err
 	}
 	secret := strings.TrimSpace(string(content))
-	if len(secret) < leastSecret {
-		return "", fmt.Errorf("%s holds fewer than %d bytes; restore it, or delete it and everyone signs in again", path, leastSecret)
+	if len(secret) < models.MinSecretLength {
+		return "", fmt.Errorf("%s has fewer than %d bytes; restore the file, or delete it, which signs everyone out", path, models.MinSecretLength)
 	}
 	return secret, nil
 }
 
-// writeSecret makes the file in one step, whole or not at all: it is written under another name, and linked to its own
-// unless another process has done so meanwhile.
+// writeSecret creates the file atomically: it writes a temporary file and links it to path. It does
+// nothing if another process has created path in the meantime.
 func writeSecret(path string) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), secretFile+".*") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
-	random := make([]byte, leastSecret)
+	random := make([]byte, models.MinSecretLength)
 	_, _ = rand.Read(random) // never fails
 	_, err = draft.WriteString(hex.EncodeToString(random) + "\n")
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {

@@ -6,17 +6,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"portal/models"
 )
 
 func TestTheSecretIsMadeOnceForItsOwnerAlone(t *testing.T) {
 	dir := t.TempDir()
 	first, err := fileSecret(dir)
-	if err != nil || len(first) < leastSecret {
+	if err != nil || len(first) < models.MinSecretLength {
 		t.Fatalf("got %d bytes, error %v", len(first), err)
 	}
 	second, err := fileSecret(dir)
 	if err != nil || second != first {
-		t.Errorf("the second reading differs, error %v", err)
+		t.Errorf("the second call returned another secret, error %v", err)
 	}
 	info, err := os.Stat(filepath.Join(dir, secretFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -28,7 +30,7 @@ func TestTheSecretIsMadeOnceForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestAllWhoMakeTheSecretAtOnceGetTheSame(t *testing.T) {
+func TestConcurrentCallsReturnTheSameSecret(t *testing.T) {
 	dir := t.TempDir()
 	const many = 16
 	secrets, errs := make([]string, many), make([]error, many)
@@ -39,16 +41,16 @@ func TestAllWhoMakeTheSecretAtOnceGetTheSame(t *testing.T) {
 	group.Wait()
 	for i := range many {
 		if errs[i] != nil || secrets[i] != secrets[0] {
-			t.Errorf("number %d got another secret, error %v", i, errs[i])
+			t.Errorf("call %d returned another secret, error %v", i, errs[i])
 		}
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
-		t.Errorf("want the secret's file alone, got %v, error %v", left, err)
+		t.Errorf("want only the secret file, got %v, error %v", left, err)
 	}
 }
 
-func TestASecretFileCutShortIsRefusedAndNotShown(t *testing.T) {
+func TestATruncatedSecretFileIsAnErrorWithoutItsContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, secretFile)
 	if err := os.WriteFile(path, []byte("hunter2\n"), 0o600); err != nil {
@@ -56,6 +58,6 @@ func TestASecretFileCutShortIsRefusedAndNotShown(t *testing.T) {
 	}
 	_, err := fileSecret(dir)
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("want an error that names the file and not what it holds, got %v", err)
+		t.Errorf("want an error with the path and without the content, got %v", err)
 	}
 }

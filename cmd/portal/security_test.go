@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// What SECURITY.md refers to is there: a reader who looks for it finds it.
 func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../SECURITY.md")
@@ -21,7 +20,7 @@ func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
 	tests := declaredTests(t, "../..")
 	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`).FindAllString(security, -1)
 	if len(named) < 50 {
-		t.Errorf("only the tests %q are named", named)
+		t.Errorf("SECURITY.md names only the tests %q", named)
 	}
 	for _, name := range named {
 		if !tests[name] {
@@ -36,7 +35,7 @@ func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// A requirement is met or it is not.
+	// No requirement is in both tables.
 	_, table, _ := strings.Cut(security, "\n### Met\n")
 	met, rest, _ := strings.Cut(table, "\n### Not met")
 	numbers := regexp.MustCompile(`\b\d+\.\d+\.\d+\b`)
@@ -50,7 +49,7 @@ func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
 	}
 }
 
-// firstCells are the numbers in the first column of the tables in a text.
+// firstCells returns the numbers in the first column of the tables in text.
 func firstCells(text string) (numbers []string) {
 	for line := range strings.Lines(text) {
 		if cell, _, found := strings.Cut(strings.TrimPrefix(line, "| "), " | "); found {
@@ -60,7 +59,7 @@ func firstCells(text string) (numbers []string) {
 	return numbers
 }
 
-// declaredTests are the names of all tests under root.
+// declaredTests returns the names of all tests under root.
 func declaredTests(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -84,7 +83,7 @@ func declaredTests(t *testing.T, root string) map[string]bool {
 	return names
 }
 
-// Who gets into a portal's container has nothing there to write to, nothing to run and no rights.
+// An intruder in a container can write nothing, run no other program and has no privileges.
 func TestTheComposedPortalsHaveNoRights(t *testing.T) {
 	t.Parallel()
 	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
@@ -101,6 +100,6 @@ func TestTheComposedPortalsHaveNoRights(t *testing.T) {
 	stages := strings.Split(string(content), "\nFROM ")
 	last := stages[len(stages)-1]
 	if !strings.HasPrefix(last, "scratch\n") || !regexp.MustCompile(`(?m)^USER [1-9]\d*:[1-9]\d*$`).MatchString(last) {
-		t.Errorf("the image is not of the program alone, for a user who is not root:\n%s", last)
+		t.Errorf("the image is not FROM scratch or runs as root:\n%s", last)
 	}
 }

@@ -12,10 +12,11 @@ import (
 type serveCommand struct {
 	config
 
-	Demo bool `help:"In an empty database make an account and an agent, and print what is needed to sign in."`
+	Demo bool `help:"In an empty database, create an account and an agent, and print how to sign in."`
 }
 
-// Run serves until ctx ends, finishes the requests under way, writes what is in memory, and returns nil.
+// Run serves until ctx ends. It then finishes the running requests, writes the usage counts to the
+// database and returns nil.
 func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	s, err := c.settings()
 	if err != nil {
@@ -31,7 +32,7 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 		return seedDemo(ctx, store, t.out, logger)
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // asked to stop before it had begun
+		err = nil // stopped before it was ready
 	}
 	if err == nil {
 		logger.InfoContext(ctx, "stopped")
@@ -39,9 +40,10 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// serve connects the pieces and runs them until ctx ends. It calls prepare before the first request is answered.
+// serve opens the store and the listeners and serves until ctx ends. It calls prepare before it
+// accepts requests.
 func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*models.Store) error) (err error) {
-	// The addresses come first: a second portal started by mistake ends here, before it has touched anything.
+	// Listen first, so that a second portal started by mistake fails before it opens the database.
 	listeners, err := listen(ctx, s)
 	if err != nil {
 		return err
@@ -86,8 +88,8 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	return serveUntilDone(ctx, servers)
 }
 
-// keyring holds the keys that are derived from the secrets. With SQLite and no PORTAL_SECRET the secret is kept beside
-// the database.
+// keyring returns the keyring of the secrets. With SQLite and without PORTAL_SECRET, the secret is
+// in a file beside the database.
 func (s settings) keyring() (models.Keyring, error) {
 	if err := s.database.makeDirectory(); err != nil {
 		return models.Keyring{}, err

@@ -17,8 +17,8 @@ import (
 	"portal/models/modelstest"
 )
 
-// api calls an instance's JSON API with a key and returns the status and the body.
-func (i *instance) api(t *testing.T, method, path, key, body string) (status int, answer string) {
+// api sends a request with a key to the JSON API and returns the status and the body.
+func (i *instance) api(t *testing.T, method, path, key, body string) (status int, responseBody string) {
 	t.Helper()
 	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -38,7 +38,7 @@ func (i *instance) api(t *testing.T, method, path, key, body string) (status int
 	return response.StatusCode, string(content)
 }
 
-// accepts checks that an instance knows the key.
+// accepts checks that an instance accepts the key.
 func (i *instance) accepts(t *testing.T, key string) {
 	t.Helper()
 	if status, body := i.api(t, http.MethodGet, "/api/agents", key, ""); status != http.StatusOK {
@@ -49,7 +49,7 @@ func (i *instance) accepts(t *testing.T, key string) {
 func TestServeBothDatabases(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
-		account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
 		i.accepts(t, account.secret)
 		for _, path := range []string{"/healthz", "/login", "/openapi.json"} {
@@ -59,12 +59,12 @@ func TestServeBothDatabases(t *testing.T) {
 		}
 		i.stop(t)
 		if out := i.stdout.String(); out != "" {
-			t.Errorf("serve has no result, and wrote %q", out)
+			t.Errorf("serve wrote %q to standard output", out)
 		}
 	})
 }
 
-func TestServeWithoutAnyConfigurationMakesItsOwn(t *testing.T) {
+func TestServeWithoutConfigurationCreatesWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort})
 	for name, mode := range map[string]os.FileMode{"data": 0o700, "data/portal.secret": 0o600} {
@@ -74,33 +74,33 @@ func TestServeWithoutAnyConfigurationMakesItsOwn(t *testing.T) {
 	}
 	secret, err := os.ReadFile(filepath.Join(i.Dir, "data", "portal.secret"))
 	if err != nil || strings.Contains(i.stderr.String(), strings.TrimSpace(string(secret))) {
-		t.Errorf("the secret is in the log, or has no file: %v", err)
+		t.Errorf("the log contains the secret, or there is no secret file: %v", err)
 	}
 	i.stop(t)
 }
 
-func TestABadConfigurationStopsTheStartBeforeAnythingIsTouched(t *testing.T) {
+func TestABadConfigurationStopsTheStart(t *testing.T) {
 	t.Parallel()
 	command := portalCommand(t, []string{"PORTAL_SECRET=hunter2", "PORTAL_RATE_LIMIT=x", "PORTAL_SECRT=1"})
-	said, err := command.CombinedOutput()
-	if err == nil || command.ProcessState.ExitCode() != exitRefused {
-		t.Errorf("want exit status %d, got %v", exitRefused, err)
+	output, err := command.CombinedOutput()
+	if err == nil || command.ProcessState.ExitCode() != exitInvalid {
+		t.Errorf("want exit status %d, got %v", exitInvalid, err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-	if len(lines) != 3 || strings.Contains(string(said), "hunter2") {
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	if len(lines) != 3 || strings.Contains(string(output), "hunter2") {
 		t.Errorf("want three lines without the secret, got %q", lines)
 	}
 	for i, name := range []string{"PORTAL_SECRT", "PORTAL_RATE_LIMIT", "PORTAL_SECRET"} {
 		if !strings.HasPrefix(lines[i], "portal: "+name+": ") {
-			t.Errorf("line %d is not on %s: %q", i, name, lines[i])
+			t.Errorf("line %d is not about %s: %q", i, name, lines[i])
 		}
 	}
 	if left, _ := os.ReadDir(command.Dir); len(left) > 0 {
-		t.Errorf("something was made: %v", left)
+		t.Errorf("files were created: %v", left)
 	}
 }
 
-func TestAnAddressInUseIsOneLine(t *testing.T) {
+func TestAnAddressInUseIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -112,14 +112,14 @@ func TestAnAddressInUseIsOneLine(t *testing.T) {
 	portal(t, []string{anyPort, "PORTAL_METRICS_ADDR=" + addr}, "").failsWith(t, "PORTAL_METRICS_ADDR", addr, "in use")
 }
 
-// issuer is that of the widget token in an answer of the API.
-func issuer(t *testing.T, answer string) string {
+// issuer returns the issuer of the widget token in a response of the API.
+func issuer(t *testing.T, response string) string {
 	t.Helper()
 	var token struct {
 		Value string `json:"access_token"`
 	}
-	if err := json.Unmarshal([]byte(answer), &token); err != nil {
-		t.Fatalf("%v in %s", err, answer)
+	if err := json.Unmarshal([]byte(response), &token); err != nil {
+		t.Fatalf("%v in %s", err, response)
 	}
 	claims := jwt.MapClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(token.Value, claims); err != nil {
@@ -132,12 +132,12 @@ func issuer(t *testing.T, answer string) string {
 	return name
 }
 
-func TestTheBaseURLFollowsFromTheAddress(t *testing.T) {
+func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
 	t.Parallel()
 	serveToken := func(env ...string) (*instance, string) {
 		url := modelstest.SQLiteURL(t)
 		store := modelstest.Open(t, url, models.Options{})
-		account := makeAccount(t, store)
+		account := createAccount(t, store)
 		agent, err := store.CreateAgent(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestTheBaseURLFollowsFromTheAddress(t *testing.T) {
 	}
 }
 
-func TestInstancesThatStartAtOnceShareOneSecret(t *testing.T) {
+func TestInstancesThatStartTogetherShareOneSecret(t *testing.T) {
 	t.Parallel()
 	env := []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}
 	instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}

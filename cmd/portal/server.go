@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// stopTimeout is how long the requests under way may take to finish. With closeTimeout it stays below the 10 s that
-// operators are promised.
+// stopTimeout is how long running requests may take after a signal to stop. Together with
+// closeTimeout it is below the 10 s that the documentation promises.
 const stopTimeout = 7 * time.Second
 
-// server is an HTTP server that has its address already.
+// server is an HTTP server with an open listener.
 type server struct {
 	*http.Server
 
@@ -38,7 +38,8 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 	}
 }
 
-// serveUntilDone serves until ctx ends or one of the servers fails, then stops them all and returns why, nil for ctx.
+// serveUntilDone serves until ctx ends or one of the servers fails, and then stops all of them. It
+// returns nil if ctx ended and no server failed.
 func serveUntilDone(ctx context.Context, servers []server) error {
 	ended := make(chan error, len(servers))
 	for _, s := range servers {
@@ -71,8 +72,8 @@ func (s server) serve() error {
 	return nil
 }
 
-// stop takes no new requests and waits for those under way until ctx ends; then it drops what is left, which is a
-// client that hangs.
+// stop accepts no new requests and waits for the running ones until ctx ends. It then closes the
+// remaining connections.
 func (s server) stop(ctx context.Context) {
 	s.logger.InfoContext(ctx, "stopping", slog.String("server", s.name))
 	if err := s.Shutdown(ctx); err != nil {

@@ -17,14 +17,14 @@ import (
 	"portal/models/modelstest"
 )
 
-// halfRequest is a request whose body the client has not finished.
+// halfRequest is a request without the end of its body.
 type halfRequest struct {
 	net.Conn
 
-	rest string
+	rest string // the end of the body
 }
 
-// beginRequest sends a request of key but for the last byte of its body.
+// beginRequest sends a request with key, except the last byte of its body.
 func (i *instance) beginRequest(t *testing.T, key string) halfRequest {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
@@ -41,7 +41,7 @@ func (i *instance) beginRequest(t *testing.T, key string) halfRequest {
 	return halfRequest{conn, body[len(body)-1:]}
 }
 
-// finish sends the rest and returns the status of the answer.
+// finish sends the rest and returns the status of the response.
 func (h halfRequest) finish(t *testing.T) int {
 	t.Helper()
 	if _, err := h.Write([]byte(h.rest)); err != nil {
@@ -55,7 +55,7 @@ func (h halfRequest) finish(t *testing.T) int {
 	return response.StatusCode
 }
 
-// refusesConnections waits until nobody listens on the instance's address.
+// refusesConnections waits until the instance refuses connections.
 func (i *instance) refusesConnections(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -67,24 +67,24 @@ func (i *instance) refusesConnections(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	t.Fatal("the portal goes on listening")
+	t.Fatal("the portal still listens")
 }
 
-func TestAStopFinishesTheRequestsUnderWay(t *testing.T) {
+func TestAStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			modelstest.Databases(t, func(t *testing.T, url string) {
-				account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+				account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 				i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
 				request := i.beginRequest(t, account.secret)
 				i.hasSeen(t, account, url)
 				i.signal(t, sig)
 				i.refusesConnections(t)
-				// Authenticated, read to the end, and answered from the database: there is no such agent.
+				// The agent does not exist. 404 shows that the whole request was processed.
 				if got := request.finish(t); got != http.StatusNotFound {
-					t.Errorf("the request under way got %d", got)
+					t.Errorf("the running request got status %d", got)
 				}
 				i.awaitExit(t)
 			})
@@ -92,8 +92,8 @@ func TestAStopFinishesTheRequestsUnderWay(t *testing.T) {
 	}
 }
 
-// hasSeen waits until the instance has taken up a request of the account's key, which its Last Used tells.
-func (i *instance) hasSeen(t *testing.T, account madeAccount, url string) {
+// hasSeen waits until Last Used shows that a request with the account's key has arrived.
+func (i *instance) hasSeen(t *testing.T, account accountWithKey, url string) {
 	t.Helper()
 	store := modelstest.Open(t, url, models.Options{})
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -108,11 +108,11 @@ func (i *instance) hasSeen(t *testing.T, account madeAccount, url string) {
 	t.Fatal("the request has not arrived")
 }
 
-func TestAStopWritesWhatIsInMemory(t *testing.T) {
+func TestAStopWritesTheUsageCounts(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		store := modelstest.Open(t, url, models.Options{})
-		account := makeAccount(t, store)
+		account := createAccount(t, store)
 		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
 		i.accepts(t, account.secret)
 		i.stop(t)
@@ -123,14 +123,14 @@ func TestAStopWritesWhatIsInMemory(t *testing.T) {
 	})
 }
 
-// Uses that the database has not taken are lost with the process, which must not look like a stop where all is well.
-func TestAStopThatCannotWriteWhatIsInMemorySaysSo(t *testing.T) {
+// A stop that cannot write the usage counts must not exit with status 0.
+func TestAStopThatLosesUsageCountsFails(t *testing.T) {
 	t.Parallel()
 	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 	databaseURL := cluster.URL("postgres")
-	account := makeAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
 	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort})
-	// Until the server is gone nothing can be written behind the request.
+	// The lock prevents the background write until the server is halted.
 	holdTable(t, databaseURL, "api_keys")
 	i.accepts(t, account.secret)
 	if err := cluster.Halt(); err != nil {
@@ -145,11 +145,11 @@ func TestAStopThatCannotWriteWhatIsInMemorySaysSo(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(i.stderr.String()), "\n")
 	last := lines[len(lines)-1]
 	if code := i.ProcessState.ExitCode(); code != exitFailed || !strings.HasPrefix(last, "portal: write usage: ") || !strings.Contains(last, "does not answer") {
-		t.Errorf("exit status %d, and last it says %q", code, last)
+		t.Errorf("exit status %d, last line %q", code, last)
 	}
 }
 
-// holdTable keeps others from writing to a table for as long as the test runs.
+// holdTable locks a table for writing until the end of the test.
 func holdTable(t *testing.T, databaseURL, table string) {
 	t.Helper()
 	db, err := sql.Open("pgx", databaseURL)
@@ -167,25 +167,25 @@ func holdTable(t *testing.T, databaseURL, table string) {
 	}
 }
 
-func TestAClientThatHangsDoesNotHoldUpTheStop(t *testing.T) {
+func TestAHangingClientDoesNotDelayTheStop(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
-	account := makeAccount(t, modelstest.Open(t, url, models.Options{}))
+	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
 	i.beginRequest(t, account.secret)
 	i.hasSeen(t, account, url)
 	i.stop(t)
 	if !strings.Contains(i.stderr.String(), "requests dropped") {
-		t.Errorf("the log does not tell of the dropped request: %s", i.stderr.String())
+		t.Errorf("the dropped request is not logged: %s", i.stderr.String())
 	}
 }
 
-func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
+func TestAnIdleConnectionDoesNotDelayTheStop(t *testing.T) {
 	t.Parallel()
-	i := start(t, []string{anyPort}) // await has left a connection open
-	begun := time.Now()
+	i := start(t, []string{anyPort}) // awaitReady has left a connection open
+	began := time.Now()
 	i.stop(t)
-	if took := time.Since(begun); took > stopTimeout/2 {
+	if took := time.Since(began); took > stopTimeout/2 {
 		t.Errorf("the stop took %s", took)
 	}
 }

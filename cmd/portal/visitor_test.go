@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// visitor is a person with a browser that runs no scripts.
+// visitor is a browser without JavaScript.
 type visitor struct {
 	browser *http.Client
 	t       *testing.T
 }
 
-// screen is a page that a visitor looks at.
-type screen struct {
+// page is a page in the browser.
+type page struct {
 	path, text string
 }
 
 func newVisitor(t *testing.T) visitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil) // cookies belong to a host, whatever its port
+	jar, err := cookiejar.New(nil) // cookies are shared by all ports of a host
 	if err != nil {
 		t.Fatal(err)
 	}
 	return visitor{&http.Client{Jar: jar}, t}
 }
 
-func (v visitor) see(response *http.Response, err error) screen {
+func (v visitor) see(response *http.Response, err error) page {
 	v.t.Helper()
 	if err != nil {
 		v.t.Fatal(err)
@@ -39,21 +39,21 @@ func (v visitor) see(response *http.Response, err error) screen {
 	if err != nil || response.StatusCode != http.StatusOK {
 		v.t.Fatalf("%s: %s: %s, error %v", response.Request.URL, response.Status, text, err)
 	}
-	return screen{response.Request.URL.Path, string(text)}
+	return page{response.Request.URL.Path, string(text)}
 }
 
-func (v visitor) get(i *instance, path string) screen {
+func (v visitor) get(i *instance, path string) page {
 	v.t.Helper()
 	return v.see(v.browser.Get(i.URL + path))
 }
 
-func (v visitor) post(i *instance, path string, form url.Values) screen {
+func (v visitor) post(i *instance, path string, form url.Values) page {
 	v.t.Helper()
 	return v.see(v.browser.PostForm(i.URL+path, form))
 }
 
-// find returns the one part of a screen that the pattern's group matches.
-func (v visitor) find(s screen, pattern string) string {
+// find returns the match of the pattern's group, which must match once.
+func (v visitor) find(s page, pattern string) string {
 	v.t.Helper()
 	found := regexp.MustCompile(pattern).FindAllStringSubmatch(s.text, -1)
 	if len(found) != 1 {
@@ -65,7 +65,7 @@ func (v visitor) find(s screen, pattern string) string {
 func (v visitor) signIn(i *instance, email, password string) {
 	v.t.Helper()
 	if s := v.post(i, "/login", url.Values{"email": {email}, "password": {password}}); s.path != "/api-keys" {
-		v.t.Fatalf("signing in leads to %s: %s", s.path, s.text)
+		v.t.Fatalf("signing in redirects to %s: %s", s.path, s.text)
 	}
 }
 
@@ -74,14 +74,14 @@ func (v visitor) signOut(i *instance) {
 	v.post(i, "/logout", nil)
 }
 
-// generate makes a key and returns its value, which the page shows this once.
+// generate generates a key and returns its value.
 func (v visitor) generate(i *instance, label string) string {
 	v.t.Helper()
 	form := v.find(v.get(i, "/api-keys"), `name="form_id" value="([^"]+)"`)
 	return v.find(v.post(i, "/api-keys", url.Values{"label": {label}, "form_id": {form}}), `\b(nas_[0-9A-Za-z]{36})\b`)
 }
 
-// revokeOnly revokes the account's one active key.
+// revokeOnly revokes the only active key of the account.
 func (v visitor) revokeOnly(i *instance) {
 	v.t.Helper()
 	v.post(i, v.find(v.get(i, "/api-keys"), `action="(/api-keys/[0-9a-f-]{36}/revocation)"`), nil)
