@@ -13,7 +13,7 @@ ARG VERSION=unversioned
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
     && install -d -m 700 /out/root/data
 
-# Nothing but the program, the certificates by which it knows a database's TLS, and a directory for SQLite.
+# Only the program, the CA certificates for TLS to the database, and a directory for SQLite.
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /out/root/ /

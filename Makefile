@@ -1,5 +1,4 @@
-# What a developer types; "make help" lists it. Needs Go, Node with npm, and make: everything else is fetched by the
-# targets that use it.
+# Run "make help" for a list of targets. They need Go, Node with npm, and make.
 
 packages := ./...
 sources  := cmd e2e handlers migrations models static templates
@@ -18,16 +17,16 @@ help: ## List the targets
 run: build ## Serve the portal on http://127.0.0.1:8080 with a demo account and SQLite under data/
 	@exec bin/portal serve --demo
 
-build: $(assets) ## Build bin/portal, one static binary with everything inside
+build: $(assets) ## Build bin/portal, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal
 
-assets: $(assets) ## Fetch the browser assets that the Go sources embed; run and test do it themselves
+assets: $(assets) ## Fetch the browser assets that the program embeds
 
-test: $(assets) ## Run every test: SQLite, PostgreSQL, real browser
+test: $(assets) ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
-check: $(assets) $(tools) ## Check format, vet, lint, modules, known vulnerabilities and licences
+check: $(assets) $(tools) ## Check format, vet, lint, modules, vulnerabilities and licences
 	tools/check-format $(sources)
 	go vet $(packages)
 	bin/tools/golangci-lint run
@@ -36,7 +35,7 @@ check: $(assets) $(tools) ## Check format, vet, lint, modules, known vulnerabili
 	tools/check-vulnerabilities
 	tools/check-licences
 
-bench: $(assets) ## Measure the speed of authentication; needs a PostgreSQL server's programs
+bench: $(assets) ## Measure the speed of authentication; needs the PostgreSQL server
 	go run ./cmd/bench
 
 fuzz: $(assets) ## Run every fuzz target, each for a minute or FUZZTIME
@@ -45,7 +44,7 @@ fuzz: $(assets) ## Run every fuzz target, each for a minute or FUZZTIME
 fmt: $(tools) ## Format the Go sources
 	bin/tools/gofumpt -w $(sources)
 
-# npm's own record of what it has installed.
+# npm writes this file when it has installed the packages.
 $(npm_done): package.json package-lock.json .npmrc
 	npm ci
 	@touch $@
