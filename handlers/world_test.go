@@ -25,7 +25,7 @@ import (
 
 const tenantPassword = "correct horse battery staple"
 
-// world is a whole portal over a real database, and the database itself.
+// world is the whole portal on a real database, and the database itself.
 type world struct {
 	store   *models.Store
 	handler http.Handler
@@ -54,7 +54,7 @@ func newWorldLoggingTo(t *testing.T, databaseURL string, log io.Writer) *world {
 	return w
 }
 
-// routes are all that the handler answers to.
+// routes returns all routes of the handler.
 func (w *world) routes(t *testing.T) gin.RoutesInfo {
 	t.Helper()
 	deps := w.deps
@@ -66,12 +66,12 @@ func (w *world) routes(t *testing.T) gin.RoutesInfo {
 	return routes
 }
 
-// tenant is an account with one of each thing that an account can have, all of
-// them named after it, and a browser in which its user has signed in.
+// tenant is an account that has one of everything, named after the account, and a session of its
+// user.
 type tenant struct {
 	secret     string // an API key
 	cookie     *http.Cookie
-	belongings map[string][]string // ids, by the collection in which addresses name them
+	belongings map[string][]string // ids by collection, such as "api-keys"
 }
 
 func (w *world) tenant(t *testing.T, name string) tenant {
@@ -101,7 +101,7 @@ func (w *world) tenant(t *testing.T, name string) tenant {
 		t.Fatal(err)
 	}
 	own("agents", agent.ID)
-	for range 2 { // a session to end, and that of the browser
+	for range 2 { // one to end, and that of the browser
 		c.cookie = w.signIn(t, email)
 	}
 	user, err := w.store.VerifyPassword(ctx, email, tenantPassword, "192.0.2.1")
@@ -137,14 +137,13 @@ func (w *world) signIn(t *testing.T, email string) *http.Cookie {
 	return cookies[0]
 }
 
-// dump is every row of every table but what being asked leaves by itself: when a
-// session was last seen, how often a key was used, and the random value by which
-// instances know that they have to look again.
+// dump returns every row of every table, except what every request may change: when a session was
+// last seen, the usage counts and the epoch of authentication.
 func (w *world) dump(t *testing.T) []string {
 	t.Helper()
 	tables := w.rows(t, w.tables)
 	if len(tables) < 10 {
-		t.Fatalf("only the tables %v", tables)
+		t.Fatalf("found only the tables %v", tables)
 	}
 	var dump []string
 	for _, listed := range tables {
@@ -166,7 +165,7 @@ func (w *world) dump(t *testing.T) []string {
 	return dump
 }
 
-// rows are those of a query, each value as text.
+// rows returns the rows of a query, with each value as text.
 func (w *world) rows(t *testing.T, query string) (found []map[string]any) {
 	t.Helper()
 	rows, err := w.db.QueryContext(t.Context(), query)
@@ -198,7 +197,7 @@ func (w *world) rows(t *testing.T, query string) (found []map[string]any) {
 	return found
 }
 
-// difference is what stands in one dump alone.
+// difference returns the lines that are in only one of two dumps.
 func difference(before, after []string) string {
 	var lines []string
 	for _, line := range before {

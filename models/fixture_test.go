@@ -15,11 +15,10 @@ import (
 	"portal/models/modelstest"
 )
 
-// password is the password of every customer that a fixture makes.
+// password is the password of every customer of a fixture.
 const password = "correct horse battery staple"
 
-// fixture is a store over a real database, the clock that it goes by, and the
-// database itself for what an operator's own SQL would see and do.
+// fixture is a store on a real database, its clock, and the database itself for operators' SQL.
 type fixture struct {
 	*models.Store
 	url   string
@@ -27,7 +26,7 @@ type fixture struct {
 	db    *bun.DB
 }
 
-// eachDatabase runs a test over SQLite and over PostgreSQL, beside other tests.
+// eachDatabase runs a test on SQLite and on PostgreSQL, in parallel with other tests.
 func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -43,15 +42,13 @@ func newFixture(t *testing.T, url string, options models.Options) *fixture {
 	return f
 }
 
-// open opens a further store on the same database, by the same clock unless the
-// options have one.
+// open opens another store on the same database, with the same clock unless the options have one.
 func (f *fixture) open(t *testing.T, options models.Options) *models.Store {
 	t.Helper()
 	return modelstest.Open(t, f.url, f.withClock(options))
 }
 
-// briefly does something with a further store and closes it, after which all it
-// had in memory is in the database.
+// briefly calls do with another store and closes it, which writes its usage counts to the database.
 func (f *fixture) briefly(t *testing.T, options models.Options, do func(*models.Store)) {
 	t.Helper()
 	store, err := models.Open(t.Context(), f.url, f.withClock(options))
@@ -73,7 +70,7 @@ func (f *fixture) withClock(options models.Options) models.Options {
 
 func (f *fixture) postgres() bool { return f.db.Dialect().Name().String() == "pg" }
 
-// exec runs a statement of an operator.
+// exec runs a statement as an operator.
 func (f *fixture) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	if _, err := f.db.ExecContext(t.Context(), statement, args...); err != nil {
@@ -81,7 +78,7 @@ func (f *fixture) exec(t *testing.T, statement string, args ...any) {
 	}
 }
 
-// scan reads the one row of a query.
+// scan reads the only row of a query.
 func (f *fixture) scan(t *testing.T, query string, args []any, into ...any) {
 	t.Helper()
 	if err := f.db.QueryRowContext(t.Context(), query, args...).Scan(into...); err != nil {
@@ -89,7 +86,7 @@ func (f *fixture) scan(t *testing.T, query string, args []any, into ...any) {
 	}
 }
 
-// count reads the one number of a query.
+// count returns the number that a query returns.
 func (f *fixture) count(t *testing.T, query string, args ...any) int {
 	t.Helper()
 	var n int
@@ -104,8 +101,8 @@ type customer struct {
 	actor models.Actor
 }
 
-// customer makes an account with a user, whose password is [password]. Its hash
-// is of the cheapest parameters, so that tests do not spend their time on it.
+// customer creates an account with a user, whose password is [password]. Its hash has the cheapest
+// parameters, to save time.
 func (f *fixture) customer(t *testing.T) customer {
 	t.Helper()
 	account := models.Account{ID: newID(), Name: "Acme", CreatedAt: f.clock.Now()}
@@ -122,7 +119,7 @@ func (f *fixture) customer(t *testing.T) customer {
 	return customer{account, user, models.UserActor(user.ID, "203.0.113.7")}
 }
 
-// key generates a key of the customer, and returns it with its value.
+// key generates a key of the customer and returns it and its value.
 func (f *fixture) key(t *testing.T, c customer) (models.APIKey, string) {
 	t.Helper()
 	key, secret, err := f.GenerateAPIKey(t.Context(), c.ID, form("production"), c.actor)
@@ -148,7 +145,7 @@ func (f *fixture) revoke(t *testing.T, key models.APIKey) {
 	}
 }
 
-// form is a newly rendered form of generation, filled in.
+// form returns the input of a new form that generates a key.
 func form(label string) models.NewAPIKey {
 	return models.NewAPIKey{Label: label, FormID: uuid.New()}
 }
@@ -167,13 +164,12 @@ func newClock() *modelstest.Clock {
 	return modelstest.NewClock(time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC))
 }
 
-// eventually polls until the condition holds, and fails the test if it does not
-// within a time that is ample on a busy machine.
+// eventually waits until the condition holds, and fails the test after 15 seconds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("in vain waited until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

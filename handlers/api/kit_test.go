@@ -21,8 +21,7 @@ const (
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
-// service is one running instance: the real handler, over a real database, on
-// a real port.
+// service is an instance of the whole portal on a real database and a real port.
 type service struct {
 	t      *testing.T
 	url    string
@@ -32,14 +31,13 @@ type service struct {
 	log    *modelstest.LogBuffer
 }
 
-// newService starts an instance on the database. Two on one database are two
-// instances of one portal: they share the secret.
+// newService starts an instance on a database. Instances on the same database share one secret.
 func newService(t *testing.T, databaseURL string) *service {
 	t.Helper()
 	return newLimitedService(t, databaseURL, api.RateLimit{})
 }
 
-// newLimitedService starts an instance that holds each key to the limit.
+// newLimitedService starts an instance with a rate limit for each key.
 func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
 	t.Helper()
 	s := &service{t: t, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
@@ -53,8 +51,7 @@ func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *s
 	return s
 }
 
-// eachDatabase runs a test over every database, each with an instance of its
-// own and a customer on it.
+// eachDatabase runs a test on every database, with a new instance and a customer.
 func eachDatabase(t *testing.T, run func(t *testing.T, s *service, c customer)) {
 	t.Helper()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
@@ -71,7 +68,7 @@ type customer struct {
 	secret    string // the whole key
 }
 
-// customer makes an account that shares nothing with any other.
+// customer creates an account with an agent and a key.
 func (s *service) customer() customer {
 	s.t.Helper()
 	account, err := s.store.CreateAccount(s.t.Context(), models.NewAccount{
