@@ -98,15 +98,6 @@ func (a *Authenticator) resolve(b *batch) {
 	}
 }
 
-// read runs the statement that is the linearization point of a batch.
-func (a *Authenticator) read(deadline time.Time, hashes []KeyHash) (Epoch, map[KeyHash]Key, error) {
-	if len(hashes) == 0 {
-		epoch, err := a.source.Epoch(deadline)
-		return epoch, nil, err
-	}
-	return a.source.Keys(deadline, hashes)
-}
-
 // recall sets those results of the batch that are in memory. It returns the hashes that are not,
 // and the epoch of memory.
 func (a *Authenticator) recall(b *batch) (missing []KeyHash, epoch Epoch) {

@@ -28,7 +28,7 @@ type Cluster struct {
 // Start creates a cluster with these extra settings, such as "log_statement=all", and starts it.
 // The caller must call Stop. The error says how to install a missing program.
 func Start(settings ...string) (*Cluster, error) {
-	bin, err := findPrograms()
+	bin, err := FindPrograms()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Start(settings ...string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: dir, bin: bin, port: port}
-	if owner := serverUser(); owner != nil {
+	if owner := ServerUser(); owner != nil {
 		if err := os.Chown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (c *Cluster) run(program string, args ...string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...) //nolint:gosec // PostgreSQL's own programs
 	cmd.Dir = c.dir
-	if owner := serverUser(); owner != nil {
+	if owner := ServerUser(); owner != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	}
 	// A file, because the server inherits it and would keep a pipe open after pg_ctl has exited.
@@ -117,9 +117,9 @@ func (c *Cluster) run(program string, args ...string) error {
 	return nil
 }
 
-// serverUser returns the user postgres when this process runs as root, because the server refuses
+// ServerUser returns the user postgres when this process runs as root, because the server refuses
 // to run as root. Otherwise it returns nil.
-func serverUser() *syscall.Credential {
+func ServerUser() *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil
 	}
@@ -135,7 +135,8 @@ func serverUser() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-func findPrograms() (string, error) {
+// FindPrograms returns the directory of PostgreSQL's programs.
+func FindPrograms() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// The programs are where a symbolic link leads.
 		path, err = filepath.EvalSymlinks(path)

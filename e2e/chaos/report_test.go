@@ -1,0 +1,89 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// mostUnexpected bounds the answers outside the contract that are kept.
+const mostUnexpected = 20
+
+// report counts what happened.
+type report struct {
+	mu     sync.Mutex
+	faults map[string]*faultCount
+	kinds  []string // of the faults, in the order of their first occurrence
+	odd    []string // answers that the contract does not know
+}
+
+// faultCount is what is known of one kind of fault.
+type faultCount struct {
+	times, tripped int
+	recoveries     []time.Duration
+	others         []time.Duration // the longest probe of a portal that was not touched
+}
+
+func newReport() *report { return &report{faults: map[string]*faultCount{}} }
+
+// unexpected records an answer that the contract does not know.
+func (r *report) unexpected(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.odd) < mostUnexpected && !slices.Contains(r.odd, text) {
+		r.odd = append(r.odd, text)
+	}
+}
+
+// fault returns the count of a kind. Only the nemesis uses it.
+func (r *report) fault(kind string) *faultCount {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.faults[kind]
+	if f == nil {
+		f = &faultCount{}
+		r.faults[kind] = f
+		r.kinds = append(r.kinds, kind)
+	}
+	return f
+}
+
+// write writes the tables that the package comment explains.
+func (r *report) write(out io.Writer, h *history, v verdicts) {
+	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	defer func() { _ = table.Flush() }()
+	fmt.Fprint(table, "OPERATION\tOUTCOME\tTIMES\n")
+	h.mu.Lock()
+	steps := make([]step, 0, len(h.counts))
+	for s := range h.counts {
+		steps = append(steps, s)
+	}
+	slices.SortFunc(steps, func(a, b step) int {
+		return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.outcome, b.outcome))
+	})
+	for _, s := range steps {
+		fmt.Fprintf(table, "%s\t%s\t%d\n", s.operation, s.outcome, h.counts[s])
+	}
+	keys := len(h.operations)
+	h.mu.Unlock()
+	fmt.Fprint(table, "\nFAULT\tTIMES\tSPRUNG\tRECOVERY P50\tMAX\tOTHERS MAX\n")
+	for _, kind := range r.kinds {
+		f := r.faults[kind]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", kind, f.times, f.tripped,
+			quantile(f.recoveries, 0.5), quantile(f.recoveries, 1), quantile(f.others, 1))
+	}
+	fmt.Fprintf(table, "\nKEYS\tVERDICTS\n%d\t%v\n", keys, v.counts)
+}
+
+// quantile returns a quantile of the times, or a dash when there is none.
+func quantile(times []time.Duration, q float64) string {
+	if len(times) == 0 {
+		return "-"
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return seconds(sorted[int(q*float64(len(sorted)-1))])
+}

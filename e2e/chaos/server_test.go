@@ -1,0 +1,328 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"portal/models/modelstest/postgres"
+	"portal/models/modelstest/process"
+)
+
+const (
+	diskSize = 256 << 20
+	// serverTimeout bounds each step of an administrator: start, promote, copy.
+	serverTimeout = time.Minute
+)
+
+// server is one PostgreSQL server with a disk of its own.
+type server struct {
+	name    string
+	bin     string // directory of PostgreSQL's programs
+	disk    string // directory; a tmpfs if mounted
+	mounted bool
+	port    int
+	logFile *os.File
+	process *process.Process // nil before the first start
+}
+
+// settings of both servers; the package comment says why. The small segments let WAL fill a disk.
+const serverSettings = `
+listen_addresses = '127.0.0.1'
+max_connections = 100
+shared_buffers = 32MB
+synchronous_standby_names = '*'
+synchronous_commit = on
+hot_standby = on
+wal_keep_size = 32MB
+min_wal_size = 4MB
+max_wal_size = 32MB
+wal_sender_timeout = 3s
+wal_receiver_timeout = 3s
+wal_retrieve_retry_interval = 200ms
+log_min_messages = warning
+`
+
+func newServer(dir, bin, name string) (*server, error) {
+	s := &server{name: name, bin: bin, disk: filepath.Join(dir, name)}
+	if err := os.Mkdir(s.disk, 0o755); err != nil {
+		return nil, err
+	}
+	if os.Getuid() == 0 {
+		if err := syscall.Mount("chaos", s.disk, "tmpfs", 0, "size="+strconv.Itoa(diskSize)); err == nil {
+			s.mounted = true
+		}
+	}
+	if owner := postgres.ServerUser(); owner != nil {
+		if err := os.Chown(s.disk, int(owner.Uid), int(owner.Gid)); err != nil {
+			return nil, errors.Join(err, s.remove())
+		}
+	}
+	var err error
+	if s.port, err = process.FreePort(); err == nil {
+		s.logFile, err = os.Create(filepath.Join(dir, name+".log"))
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return s, nil
+}
+
+// remove ends the server and gives its disk back.
+func (s *server) remove() error {
+	s.kill()
+	if s.logFile != nil {
+		_ = s.logFile.Close()
+	}
+	if s.mounted {
+		return syscall.Unmount(s.disk, syscall.MNT_DETACH)
+	}
+	return nil
+}
+
+func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+func (s *server) data() string { return filepath.Join(s.disk, "data") }
+
+// initialize makes an empty cluster.
+func (s *server) initialize(ctx context.Context) error {
+	err := s.run(ctx, "initdb", "--pgdata", s.data(), "--username", "portal", "--auth", "trust", "--encoding", "UTF8",
+		"--locale", "C.UTF-8", "--no-sync", "--wal-segsize", "1")
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(serverSettings)
+	return errors.Join(err, file.Close())
+}
+
+// copyFrom makes this server a standby of the primary that answers on this port.
+func (s *server) copyFrom(ctx context.Context, port int) error {
+	if err := os.RemoveAll(s.data()); err != nil {
+		return err
+	}
+	return s.run(ctx, "pg_basebackup", "--pgdata", s.data(), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync",
+		"--dbname", fmt.Sprintf("host=127.0.0.1 port=%d user=portal application_name=%s", port, s.name))
+}
+
+func (s *server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...)
+	command.Dir = s.disk
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: postgres.ServerUser(), Setpgid: true}
+	return command
+}
+
+func (s *server) run(ctx context.Context, program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	if output, err := s.command(ctx, program, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, output)
+	}
+	return nil
+}
+
+// start starts the server and returns when it accepts connections.
+func (s *server) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	for {
+		command := s.command(context.Background(), "postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.disk)
+		// The server does not outlive the test process.
+		command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+		command.Stdout, command.Stderr = s.logFile, s.logFile
+		p, err := process.Start(command)
+		if err != nil {
+			return err
+		}
+		s.process = p
+		err = p.AwaitReady(ctx, s.ping)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		// It can still find the shared memory or the lock file of the killed one.
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) ping(ctx context.Context) error { return s.query(ctx, "SELECT 1", new(int)) }
+
+// query runs a statement as an administrator, directly and without waiting for the standby.
+func (s *server) query(ctx context.Context, statement string, into ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://portal@%s/postgres?sslmode=disable&synchronous_commit=local", s.address()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if len(into) == 0 {
+		_, err = conn.Exec(ctx, statement)
+		return err
+	}
+	return conn.QueryRow(ctx, statement).Scan(into...)
+}
+
+// standsBy returns nil once a standby streams all that this primary writes.
+func (s *server) standsBy(ctx context.Context) error {
+	var streaming bool
+	err := s.query(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')", &streaming)
+	if err == nil && !streaming {
+		err = errors.New("no synchronous standby is streaming")
+	}
+	return err
+}
+
+// promote makes the standby a primary and returns when it accepts writes.
+func (s *server) promote(ctx context.Context) error {
+	var promoted bool
+	err := retry(ctx, serverTimeout, func(ctx context.Context) error {
+		return s.query(ctx, "SELECT NOT pg_is_in_recovery() OR pg_promote(true, 4)", &promoted)
+	})
+	if err == nil && !promoted {
+		err = fmt.Errorf("server %s was not promoted", s.name)
+	}
+	return err
+}
+
+func (s *server) alive() bool {
+	if s.process == nil {
+		return false
+	}
+	select {
+	case <-s.process.Exited():
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends all processes of the server with SIGKILL and waits until none is left.
+func (s *server) kill() {
+	if s.process == nil {
+		return
+	}
+	// Frozen first: else the first one to go would be noticed and its work taken over.
+	for _, pid := range s.processes() {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	pids := s.processes()
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	s.process.Kill()
+	for _, pid := range pids {
+		for range 500 {
+			if gone(pid) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// signal sends a signal to all processes of the server.
+func (s *server) signal(which syscall.Signal) {
+	for _, pid := range s.processes() {
+		_ = syscall.Kill(pid, which)
+	}
+}
+
+// processes returns the ids of the postmaster and its children, if it lives.
+func (s *server) processes() []int {
+	if !s.alive() {
+		return nil
+	}
+	postmaster := s.process.Process.Pid
+	pids := []int{postmaster}
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && parent(pid) == postmaster {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// parent returns the id of a process's parent, or 0. The name before it can contain spaces.
+func parent(pid int) int {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	ppid, _ := strconv.Atoi(string(fields[1]))
+	return ppid
+}
+
+// gone reports whether a process has ended; one that nobody has waited for has.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return len(fields) > 0 && string(fields[0]) == "Z"
+}
+
+// fill takes all space that is left on the disk, and free gives it back.
+func (s *server) fill() error {
+	file, err := os.Create(s.filler())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		if _, err := file.Write(block); errors.Is(err, syscall.ENOSPC) {
+			block = block[:len(block)/2]
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) free() error { return os.RemoveAll(s.filler()) }
+
+func (s *server) filler() string { return filepath.Join(s.disk, "filler") }
+
+// lastLines returns the end of the server's log.
+func (s *server) lastLines() string { return lastLines(s.logFile.Name()) }
+
+func lastLines(path string) string {
+	text, _ := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+// retry calls do until it returns nil, for at most limit, and returns the last error.
+func retry(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
