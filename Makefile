@@ -7,8 +7,9 @@ npm_done := node_modules/.package-lock.json
 assets   := static/vendor/htmx.min.js
 tools    := bin/tools/.built
 FUZZTIME ?= 1m
+CHAOSTIME ?= 10m
 
-.PHONY: help run build assets test check bench fuzz fmt
+.PHONY: help run build assets test check bench chaos fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -37,6 +38,10 @@ check: $(assets) $(tools) ## Check format, vet, lint, modules, vulnerabilities a
 
 bench: $(assets) ## Measure the speed of authentication; needs the PostgreSQL server
 	go run ./cmd/bench
+
+chaos: $(assets) ## Break a deployment for ten minutes or CHAOSTIME, and check what its clients saw
+	tools/install-test-packages
+	go test ./e2e/chaos -count=1 -v -timeout 0 -args -duration $(CHAOSTIME)
 
 fuzz: $(assets) ## Run every fuzz target, each for a minute or FUZZTIME
 	tools/fuzz $(FUZZTIME)

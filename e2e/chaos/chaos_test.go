@@ -21,9 +21,10 @@ import (
 
 const (
 	checkTimeout = 30 * time.Second // of Porcupine, for each key
-	// provingTime is how long clients run against the stale program.
-	provingTime = 5 * time.Second
-	shown       = 3 // violations that are printed
+	// Clients run against the stale program for provingTime, at most so many times.
+	provingTime  = 3 * time.Second
+	provingTimes = 10
+	shown        = 3 // violations of a kind that are printed
 )
 
 var (
@@ -129,16 +130,21 @@ func (r *run) keepsItsPromises(ctx context.Context, t *testing.T, program string
 	}
 	v := h.check()
 	t.Log("\n" + tables(h, report, v))
-	for i, violation := range v.violations {
-		if i < shown {
-			t.Error(violation)
+	for result, violations := range v.violations {
+		// The package comment says why these are possible then.
+		fail := t.Error
+		if result == undone && report.faults[isolated] != nil {
+			fail = t.Log
 		}
-	}
-	if len(v.violations) > shown {
-		t.Errorf("and %d more keys", len(v.violations)-shown)
+		for _, violation := range violations[:min(shown, len(violations))] {
+			fail(violation)
+		}
 	}
 	for _, text := range report.odd {
 		t.Errorf("outside the contract: %s", text)
+	}
+	for _, kind := range report.neverSprung() {
+		t.Errorf("%s: no trap was sprung", kind)
 	}
 	if twice, err := r.keysTwice(ctx); err != nil || len(twice) > 0 {
 		t.Errorf("keys that one form has created twice: %v, %v", twice, err)
@@ -161,10 +167,15 @@ func (r *run) isFoundOut(ctx context.Context, t *testing.T, stale string) {
 	defer r.stopPortals()
 	h, report := newHistory(), newReport()
 	workloads, _ := r.clients(h, report, "stale key")
-	limited, cancel := context.WithTimeout(ctx, provingTime)
-	defer cancel()
-	_ = during(limited, workloads, func() error { return sleep(limited, provingTime) })
-	v := h.check()
+	var v verdicts
+	for range provingTimes {
+		limited, cancel := context.WithTimeout(ctx, provingTime)
+		_ = during(limited, workloads, func() error { return sleep(limited, provingTime) })
+		cancel()
+		if v = h.check(); v.counts[porcupine.Illegal] > 0 || ctx.Err() != nil {
+			break
+		}
+	}
 	t.Log("\n" + tables(h, report, v))
 	if v.counts[porcupine.Illegal] == 0 {
 		t.Error("a portal that remembers keys for one second was not reported")

@@ -21,6 +21,11 @@
 // twice, an answer that the contract does not know, a portal that panics, and a deployment that does
 // not serve again within [recoveryLimit] after a fault has ended.
 //
+// One verdict is ours. "Undone" means that a change without confirmation was seen and later undone:
+// the key was refused, say, and then accepted again. It fails, unless the fault that can cause it was
+// injected. PostgreSQL shows a commit whose wait for the standby was cancelled, and loses it with
+// the server. The client knows from the 503 that the change is not confirmed.
+//
 // # The deployment
 //
 // Both servers have synchronous_standby_names='*' and synchronous_commit=on: a commit is

@@ -82,6 +82,50 @@ var keyModel = porcupine.Model{
 	},
 }
 
+// unconfirmedModel is a register whose unconfirmed changes can be seen and later be undone. Its state
+// is the set of the states that a read may show.
+var unconfirmedModel = porcupine.Model{
+	Init: func() any { return setOf(stateAbsent) },
+	Step: func(state, input, _ any) (bool, any) {
+		s := state.(int)
+		has := func(states ...int) bool { return s&setOf(states...) != 0 }
+		switch input.(step) {
+		case step{generate, made}:
+			return has(stateAbsent), setOf(stateActive)
+		case step{generate, exists}:
+			return has(stateActive, stateRevoked), s
+		case step{generate, open}:
+			if has(stateAbsent) {
+				s |= setOf(stateActive)
+			}
+			return true, s
+		case step{revoke, done}:
+			return has(stateActive, stateRevoked), setOf(stateRevoked)
+		case step{revoke, unknown}, step{use, unknown}:
+			return has(stateAbsent), s
+		case step{revoke, open}:
+			if has(stateActive) {
+				s |= setOf(stateRevoked)
+			}
+			return true, s
+		case step{use, accepted}, step{list, present}:
+			return has(stateActive), s
+		case step{use, refused}:
+			return has(stateRevoked), s
+		case step{list, absent}:
+			return has(stateAbsent, stateRevoked), s
+		}
+		panic(fmt.Sprintf("the model does not know %v", input))
+	},
+}
+
+func setOf(states ...int) (set int) {
+	for _, state := range states {
+		set |= 1 << state
+	}
+	return set
+}
+
 // history holds the operations on all keys, by label.
 type history struct {
 	began time.Time
@@ -114,25 +158,36 @@ func (h *history) add(label string, portal int, call int64, s step) {
 	h.operations[label] = append(h.operations[label], porcupine.Operation{ClientId: portal, Input: s, Call: call, Return: returned})
 }
 
+// undone is the verdict on a key whose history only [unconfirmedModel] explains.
+const undone porcupine.CheckResult = "Undone"
+
 // verdicts are the results of checking a history.
 type verdicts struct {
 	counts     map[porcupine.CheckResult]int
-	violations []string // the histories of keys that failed, as text
+	violations map[porcupine.CheckResult][]string // the histories of keys that failed, as text
 }
 
 // check checks the history of every key.
 func (h *history) check() verdicts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	v := verdicts{counts: map[porcupine.CheckResult]int{}}
+	v := verdicts{counts: map[porcupine.CheckResult]int{}, violations: map[porcupine.CheckResult][]string{}}
 	for label, operations := range h.operations {
-		result := porcupine.CheckOperationsTimeout(keyModel, operations, checkTimeout)
+		result := judge(operations)
 		v.counts[result]++
 		if result != porcupine.Ok {
-			v.violations = append(v.violations, fmt.Sprintf("%s: key %s\n%s", result, label, describe(operations)))
+			v.violations[result] = append(v.violations[result], fmt.Sprintf("%s: key %s\n%s", result, label, describe(operations)))
 		}
 	}
 	return v
+}
+
+func judge(operations []porcupine.Operation) porcupine.CheckResult {
+	result := porcupine.CheckOperationsTimeout(keyModel, operations, checkTimeout)
+	if result == porcupine.Illegal && porcupine.CheckOperationsTimeout(unconfirmedModel, operations, checkTimeout) == porcupine.Ok {
+		return undone
+	}
+	return result
 }
 
 // describe lists the operations in the order in which they began. It leaves out uses that repeat the

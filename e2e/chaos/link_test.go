@@ -26,7 +26,7 @@ type link struct {
 	mode         linkMode
 	delay        time.Duration // of everything, each way
 	loseAnswers  int           // so many answers to a commit are replaced by a reset
-	stallCommits int           // so many connections fall silent when a COMMIT is sent
+	stallCommits int           // so many connections fall silent when the COMMIT of a revocation is sent
 	tripped      int           // traps that have been sprung
 	changed      chan struct{} // closed when mode changes
 	relays       map[*relay]struct{}
@@ -37,6 +37,7 @@ type link struct {
 // relay is one connection through a link.
 type relay struct {
 	client, server *net.TCPConn // server is nil until it is connected
+	revoking       bool         // a transaction that revokes is open; guarded by the link's mu
 	stalled        bool         // guarded by the link's mu
 	gone           chan struct{}
 	once           sync.Once
@@ -193,11 +194,18 @@ var commitMessage = []byte("\x00\x00\x00\x0bcommit\x00")
 func (l *link) beforeServer(r *relay, chunk []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stallCommits > 0 && bytes.Contains(bytes.ToLower(chunk), commitMessage) {
+	if bytes.Contains(chunk, []byte("UPDATE")) && bytes.Contains(chunk, []byte("revoked_at = ")) {
+		r.revoking = true
+	}
+	if !bytes.Contains(bytes.ToLower(chunk), commitMessage) {
+		return nil
+	}
+	if r.revoking && l.stallCommits > 0 {
 		l.stallCommits--
 		l.tripped++
 		r.stalled = true
 	}
+	r.revoking = false
 	return nil
 }
 

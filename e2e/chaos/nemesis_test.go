@@ -13,6 +13,9 @@ import (
 // recoveryLimit is the longest time that the deployment may take to serve again after a fault.
 const recoveryLimit = 30 * time.Second
 
+// isolated is the fault after which PostgreSQL can have shown changes that are lost.
+const isolated = "fail over from an isolated primary"
+
 // fault is one way to break the deployment. It is injected, lasts for a while, and is healed.
 type fault struct {
 	name    string
@@ -32,7 +35,7 @@ var faults = []fault{
 	{name: "silence a portal's links", lasts: 2 * time.Second, portal: true, inject: (*nemesis).silencePortal, heal: (*nemesis).healLinks},
 	{name: "delay all links", lasts: time.Second, inject: (*nemesis).delayLinks, heal: (*nemesis).healLinks},
 	{name: "lose answers to COMMIT", lasts: time.Second, springs: true, inject: (*nemesis).loseAnswers, heal: (*nemesis).healLinks},
-	{name: "stall a portal at COMMIT", lasts: 4 * time.Second, portal: true, full: true, springs: true, inject: (*nemesis).stallCommit, heal: (*nemesis).healLinks},
+	{name: "stall a revocation at COMMIT", lasts: 4 * time.Second, portal: true, full: true, springs: true, inject: (*nemesis).stallCommit, heal: (*nemesis).healLinks},
 	{name: "kill the primary", lasts: 300 * time.Millisecond, inject: (*nemesis).killPrimary, heal: (*nemesis).startServers},
 	{name: "freeze the primary", lasts: time.Second, inject: (*nemesis).freezePrimary, heal: (*nemesis).thawServers},
 	{name: "kill the standby", lasts: 300 * time.Millisecond, full: true, inject: (*nemesis).killStandby, heal: (*nemesis).startServers},
@@ -40,7 +43,7 @@ var faults = []fault{
 	{name: "cut replication", lasts: 2 * time.Second, full: true, inject: (*nemesis).cutReplication, heal: (*nemesis).healLinks},
 	{name: "fail over", lasts: time.Second, inject: (*nemesis).failOver, heal: (*nemesis).rebuild},
 	{name: "fail over from a frozen primary", lasts: time.Second, full: true, inject: (*nemesis).failOverFrozen, heal: (*nemesis).rebuild},
-	{name: "fail over from an isolated primary", lasts: time.Second, full: true, inject: (*nemesis).failOverIsolated, heal: (*nemesis).rebuild},
+	{name: isolated, lasts: time.Second, full: true, inject: (*nemesis).failOverIsolated, heal: (*nemesis).rebuild},
 	{name: "fill the primary's disk", lasts: time.Second, disk: true, inject: (*nemesis).fillPrimary, heal: (*nemesis).freeDisks},
 	{name: "fill the standby's disk", lasts: time.Second, disk: true, full: true, inject: (*nemesis).fillStandby, heal: (*nemesis).freeDisks},
 }
@@ -84,6 +87,7 @@ func (n *nemesis) once(ctx context.Context, f fault) error {
 	lasts := f.lasts + time.Duration(n.rng.Int64N(int64(f.lasts)))
 	count := n.report.fault(f.name)
 	count.times++
+	count.springs = f.springs
 	injected := n.since()
 	if err := f.inject(n, ctx, at); err != nil {
 		return err
@@ -201,7 +205,8 @@ func (n *nemesis) loseAnswers(context.Context, int) error {
 	return nil
 }
 
-// stallCommit makes a connection silent when the portal sends COMMIT on it, with its locks held.
+// stallCommit makes a connection silent when the portal sends the COMMIT of a revocation on it, whose
+// locks the server then holds.
 func (n *nemesis) stallCommit(ctx context.Context, at int) error {
 	l := n.portals[at].links[n.primary]
 	l.set(func() { l.stallCommits = 1 })

@@ -24,6 +24,7 @@ type report struct {
 // faultCount is what is known of one kind of fault.
 type faultCount struct {
 	times, tripped int
+	springs        bool // it sets traps
 	recoveries     []time.Duration
 	others         []time.Duration // the longest probe of a portal that was not touched
 }
@@ -50,6 +51,16 @@ func (r *report) fault(kind string) *faultCount {
 		r.kinds = append(r.kinds, kind)
 	}
 	return f
+}
+
+// neverSprung returns the kinds of faults whose traps had no effect.
+func (r *report) neverSprung() (kinds []string) {
+	for _, kind := range r.kinds {
+		if f := r.faults[kind]; f.springs && f.tripped == 0 {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // write writes the tables that the package comment explains.
