@@ -84,6 +84,7 @@ func (w *workload) generateKey(ctx context.Context) (*key, error) {
 			return k, w.findID(ctx, k)
 		case nothing:
 			return nil, errSignedOut
+		default: // not known: the same form again
 		}
 		if w.sleep(ctx, 200*time.Millisecond) != nil {
 			break
