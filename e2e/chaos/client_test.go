@@ -205,13 +205,15 @@ func (c *client) generate(ctx context.Context, at instance, form string, k *key)
 // revoke confirms the revocation of a key.
 func (c *client) revoke(ctx context.Context, at instance, k *key) outcome {
 	call := c.history.now()
-	_, err := c.post(ctx, at, "/api-keys/"+k.id+"/revocation", nil, http.StatusSeeOther)
+	a, err := c.post(ctx, at, "/api-keys/"+k.id+"/revocation", nil, http.StatusSeeOther, http.StatusNotFound)
 	s := step{revoke, done}
 	switch {
 	case errors.Is(err, errSignedOut):
 		s.outcome = nothing
 	case err != nil:
 		s.outcome = open
+	case a.status == http.StatusNotFound:
+		s.outcome = unknown
 	}
 	c.history.add(k.label, at.number, call, s)
 	return s.outcome

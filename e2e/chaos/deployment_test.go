@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"portal/models/modelstest/postgres"
-	"portal/models/modelstest/process"
+	"portal/models/modelstest/subprocess"
 )
 
 const (
@@ -42,7 +42,7 @@ type portal struct {
 	prepare func() *exec.Cmd
 
 	mu      sync.Mutex
-	process *process.Process
+	child   *subprocess.Child
 	held    bool // not to be started again
 	ended   chan struct{}
 	wanted  int // exits that a fault caused
@@ -119,7 +119,7 @@ func (d *deployment) environment(address string, ports [2]int) []string {
 // startPortals starts this program three times and returns when all are ready.
 func (d *deployment) startPortals(ctx context.Context, program string) error {
 	for i := range d.portals {
-		address, err := process.FreeAddress()
+		address, err := subprocess.FreeAddress()
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (p *portal) start() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.held {
-		p.process, err = process.Start(p.prepare())
+		p.child, err = subprocess.Start(p.prepare())
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (p *portal) supervise() {
 	defer close(p.ended)
 	for {
 		p.mu.Lock()
-		running := p.process
+		running := p.child
 		p.mu.Unlock()
 		<-running.Exited()
 		time.Sleep(restartDelay)
@@ -227,19 +227,19 @@ func (p *portal) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wanted++
-	_ = p.process.Process.Kill()
+	_ = p.child.Process.Kill()
 }
 
 func (p *portal) signal(which syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.process.Process.Signal(which)
+	_ = p.child.Process.Signal(which)
 }
 
 func (p *portal) stop() {
 	p.mu.Lock()
 	p.held = true
-	started := p.process
+	started := p.child
 	p.mu.Unlock()
 	if started != nil {
 		started.Kill()

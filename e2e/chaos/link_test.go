@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"regexp"
 	"sync"
 	"time"
 )
@@ -191,12 +192,13 @@ func (l *link) gate(r *relay) error {
 // commitMessage is how a client sends COMMIT, in lower case and without the type of the message.
 var commitMessage = []byte("\x00\x00\x00\x0bcommit\x00")
 
+// revocation matches the statement that revokes a key.
+var revocation = regexp.MustCompile(`UPDATE .*revoked_at"? = `)
+
 func (l *link) beforeServer(r *relay, chunk []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if bytes.Contains(chunk, []byte("UPDATE")) && bytes.Contains(chunk, []byte("revoked_at = ")) {
-		r.revoking = true
-	}
+	r.revoking = r.revoking || revocation.Match(chunk)
 	if !bytes.Contains(bytes.ToLower(chunk), commitMessage) {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"portal/models/modelstest/postgres"
-	"portal/models/modelstest/process"
+	"portal/models/modelstest/subprocess"
 )
 
 const (
@@ -33,7 +33,7 @@ type server struct {
 	mounted bool
 	port    int
 	logFile *os.File
-	process *process.Process // nil before the first start
+	child   *subprocess.Child // nil before the first start
 }
 
 // settings of both servers; the package comment says why. The small segments let WAL fill a disk.
@@ -69,7 +69,7 @@ func newServer(dir, bin, name string) (*server, error) {
 		}
 	}
 	var err error
-	if s.port, err = process.FreePort(); err == nil {
+	if s.port, err = subprocess.FreePort(); err == nil {
 		s.logFile, err = os.Create(filepath.Join(dir, name+".log"))
 	}
 	if err != nil {
@@ -143,11 +143,11 @@ func (s *server) start(ctx context.Context) error {
 		// The server does not outlive the test process.
 		command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 		command.Stdout, command.Stderr = s.logFile, s.logFile
-		p, err := process.Start(command)
+		p, err := subprocess.Start(command)
 		if err != nil {
 			return err
 		}
-		s.process = p
+		s.child = p
 		err = p.AwaitReady(ctx, s.ping)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -201,11 +201,11 @@ func (s *server) promote(ctx context.Context) error {
 }
 
 func (s *server) alive() bool {
-	if s.process == nil {
+	if s.child == nil {
 		return false
 	}
 	select {
-	case <-s.process.Exited():
+	case <-s.child.Exited():
 		return false
 	default:
 		return true
@@ -214,7 +214,7 @@ func (s *server) alive() bool {
 
 // kill ends all processes of the server with SIGKILL and waits until none is left.
 func (s *server) kill() {
-	if s.process == nil {
+	if s.child == nil {
 		return
 	}
 	// Frozen first: else the first one to go would be noticed and its work taken over.
@@ -225,7 +225,7 @@ func (s *server) kill() {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	s.process.Kill()
+	s.child.Kill()
 	for _, pid := range pids {
 		for range 500 {
 			if gone(pid) {
@@ -248,7 +248,7 @@ func (s *server) processes() []int {
 	if !s.alive() {
 		return nil
 	}
-	postmaster := s.process.Process.Pid
+	postmaster := s.child.Process.Pid
 	pids := []int{postmaster}
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {

@@ -134,7 +134,7 @@ func (w *workload) revokeInUse(ctx context.Context, k *key) error {
 // revokeKey tries until the revocation is confirmed.
 func (w *workload) revokeKey(ctx context.Context, k *key) error {
 	for range attempts {
-		if w.revoke(ctx, w.pick(), k) == done {
+		if o := w.revoke(ctx, w.pick(), k); o == done || o == unknown {
 			return nil
 		}
 		if err := w.signIn(ctx, w.pick()); err != nil && w.sleep(ctx, 200*time.Millisecond) != nil {
@@ -257,7 +257,7 @@ func (c *client) revokeAll(ctx context.Context, at instance, p page, keep []*key
 		delete(p.ids, k.label)
 	}
 	for label, id := range p.ids {
-		if c.revoke(ctx, at, &key{label: label, id: id}) != done {
+		if o := c.revoke(ctx, at, &key{label: label, id: id}); o == open || o == nothing {
 			return errNoAnswer
 		}
 	}
