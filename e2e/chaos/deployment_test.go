@@ -41,12 +41,12 @@ type portal struct {
 	log     *os.File
 	prepare func() *exec.Cmd
 
-	mu      sync.Mutex
-	child   *subprocess.Child
-	held    bool // not to be started again
-	ended   chan struct{}
-	wanted  int // exits that a fault caused
-	exits   int
+	mu     sync.Mutex
+	child  *subprocess.Child
+	held   bool // not to be started again
+	ended  chan struct{}
+	wanted int // exits that a fault caused
+	exits  int
 }
 
 // deploy starts servers and portals with an empty database. The caller calls remove, also after an
