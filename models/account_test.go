@@ -48,9 +48,7 @@ func TestNewAccountCanSignIn(t *testing.T) {
 func TestEmailIsUniqueWhateverItsCase(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		if _, err := f.CreateAccount(ctx, acme("ada@example.com")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.CreateAccount(ctx, acme("ada@example.com"))))
 		for _, email := range []string{"ada@example.com", " ADA@Example.COM "} {
 			if account, err := f.CreateAccount(ctx, acme(email)); !errors.Is(err, models.ErrEmailTaken) || account.ID != uuid.Nil {
 				t.Errorf("%q: %+v, %v", email, account, err)

@@ -34,13 +34,9 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 		}
 
 		token, err := f.CreateSession(ctx, c.user, models.Client{Address: "203.0.113.7"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		session, err := f.Session(ctx, token, models.Client{Address: "203.0.113.7"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		did(models.ActionSignedIn, session.ID, "", c.actor)
 		key, _ := f.key(t, c)
 		did(models.ActionKeyGenerated, key.ID, "production", c.actor)
@@ -49,18 +45,12 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 		// What things are called later changes nothing of the record.
 		f.exec(t, "UPDATE api_keys SET label = 'renamed'")
 		f.exec(t, "UPDATE agents SET name = 'renamed'")
-		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, models.Operator())))
 		did(models.ActionAgentRemoved, agent.ID, "renamed", models.Operator())
 		elsewhere := models.UserActor(c.user.ID, "2001:db8::7")
-		if _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, elsewhere); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, elsewhere)))
 		did(models.ActionKeyRevoked, key.ID, "renamed", elsewhere)
-		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.EndSession(ctx, c.ID, session.ID, c.actor))
 		did(models.ActionSignedOut, session.ID, "", c.actor)
 
 		f.key(t, f.customer(t)) // another account's is not in it

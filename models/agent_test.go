@@ -92,11 +92,40 @@ func TestRemovedAgent(t *testing.T) {
 		if err != nil || removed.ID != agent.ID || removed.Name != agent.Name || removed.AccountID != c.ID {
 			t.Fatalf("%+v, %v", removed, err)
 		}
-		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); !errors.Is(err, models.ErrAgentNotFound) {
-			t.Errorf("removed again: %v", err)
-		}
+		checkError(t, "removed again", errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)), models.ErrAgentNotFound)
 		if agents, err := f.Agents(ctx, c.ID); err != nil || len(agents) != 1 || agents[0].ID != kept.ID {
 			t.Errorf("left: %+v, %v", agents, err)
+		}
+	})
+}
+
+func TestAgentFormCreatesOneAgent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		form := uuid.New()
+		create := func(c customer, name string, formID uuid.UUID) models.Agent {
+			t.Helper()
+			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: name, FormID: formID}, c.actor)
+			must(t, err)
+			return agent
+		}
+		first := create(c, "Front desk", form)
+		if again := create(c, " Front desk ", form); again.ID != first.ID {
+			t.Error("a repeated form created a second agent")
+		}
+		if another := create(c, "Night shift", form); another.ID == first.ID {
+			t.Error("another name in the same form created no agent")
+		}
+		if foreign := create(other, "Front desk", form); foreign.ID == first.ID || foreign.AccountID != other.ID {
+			t.Error("a form of another account returned this account's agent")
+		}
+		create(c, "Front desk", uuid.New())
+		agents, err := f.Agents(ctx, c.ID)
+		if err != nil || len(agents) != 3 {
+			t.Errorf("%d agents, want 3: %v", len(agents), err)
+		}
+		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 3 {
+			t.Errorf("%d agents are recorded, want 3", len(recorded))
 		}
 	})
 }

@@ -19,9 +19,7 @@ func TestGeneratedKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, n := t.Context(), f.customer(t), form("production")
 		key, secret, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		hash := sha256.Sum256([]byte(secret))
 		if key.AccountID != c.ID || key.Label != "production" || key.FormID != n.FormID ||
 			!key.CreatedAt.Equal(f.clock.Now()) || key.RevokedAt != nil || key.LastUsedAt != nil ||
@@ -113,9 +111,7 @@ func TestFormMakesOneKey(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		n := form("production")
 		first, _, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		repeat := func(when string) models.APIKey {
 			t.Helper()
 			key, secret, err := f.GenerateAPIKey(ctx, c.ID, models.NewAPIKey{Label: "another", FormID: n.FormID}, c.actor)
@@ -175,9 +171,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 			return err
 		})
 		for _, err := range errs {
-			if !errors.Is(err, models.ErrKeyLimit) {
-				t.Error(err)
-			}
+			checkError(t, "the other calls", err, models.ErrKeyLimit)
 		}
 		keys, err := f.APIKeys(ctx, c.ID)
 		if err != nil || made != 1 || len(keys) != models.MaxActiveKeys {
@@ -210,9 +204,7 @@ func TestKeysAreListedNewestFirst(t *testing.T) {
 		}
 		// What an account does not have is not listed: another's, a revoked one.
 		f.key(t, f.customer(t))
-		if _, err := f.RevokeAPIKey(t.Context(), c.ID, made[2], c.actor); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.RevokeAPIKey(t.Context(), c.ID, made[2], c.actor)))
 		keys, err := f.APIKeys(t.Context(), c.ID)
 		var listed []uuid.UUID
 		for _, key := range keys {
@@ -256,9 +248,7 @@ func TestKeyIsFoundByItsValue(t *testing.T) {
 				t.Errorf("%s: %+v, %v", value, found, err)
 			}
 		}
-		if _, err := f.FindAPIKey(ctx, newID()); !errors.Is(err, models.ErrKeyNotFound) {
-			t.Errorf("an unknown id: %v", err)
-		}
+		checkError(t, "an unknown id", errOf(f.FindAPIKey(ctx, newID())), models.ErrKeyNotFound)
 	})
 }
 
@@ -276,17 +266,20 @@ func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
 			FormID: newID(), CreatedAt: f.clock.Now(),
 		}
 	}
-	if _, err := f.db.NewInsert().Model(&keys).Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(f.db.NewInsert().Model(&keys).Exec(t.Context())))
 }
 
+// activities returns the account's activity log, the newest first.
 func (f *fixture) activities(t *testing.T, c customer) []models.Activity {
 	t.Helper()
-	activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return f.recorded(t, c, "")
+}
+
+// recorded returns the account's activities with this action, the newest first.
+func (f *fixture) recorded(t *testing.T, c customer, action models.Action) []models.Activity {
+	t.Helper()
+	activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Action: action})
+	must(t, err)
 	return activities
 }
 

@@ -19,9 +19,7 @@ func (f *fixture) epoch(t *testing.T) []byte {
 func epochIn(t *testing.T, db bun.IDB) []byte {
 	t.Helper()
 	var value []byte
-	if err := db.QueryRowContext(t.Context(), "SELECT value FROM auth_epoch").Scan(&value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRowContext(t.Context(), "SELECT value FROM auth_epoch").Scan(&value))
 	if len(value) != 16 {
 		t.Fatalf("the epoch has %d bytes", len(value))
 	}
@@ -103,9 +101,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 			sibling, _ := f.key(t, c)
 			agent := f.agent(t, c)
 			spare := models.Account{ID: newID(), Name: "Spare", CreatedAt: f.clock.Now()}
-			if _, err := f.db.NewInsert().Model(&spare).Exec(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(f.db.NewInsert().Model(&spare).Exec(t.Context())))
 			hash := strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", "")
 			if f.postgres() {
 				hash = `'\x` + hash + `'::bytea`
@@ -121,9 +117,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 
 			// A rollback restores the epoch.
 			tx, err := f.db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
 				t.Fatalf("%s: %v", s.name, err)
 			}
@@ -133,9 +127,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 			if !bytes.Equal(f.epoch(t), before) {
 				t.Errorf("%s: renewed before the commit", s.name)
 			}
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tx.Rollback())
 			if !bytes.Equal(f.epoch(t), before) {
 				t.Errorf("%s: renewed by a statement that was rolled back", s.name)
 			}
@@ -165,13 +157,13 @@ func TestStoreRenewsTheEpoch(t *testing.T) {
 				agent, err = f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
 				return err
 			}},
-			{"sign in", false, func() error { _, err := f.CreateSession(ctx, c.user, models.Client{}); return err }},
+			{"sign in", false, func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) }},
 			{"use the key", false, func() error {
 				f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 3) })
 				return nil
 			}},
-			{"remove the agent", true, func() error { _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); return err }},
-			{"revoke the key", true, func() error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err }},
+			{"remove the agent", true, func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) }},
+			{"revoke the key", true, func() error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) }},
 		} {
 			before := f.epoch(t)
 			if err := step.do(); err != nil {

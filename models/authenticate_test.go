@@ -56,9 +56,7 @@ func TestNewKeyWorksAtOnce(t *testing.T) {
 		}
 		hash := sha256.Sum256([]byte(unknownKey))
 		key := models.APIKey{ID: newID(), AccountID: c.ID, Label: "restored", KeyHash: hash[:], LastFour: "UbFO", FormID: newID(), CreatedAt: f.clock.Now()}
-		if _, err := f.db.NewInsert().Model(&key).Exec(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.db.NewInsert().Model(&key).Exec(ctx)))
 		if p, err := other.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
 			t.Errorf("%+v, %v", p, err)
 		}
@@ -103,20 +101,14 @@ func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 
 		key, secret := remembered()
 		f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
-		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
-			t.Errorf("revoked: %v", err)
-		}
+		checkError(t, "revoked", errOf(f.Authenticate(ctx, secret)), models.ErrKeyRevoked)
 		key, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
-		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
-			t.Errorf("deleted: %v", err)
-		}
+		checkError(t, "deleted", errOf(f.Authenticate(ctx, secret)), models.ErrKeyUnknown)
 		key, secret = remembered()
 		hash := sha256.Sum256([]byte(unknownKey))
 		f.exec(t, "UPDATE api_keys SET key_hash = ? WHERE id = ?", hash[:], key.ID)
-		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
-			t.Errorf("hash changed: %v", err)
-		}
+		checkError(t, "hash changed", errOf(f.Authenticate(ctx, secret)), models.ErrKeyUnknown)
 		if p, err := f.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
 			t.Errorf("by the new hash: %+v, %v", p, err)
 		}
@@ -127,9 +119,7 @@ func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 		}
 		_, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys")
-		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyUnknown) {
-			t.Errorf("all deleted: %v", err)
-		}
+		checkError(t, "all deleted", errOf(f.Authenticate(ctx, secret)), models.ErrKeyUnknown)
 	})
 }
 
@@ -138,44 +128,40 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
-		if _, err := f.Authenticate(t.Context(), secret); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.Authenticate(t.Context(), secret)))
 		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		for name, do := range map[string]func() error{
-			"authenticate a key":      func() error { _, err := f.Authenticate(ctx, secret); return err },
-			"authenticate an unknown": func() error { _, err := f.Authenticate(ctx, unknownKey); return err },
-			"list keys":               func() error { _, err := f.APIKeys(ctx, c.ID); return err },
-			"find a key":              func() error { _, err := f.APIKey(ctx, c.ID, key.ID); return err },
-			"find a key by its value": func() error { _, err := f.FindAPIKeyBySecret(ctx, secret); return err },
+			"authenticate a key":      func() error { return errOf(f.Authenticate(ctx, secret)) },
+			"authenticate an unknown": func() error { return errOf(f.Authenticate(ctx, unknownKey)) },
+			"list keys":               func() error { return errOf(f.APIKeys(ctx, c.ID)) },
+			"find a key":              func() error { return errOf(f.APIKey(ctx, c.ID, key.ID)) },
+			"find a key by its value": func() error { return errOf(f.FindAPIKeyBySecret(ctx, secret)) },
 			"generate":                func() error { _, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err },
-			"revoke":                  func() error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err },
-			"list agents":             func() error { _, err := f.Agents(ctx, c.ID); return err },
-			"find an agent":           func() error { _, err := f.Agent(ctx, c.ID, agent.ID); return err },
+			"revoke":                  func() error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) },
+			"list agents":             func() error { return errOf(f.Agents(ctx, c.ID)) },
+			"find an agent":           func() error { return errOf(f.Agent(ctx, c.ID, agent.ID)) },
 			"check an agent":          func() error { return f.CheckAgent(ctx, models.Principal{AccountID: c.ID}, agent.ID) },
-			"remove an agent":         func() error { _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); return err },
-			"create an agent":         func() error { _, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor); return err },
-			"list activity":           func() error { _, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 1}); return err },
-			"verify a password":       func() error { _, err := f.VerifyPassword(ctx, c.user.Email, password, ""); return err },
-			"create a session":        func() error { _, err := f.CreateSession(ctx, c.user, models.Client{}); return err },
-			"find a session":          func() error { _, err := f.Session(ctx, "x", models.Client{}); return err },
+			"remove an agent":         func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
+			"create an agent":         func() error { return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
+			"list activity":           func() error { return errOf(f.Activities(ctx, c.ID, models.ActivityPage{Limit: 1})) },
+			"verify a password":       func() error { return errOf(f.VerifyPassword(ctx, c.user.Email, password, "")) },
+			"create a session":        func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) },
+			"find a session":          func() error { return errOf(f.Session(ctx, "x", models.Client{})) },
 			"end a session":           func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
-			"find an account":         func() error { _, err := f.AccountByEmail(ctx, c.user.Email); return err },
-			"look for accounts":       func() error { _, err := f.Empty(ctx); return err },
-			"introspect a token":      func() error { _, err := f.WidgetTokenActive(ctx, c.ID, claimsOf(c, key, agent)); return err },
+			"find an account":         func() error { return errOf(f.AccountByEmail(ctx, c.user.Email)) },
+			"look for accounts":       func() error { return errOf(f.Empty(ctx)) },
+			"introspect a token":      func() error { return errOf(f.WidgetTokenActive(ctx, c.ID, claimsOf(c, key, agent))) },
 			"ping":                    func() error { return f.Ping(ctx) },
-			"open":                    func() error { _, err := models.Open(ctx, f.url, models.Options{}); return err },
-			"create an account":       func() error { _, err := f.CreateAccount(ctx, acme("b@example.com")); return err },
+			"open":                    func() error { return errOf(models.Open(ctx, f.url, models.Options{})) },
+			"create an account":       func() error { return errOf(f.CreateAccount(ctx, acme("b@example.com"))) },
 		} {
 			if err := do(); !errors.Is(err, models.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		// A malformed key needs no database.
-		if _, err := f.Authenticate(ctx, secret[:39]); !errors.Is(err, models.ErrKeyMalformed) {
-			t.Errorf("malformed: %v", err)
-		}
+		checkError(t, "malformed", errOf(f.Authenticate(ctx, secret[:39])), models.ErrKeyMalformed)
 		if p, err := f.Authenticate(t.Context(), secret); err != nil || p.KeyID != key.ID {
 			t.Errorf("before the deadline: %+v, %v", p, err)
 		}
@@ -192,9 +178,7 @@ func TestCanceledRequestGetsNoResult(t *testing.T) {
 				t.Errorf("%+v, %v", p, err)
 			}
 		}
-		if _, err := f.Authenticate(t.Context(), secret); err != nil {
-			t.Errorf("the next request: %v", err)
-		}
+		checkError(t, "the next request", errOf(f.Authenticate(t.Context(), secret)), nil)
 	})
 }
 
@@ -205,9 +189,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
 		p, err := f.Authenticate(ctx, secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fails := func(when string) {
 			t.Helper()
 			for _, key := range []string{secret, unknownKey} {
@@ -224,16 +206,12 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 			t.Errorf("an agent without an epoch: %v", err)
 		}
 		f.exec(t, "INSERT INTO auth_epoch (value) VALUES (?)", epoch)
-		if _, err := f.Authenticate(ctx, secret); err != nil {
-			t.Errorf("with the epoch again: %v", err)
-		}
+		checkError(t, "with the epoch again", errOf(f.Authenticate(ctx, secret)), nil)
 		f.exec(t, "ALTER TABLE api_keys RENAME TO api_keys_away")
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		fails("without the table of keys")
 		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
-		if _, err := f.Authenticate(ctx, secret); !errors.Is(err, models.ErrKeyRevoked) {
-			t.Errorf("account disabled meanwhile: %v", err)
-		}
+		checkError(t, "account disabled meanwhile", errOf(f.Authenticate(ctx, secret)), models.ErrKeyRevoked)
 		if p.AccountID != c.ID {
 			t.Error("the principal has another account")
 		}
@@ -252,25 +230,17 @@ func TestCheckAgent(t *testing.T) {
 			// The second call may use memory.
 			for range 2 {
 				p, err := elsewhere.Authenticate(ctx, secret)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := elsewhere.CheckAgent(ctx, p, id); !errors.Is(err, want) {
-					t.Errorf("%s: %v, want %v", when, err, want)
-				}
+				must(t, err)
+				checkError(t, when, elsewhere.CheckAgent(ctx, p, id), want)
 			}
 		}
 		check("their agent", secret, agent.ID, nil)
 		check("another account's", otherSecret, agent.ID, models.ErrAgentNotFound)
 		check("unknown agent", secret, newID(), models.ErrAgentNotFound)
 		check("still their agent", secret, agent.ID, nil)
-		if _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
 		check("removed", secret, agent.ID, models.ErrAgentNotFound)
-		if _, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor)))
 		check("created again", secret, agent.ID, nil)
 		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, agent.ID)
 		check("moved away", secret, agent.ID, models.ErrAgentNotFound)

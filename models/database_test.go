@@ -22,9 +22,7 @@ func TestDatabaseURLs(t *testing.T) {
 		"postgres://user:hunter2@db.example.com:5432/portal", "postgresql://db/portal?sslmode=require",
 		"postgres://a.example.com,b.example.com:5433/portal", "postgres:///portal?host=/run/postgresql",
 	} {
-		if err := models.CheckDatabaseURL(url); err != nil {
-			t.Errorf("%s: %v", url, err)
-		}
+		checkError(t, url, models.CheckDatabaseURL(url), nil)
 	}
 	for _, url := range []string{
 		"", "data/portal.db", "sqlite:", "sqlite::memory:", "mysql://user:hunter2@db/portal", "postgres:portal",
@@ -59,14 +57,10 @@ func TestSQLiteFileOfAnyName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"my portal.db", "a?mode=memory.db", "a#b.db", "100%41.db", "Zürich.db", "a&_pragma=x.db", "a:b.db"} {
 		dir := filepath.Join(t.TempDir(), "data of "+name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o700))
 		modelstest.Open(t, "sqlite:"+filepath.Join(dir, name), models.Options{})
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var found bool
 		for _, file := range files {
 			found = found || filepath.Base(file) == name
@@ -84,9 +78,7 @@ func TestDatabaseThatIsNotThereIsUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	damaged := filepath.Join(dir, "damaged.db")
-	if err := os.WriteFile(damaged, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(damaged, []byte(strings.Repeat("this is no database ", 100)), 0o600))
 	for name, url := range map[string]string{
 		"no folder":         "sqlite:" + filepath.Join(dir, "no", "portal.db"),
 		"a folder":          "sqlite:" + dir,
@@ -118,13 +110,9 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	c := f.customer(t)
 	key, secret := f.key(t, c)
 	conn, err := f.db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")))
 	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": 5 * time.Second} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		started := time.Now()
@@ -138,9 +126,7 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	if keys, err := f.APIKeys(t.Context(), c.ID); err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 		t.Errorf("listed %+v, %v", keys, err)
 	}
-	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(conn.ExecContext(t.Context(), "ROLLBACK")))
 	f.revoke(t, key)
 }
 

@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -52,13 +53,9 @@ func (f *fixture) open(t *testing.T, options models.Options) *models.Store {
 func (f *fixture) briefly(t *testing.T, options models.Options, do func(*models.Store)) {
 	t.Helper()
 	store, err := models.Open(t.Context(), f.url, f.withClock(options))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	do(store)
-	if err := store.Close(context.Background()); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	must(t, store.Close(context.Background()))
 }
 
 func (f *fixture) withClock(options models.Options) models.Options {
@@ -112,9 +109,7 @@ func (f *fixture) customer(t *testing.T) customer {
 		PasswordHash: cheapHash(password), CreatedAt: f.clock.Now(),
 	}
 	for _, model := range []any{&account, &user} {
-		if _, err := f.db.NewInsert().Model(model).Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.db.NewInsert().Model(model).Exec(t.Context())))
 	}
 	return customer{account, user, models.UserActor(user.ID, "203.0.113.7")}
 }
@@ -123,32 +118,45 @@ func (f *fixture) customer(t *testing.T) customer {
 func (f *fixture) key(t *testing.T, c customer) (models.APIKey, string) {
 	t.Helper()
 	key, secret, err := f.GenerateAPIKey(t.Context(), c.ID, form("production"), c.actor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key, secret
 }
 
 func (f *fixture) agent(t *testing.T, c customer) models.Agent {
 	t.Helper()
 	agent, err := f.CreateAgent(t.Context(), c.ID, models.NewAgent{Name: "Reception"}, c.actor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return agent
 }
 
 func (f *fixture) revoke(t *testing.T, key models.APIKey) {
 	t.Helper()
-	if _, err := f.RevokeAPIKey(t.Context(), key.AccountID, key.ID, models.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(f.RevokeAPIKey(t.Context(), key.AccountID, key.ID, models.Operator())))
 }
 
 // form returns the input of a new form that generates a key.
 func form(label string) models.NewAPIKey {
 	return models.NewAPIKey{Label: label, FormID: uuid.New()}
 }
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkError fails the test unless err is want. The name says which call returned err.
+func checkError(t testing.TB, name string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", name, err, want)
+	}
+}
+
+// errOf returns the error of a call and drops its result.
+func errOf[T any](_ T, err error) error { return err }
 
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 

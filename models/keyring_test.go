@@ -19,9 +19,7 @@ const (
 func keyring(t *testing.T, secret, previous string) models.Keyring {
 	t.Helper()
 	k, err := models.NewKeyring(secret, previous)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return k
 }
 

@@ -39,9 +39,7 @@ func (f *fixture) migrations() fs.FS {
 func (f *fixture) migrator(t *testing.T) *migrate.Migrator {
 	t.Helper()
 	found := migrate.NewMigrations()
-	if err := found.Discover(f.migrations()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, found.Discover(f.migrations()))
 	return migrate.NewMigrator(f.db, found, migrate.WithMarkAppliedOnSuccess(true))
 }
 
@@ -60,9 +58,7 @@ func (f *fixture) works(t *testing.T) {
 	})
 	f.epoch(t)
 	files, err := fs.Glob(f.migrations(), "*.up.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := f.count(t, "SELECT count(*) FROM bun_migrations"); n != len(files) {
 		t.Errorf("%d migrations are marked as applied, of %d", n, len(files))
 	}
@@ -112,50 +108,34 @@ func TestManyInstancesOpenAnEmptyDatabase(t *testing.T) {
 func TestMigrationGoesOnAfterACrash(t *testing.T) {
 	t.Run("before anything was applied", func(t *testing.T) {
 		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			if err := f.migrator(t).Init(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.migrator(t).Init(t.Context()))
 			f.works(t)
 		})
 	})
 	t.Run("under the lock of Bun's migrator", func(t *testing.T) {
 		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
 			m := f.migrator(t)
-			if err := m.Init(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.Lock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Init(t.Context()))
+			must(t, m.Lock(t.Context()))
 			f.works(t)
 		})
 	})
 	t.Run("with one of Bun's tables", func(t *testing.T) {
 		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			if err := f.migrator(t).Init(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.migrator(t).Init(t.Context()))
 			f.exec(t, "DROP TABLE bun_migration_locks")
 			f.works(t)
 		})
 	})
 	t.Run("within the transaction", func(t *testing.T) {
 		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			if err := f.migrator(t).Init(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.migrator(t).Init(t.Context()))
 			tx, err := f.db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, file := range f.files(t, "*.up.sql") {
-				if _, err := tx.ExecContext(t.Context(), file); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errOf(tx.ExecContext(t.Context(), file)))
 			}
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tx.Rollback())
 			f.works(t)
 		})
 	})
@@ -167,12 +147,8 @@ func TestMigrationGoesOnWhenTheOneAheadDies(t *testing.T) {
 	url := modelstest.EmptyPostgresURL(t)
 	f := &fixture{url: url, clock: newClock(), db: modelstest.OpenDatabase(t, url)}
 	ahead, err := f.db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ahead.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", 0x6e61735f); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errOf(ahead.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", 0x6e61735f)))
 	opened := make(chan error)
 	go func() {
 		store, err := models.Open(context.WithoutCancel(t.Context()), url, models.Options{})
@@ -199,9 +175,7 @@ func TestMigrationsDownAndUpAgain(t *testing.T) {
 		if len(f.objects(t)) < len(before)+12 {
 			t.Fatalf("only %s", f.objects(t))
 		}
-		if _, err := f.migrator(t).Rollback(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.migrator(t).Rollback(t.Context())))
 		if left := f.objects(t); len(left) != len(before) {
 			t.Errorf("left: %s", left)
 		}
@@ -256,14 +230,10 @@ func TestSQLiteTablesThatTriggersWatchHaveNoRowID(t *testing.T) {
 func (f *fixture) files(t *testing.T, pattern string) (contents []string) {
 	t.Helper()
 	names, err := fs.Glob(f.migrations(), pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range names {
 		content, err := fs.ReadFile(f.migrations(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		contents = append(contents, string(content))
 	}
 	return contents
@@ -278,8 +248,6 @@ func (f *fixture) objects(t *testing.T) (names []string) {
 			UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 			UNION ALL SELECT typname::text FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%bun_%'`
 	}
-	if err := f.db.NewRaw(query).Scan(t.Context(), &names); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.db.NewRaw(query).Scan(t.Context(), &names))
 	return names
 }

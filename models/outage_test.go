@@ -32,9 +32,7 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 	written := func() bool { return sum(f.days(t, key)) == requests && f.refusals(t, revokedKey) == refusals }
 	for range 2 {
 		eventually(t, "usage from before is written", written)
-		if err := cluster.Halt(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cluster.Halt())
 		away := func(name string, do func(context.Context) error) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
@@ -61,17 +59,12 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 				return err
 			})
 		}
-		away("list", func(ctx context.Context) error { _, err := f.APIKeys(ctx, c.ID); return err })
-		away("revoke", func(ctx context.Context) error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err })
-		away("sign in", func(ctx context.Context) error {
-			_, err := f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7")
-			return err
-		})
-		away("session", func(ctx context.Context) error { _, err := f.Session(ctx, reference, browser); return err })
+		away("list", func(ctx context.Context) error { return errOf(f.APIKeys(ctx, c.ID)) })
+		away("revoke", func(ctx context.Context) error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) })
+		away("sign in", func(ctx context.Context) error { return errOf(f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7")) })
+		away("session", func(ctx context.Context) error { return errOf(f.Session(ctx, reference, browser)) })
 		away("ping", f.Ping)
-		if err := cluster.Resume(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cluster.Resume())
 		// The connections of before are dead: no request pays for that.
 		use(t, f.Store, secret, 2)
 		refuse(t, f.Store, revokedSecret, 1)
@@ -98,12 +91,8 @@ func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
 	key, secret := f.key(t, f.customer(t))
 	use(t, f.Store, secret, 1)
 	tx, err := f.db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errOf(tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE")))
 	// Requests keep coming, some with less time left than others, so that one
 	// is always waiting when another's question has run out of time.
 	next := time.NewTicker(150 * time.Millisecond)
@@ -123,9 +112,7 @@ func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
 		<-next.C
 	}
 	running.Wait()
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tx.Rollback())
 	use(t, f.Store, secret, 2)
 	f.revoke(t, key)
 	refuse(t, f.Store, secret, 1)

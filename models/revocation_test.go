@@ -35,9 +35,7 @@ func TestRevocation(t *testing.T) {
 		if keys, err := f.APIKeys(ctx, c.ID); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
 			t.Errorf("still active: %+v, %v", keys, err)
 		}
-		if _, err := f.Authenticate(ctx, otherSecret); err != nil {
-			t.Errorf("the other key: %v", err)
-		}
+		checkError(t, "the other key", errOf(f.Authenticate(ctx, otherSecret)), nil)
 	})
 }
 
@@ -55,9 +53,7 @@ func TestRevocationOfWhatIsNotTheirs(t *testing.T) {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
-		if _, err := f.Authenticate(ctx, secret); err != nil {
-			t.Errorf("the key was revoked all the same: %v", err)
-		}
+		checkError(t, "the key was revoked all the same", errOf(f.Authenticate(ctx, secret)), nil)
 		if activities := f.activities(t, other); len(activities) != 0 {
 			t.Errorf("recorded %+v", activities)
 		}
@@ -74,9 +70,7 @@ func TestRevocationsAtOnceAreOne(t *testing.T) {
 			return err
 		})
 		for _, err := range errs {
-			if !errors.Is(err, models.ErrKeyAlreadyRevoked) {
-				t.Error(err)
-			}
+			checkError(t, "the other calls", err, models.ErrKeyAlreadyRevoked)
 		}
 		if recorded := len(f.activities(t, c)); succeeded != 1 || recorded != 2 {
 			t.Errorf("%d succeeded, %d activities recorded", succeeded, recorded)
@@ -92,9 +86,7 @@ func TestRevocationHoldsOnEveryInstanceAtOnce(t *testing.T) {
 		other := f.open(t, models.Options{})
 		for round := range 20 {
 			key, secret, err := f.GenerateAPIKey(ctx, c.ID, form("production"), c.actor)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 3 {
 				p, err := other.Authenticate(ctx, secret)
 				if err != nil || p.KeyID != key.ID || p.AccountID != c.ID {
@@ -171,23 +163,16 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
 		reference, err := f.CreateSession(ctx, c.user, models.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		session, err := f.Session(ctx, reference, models.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f.exec(t, "ALTER TABLE activities RENAME TO activities_away")
 		for name, do := range map[string]func() error{
-			"revoke":   func() error { _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); return err },
+			"revoke":   func() error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) },
 			"generate": func() error { _, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err },
-			"create agent": func() error {
-				_, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
-				return err
-			},
-			"remove agent": func() error { _, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor); return err },
-			"sign in":      func() error { _, err := f.CreateSession(ctx, c.user, models.Client{}); return err },
+			"create agent": func() error { return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
+			"remove agent": func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
+			"sign in":      func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) },
 			"sign out":     func() error { return f.EndSession(ctx, c.ID, session.ID, c.actor) },
 		} {
 			if err := do(); err == nil || errors.Is(err, models.ErrUnavailable) {
@@ -195,9 +180,7 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 			}
 		}
 		f.exec(t, "ALTER TABLE activities_away RENAME TO activities")
-		if _, err := f.Authenticate(ctx, secret); err != nil {
-			t.Errorf("the key is revoked: %v", err)
-		}
+		checkError(t, "the key is revoked", errOf(f.Authenticate(ctx, secret)), nil)
 		for table, want := range map[string]int{"api_keys": 1, "agents": 1, "sessions": 1, "activities": 3} {
 			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
 				t.Errorf("%d rows in %s, want %d", n, table, want)

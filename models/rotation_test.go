@@ -13,9 +13,7 @@ func (f *fixture) replace(t *testing.T, c customer, key models.APIKey) models.AP
 	t.Helper()
 	made, _, err := f.GenerateAPIKey(t.Context(), c.ID,
 		models.NewAPIKey{Label: key.Label, FormID: uuid.New(), Replaces: key.ID}, c.actor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 

@@ -40,13 +40,9 @@ func (f *fixture) live(t *testing.T) secrets {
 	ctx := t.Context()
 	s := secrets{"password": "Tr0ub4dor & three", "wrong password": "a password of elsewhere"}
 	account, err := f.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], "203.0.113.7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// People type passwords into the wrong field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
 		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], "203.0.113.7"); err == nil {
@@ -54,29 +50,17 @@ func (f *fixture) live(t *testing.T) secrets {
 		}
 	}
 	token, err := f.CreateSession(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s["session token"] = token
-	if _, err := f.Session(ctx, token, models.Client{Address: "203.0.113.7"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(f.Session(ctx, token, models.Client{Address: "203.0.113.7"})))
 	actor := models.UserActor(user.ID, "203.0.113.7")
 	key, secret, err := f.GenerateAPIKey(ctx, account.ID, form("production"), actor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The random part alone: enough of the key to make the rest of it.
 	s["API key"] = secret[4:34]
-	if _, err := f.Authenticate(ctx, secret); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.FindAPIKeyBySecret(ctx, secret); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.RevokeAPIKey(ctx, account.ID, key.ID, actor); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(f.Authenticate(ctx, secret)))
+	must(t, errOf(f.FindAPIKeyBySecret(ctx, secret)))
+	must(t, errOf(f.RevokeAPIKey(ctx, account.ID, key.ID, actor)))
 	_, _ = f.Authenticate(ctx, secret)
 	_, _ = f.Authenticate(ctx, secret[:30])
 	return s
@@ -87,14 +71,10 @@ func TestKeyHoldsNoSecret(t *testing.T) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
 		listed, err := f.APIKeys(t.Context(), c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, key := range append(listed, key) {
 			text, err := json.Marshal(key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text = fmt.Appendf(text, "%v %+v %#v %s %x", key, key, key, key, key)
 			if found := (secrets{"the key": secret[4:34], "its beginning": secret[4:20]}).find(string(text)); found != nil {
 				t.Errorf("%s: %s", found, text)
@@ -129,15 +109,11 @@ func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 	s := f.live(t)
 	path, _ := models.SQLitePath(f.url)
 	files, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all bytes.Buffer
 	for _, file := range files {
 		content, err := os.ReadFile(filepath.Join(filepath.Dir(path), file.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all.Write(content)
 	}
 	if !bytes.Contains(all.Bytes(), []byte("ada@example.com")) {
@@ -155,9 +131,7 @@ func TestPostgresLogHoldsNoSecret(t *testing.T) {
 	f := newFixture(t, cluster.URL("postgres"), models.Options{})
 	s := f.live(t)
 	text, err := os.ReadFile(cluster.LogFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Contains(text, []byte("ada@example.com")) {
 		t.Fatalf("no statement is in the log:\n%s", text)
 	}
@@ -176,18 +150,14 @@ func (f *fixture) dump(t *testing.T) string {
 		tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
 	}
 	var names []string
-	if err := f.db.NewRaw(tables).Scan(t.Context(), &names); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.db.NewRaw(tables).Scan(t.Context(), &names))
 	if len(names) < 11 {
 		t.Fatalf("only the tables %s", names)
 	}
 	var text strings.Builder
 	for _, name := range names {
 		var rows []map[string]any
-		if err := f.db.NewRaw("SELECT * FROM "+name).Scan(t.Context(), &rows); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.db.NewRaw("SELECT * FROM "+name).Scan(t.Context(), &rows))
 		for _, row := range rows {
 			fmt.Fprintf(&text, "%s:", name)
 			for column, value := range row {

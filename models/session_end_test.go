@@ -1,7 +1,6 @@
 package models_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -16,9 +15,7 @@ import (
 func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	t.Helper()
 	session, err := f.Session(t.Context(), token, browser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return session.ID
 }
 
@@ -50,9 +47,7 @@ func TestSessionsOfAUser(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		list("one idle for 12 hours", second, first)
 		// A use counts at once, also before it is written.
-		if _, err := f.Session(ctx, token, browser); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.Session(ctx, token, browser)))
 		list("after the first was used", first, second)
 		sessions, err := f.Sessions(ctx, c.ID, c.user.ID)
 		if err != nil || !sessions[0].LastSeenAt.Equal(f.clock.Now()) || sessions[0].UserAgent != browser.UserAgent ||
@@ -84,22 +79,12 @@ func TestSessionIsRevokedFromAnother(t *testing.T) {
 			"another user's of the account": func() error { return f.RevokeSession(ctx, c.ID, newID(), id, c.actor) },
 			"none":                          func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, newID(), c.actor) },
 		} {
-			if err := revoke(); !errors.Is(err, models.ErrSessionNotFound) {
-				t.Errorf("%s: %v", name, err)
-			}
+			checkError(t, name, revoke(), models.ErrSessionNotFound)
 		}
-		if err := f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Session(ctx, lost, browser); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("it goes on: %v", err)
-		}
-		if _, err := f.Session(ctx, kept, browser); err != nil {
-			t.Errorf("the other: %v", err)
-		}
-		if err := f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("again: %v", err)
-		}
+		must(t, f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor))
+		checkError(t, "it goes on", errOf(f.Session(ctx, lost, browser)), models.ErrSessionNotFound)
+		checkError(t, "the other", errOf(f.Session(ctx, kept, browser)), nil)
+		checkError(t, "again", f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor), models.ErrSessionNotFound)
 		latest := f.activities(t, c)[0]
 		if latest.Action != models.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
 			t.Errorf("recorded %+v", latest)
@@ -113,9 +98,7 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 		kept, foreign := f.session(t, c), f.session(t, other)
 		lost := []string{f.session(t, c), f.session(t, c)}
 		id := f.identify(t, kept)
-		if err := f.RevokeOtherSessions(ctx, other.ID, c.user.ID, uuid.Nil, other.actor); err != nil {
-			t.Errorf("by another account: %v", err)
-		}
+		checkError(t, "by another account", f.RevokeOtherSessions(ctx, other.ID, c.user.ID, uuid.Nil, other.actor), nil)
 		if n := f.count(t, "SELECT count(*) FROM sessions WHERE user_id = ?", c.user.ID); n != 3 {
 			t.Errorf("after another account's request the user has %d sessions, want 3", n)
 		}
@@ -125,9 +108,7 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 			}
 		}
 		for _, token := range lost {
-			if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-				t.Errorf("it goes on: %v", err)
-			}
+			checkError(t, "it goes on", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 		for _, token := range []string{kept, foreign} {
 			if _, err := f.Session(ctx, token, browser); err != nil {

@@ -18,9 +18,7 @@ var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 func (f *fixture) session(t *testing.T, c customer) (token string) {
 	t.Helper()
 	token, err := f.CreateSession(t.Context(), c.user, browser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -88,15 +86,11 @@ func TestIdleSessionEnds(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		for range 3 {
 			f.clock.Advance(12*time.Hour - time.Microsecond)
-			if _, err := f.Session(ctx, token, browser); err != nil {
-				t.Fatalf("idle for less than 12 h: %v", err)
-			}
+			checkError(t, "idle for less than 12 h", errOf(f.Session(ctx, token, browser)), nil)
 		}
 		f.clock.Advance(12 * time.Hour)
 		for range 2 { // asking does not revive it
-			if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-				t.Errorf("idle for 12 h: %v", err)
-			}
+			checkError(t, "idle for 12 h", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 	})
 }
@@ -109,14 +103,10 @@ func TestShortIdleLimit(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		for range 20 {
 			f.clock.Advance(20 * time.Second)
-			if _, err := f.Session(t.Context(), token, browser); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(f.Session(t.Context(), token, browser)))
 		}
 		f.clock.Advance(30 * time.Second)
-		if _, err := f.Session(t.Context(), token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("idle: %v", err)
-		}
+		checkError(t, "idle", errOf(f.Session(t.Context(), token, browser)), models.ErrSessionNotFound)
 	})
 }
 
@@ -126,18 +116,12 @@ func TestSessionEndsHoweverMuchItIsUsed(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		for range 5 {
 			f.clock.Advance(30 * time.Minute)
-			if _, err := f.Session(t.Context(), token, browser); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(f.Session(t.Context(), token, browser)))
 		}
 		f.clock.Advance(30*time.Minute - time.Microsecond)
-		if _, err := f.Session(t.Context(), token, browser); err != nil {
-			t.Fatalf("just before the end: %v", err)
-		}
+		checkError(t, "just before the end", errOf(f.Session(t.Context(), token, browser)), nil)
 		f.clock.Advance(time.Microsecond)
-		if _, err := f.Session(t.Context(), token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("at the end: %v", err)
-		}
+		checkError(t, "at the end", errOf(f.Session(t.Context(), token, browser)), models.ErrSessionNotFound)
 	})
 }
 
@@ -160,9 +144,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		// After it one does, but behind.
 		f.clock.Advance(time.Microsecond)
 		session, err := f.Session(ctx, token, browser)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		eventually(t, "it is written", func() bool { at, _ := f.lastSeen(t); return at.Equal(f.clock.Now()) })
 		if again, err := f.Session(ctx, token, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
 			t.Errorf("%+v, %v", again, err)
@@ -212,9 +194,7 @@ func TestDisabledIsOutAtOnce(t *testing.T) {
 			if session, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
 				t.Errorf("disabled in %s: %+v, %v", table, session, err)
 			}
-			if _, err := f.Session(ctx, otherToken, browser); err != nil {
-				t.Errorf("another account's session: %v", err)
-			}
+			checkError(t, "another account's session", errOf(f.Session(ctx, otherToken, browser)), nil)
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
 			if _, err := f.Session(ctx, token, browser); err != nil {
 				t.Errorf("enabled in %s again: %v", table, err)
@@ -230,9 +210,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 		elsewhere := f.open(t, models.Options{})
 		f.clock.Advance(2 * time.Minute)
 		session, err := elsewhere.Session(ctx, token, browser) // has a sighting to write
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, end := range map[string]func() error{
 			"another account's": func() error { return f.EndSession(ctx, other.ID, session.ID, other.actor) },
 			"no":                func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
@@ -241,24 +219,14 @@ func TestSignOutEndsTheSession(t *testing.T) {
 				t.Errorf("%s session: %v", name, err)
 			}
 		}
-		if _, err := f.Session(ctx, token, browser); err != nil {
-			t.Fatalf("ended by another: %v", err)
-		}
+		checkError(t, "ended by another", errOf(f.Session(ctx, token, browser)), nil)
 		if len(f.activities(t, other)) != 0 || len(f.activities(t, c)) != 2 {
 			t.Error("what was not done was recorded")
 		}
-		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := elsewhere.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("on another instance: %v", err)
-		}
-		if err := f.EndSession(ctx, c.ID, session.ID, c.actor); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("ended again: %v", err)
-		}
-		if _, err := f.Session(ctx, kept, browser); err != nil {
-			t.Errorf("the other browser's: %v", err)
-		}
+		must(t, f.EndSession(ctx, c.ID, session.ID, c.actor))
+		checkError(t, "on another instance", errOf(elsewhere.Session(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "ended again", f.EndSession(ctx, c.ID, session.ID, c.actor), models.ErrSessionNotFound)
+		checkError(t, "the other browser's", errOf(f.Session(ctx, kept, browser)), nil)
 	})
 }
 

@@ -14,12 +14,8 @@ func TestNoSessionBeginsWithAPasswordOfBefore(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		guesser, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.ResetPassword(t.Context(), c.user.Email, newPassword); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, f.ResetPassword(t.Context(), c.user.Email, newPassword))
 		token, err := f.CreateSession(t.Context(), guesser, browser)
 		if !errors.Is(err, models.ErrWrongCredentials) || token != "" {
 			t.Errorf("%q, %v", token, err)
@@ -28,12 +24,8 @@ func TestNoSessionBeginsWithAPasswordOfBefore(t *testing.T) {
 			t.Errorf("%d sessions", n)
 		}
 		owner, err := f.VerifyPassword(t.Context(), c.user.Email, newPassword, address(2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.CreateSession(t.Context(), owner, browser); err != nil {
-			t.Errorf("with the new password: %v", err)
-		}
+		must(t, err)
+		checkError(t, "with the new password", errOf(f.CreateSession(t.Context(), owner, browser)), nil)
 	})
 }
 
@@ -42,9 +34,7 @@ func TestResetLeavesNoSessionOfBefore(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		user, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(9, func(i int) error {
 			if i == 4 {
@@ -54,9 +44,7 @@ func TestResetLeavesNoSessionOfBefore(t *testing.T) {
 			return err
 		})
 		for _, err := range errs {
-			if !errors.Is(err, models.ErrWrongCredentials) {
-				t.Error(err)
-			}
+			checkError(t, "the other calls", err, models.ErrWrongCredentials)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
 			t.Errorf("%d sessions are left", n)
@@ -70,12 +58,8 @@ func TestEndedSessionChangesNoPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		session, err := f.Session(t.Context(), f.session(t, c), browser)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.EndSession(t.Context(), c.ID, session.ID, c.actor); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, f.EndSession(t.Context(), c.ID, session.ID, c.actor))
 		if token, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || token != "" {
 			t.Errorf("%q, %v", token, err)
 		}

@@ -24,9 +24,7 @@ func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		f := newFixture(t, url, models.Options{})
 		for _, email := range []string{"ada@example.com", "disabled@example.com"} {
-			if _, err := f.CreateAccount(t.Context(), acme(email)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(f.CreateAccount(t.Context(), acme(email))))
 		}
 		f.exec(t, "UPDATE users SET disabled_at = ? WHERE email = 'disabled@example.com'", f.clock.Now())
 		known := f.workOf(t, "ada@example.com")

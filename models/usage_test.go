@@ -35,22 +35,16 @@ func (f *fixture) days(t *testing.T, key models.APIKey) []period {
 func (f *fixture) periods(t *testing.T, query string, key models.APIKey) []period {
 	t.Helper()
 	rows, err := f.db.QueryContext(t.Context(), query, key.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = rows.Close() }()
 	var periods []period
 	for rows.Next() {
 		var p period
-		if err := rows.Scan(&p.From, &p.Requests, &p.Refusals); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&p.From, &p.Requests, &p.Refusals))
 		p.From = p.From.UTC()
 		periods = append(periods, p)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Err())
 	return periods
 }
 
@@ -58,9 +52,7 @@ func (f *fixture) periods(t *testing.T, query string, key models.APIKey) []perio
 func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
 	t.Helper()
 	var at []time.Time
-	if err := f.db.NewRaw("SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?", key.ID).Scan(t.Context(), &at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.db.NewRaw("SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?", key.ID).Scan(t.Context(), &at))
 	if len(at) == 0 {
 		return nil
 	}
@@ -70,9 +62,7 @@ func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
 func use(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		if _, err := s.Authenticate(t.Context(), secret); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(s.Authenticate(t.Context(), secret)))
 	}
 }
 
@@ -98,9 +88,7 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 				t.Fatal(listed, err)
 			}
 			found, err := f.APIKey(ctx, c.ID, key.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, k := range []models.APIKey{listed[1], found} {
 				if k.ID != key.ID || k.LastUsedAt == nil || !k.LastUsedAt.Equal(f.clock.Now()) {
 					t.Errorf("used at %v: %+v", f.clock.Now(), k)
@@ -274,9 +262,7 @@ func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 			var stores []*models.Store
 			for range instances {
 				store, err := models.Open(t.Context(), f.url, models.Options{Now: f.clock.Now, Logger: logged.Logger()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				stores = append(stores, store)
 			}
 			for _, store := range stores {
@@ -388,9 +374,7 @@ func TestOldRowsArePurged(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
 		token, err := f.CreateSession(ctx, c.user, models.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		now := f.clock.Now()
 		for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
 			f.exec(t, "INSERT INTO api_key_hourly_usage (api_key_id, hour) VALUES (?, ?)", key.ID, now.Add(-age))
@@ -406,9 +390,7 @@ func TestOldRowsArePurged(t *testing.T) {
 				VALUES (?, ?, ?, ?, ?, ?, '', '', '')`, newID(), c.user.ID, randomHash(), now, now, now.Add(left))
 		}
 		for range 2 {
-			if err := f.Purge(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Purge(ctx))
 		}
 		for table, want := range map[string]int{
 			"api_key_hourly_usage": 1, "api_key_daily_usage": 1, "sign_in_failures": 1, "sessions": 2, "api_keys": 1, "activities": 2,
@@ -417,9 +399,7 @@ func TestOldRowsArePurged(t *testing.T) {
 				t.Errorf("%d rows in %s, want %d", n, table, want)
 			}
 		}
-		if _, err := f.Session(ctx, token, models.Client{}); err != nil {
-			t.Errorf("a session under way: %v", err)
-		}
+		checkError(t, "a session under way", errOf(f.Session(ctx, token, models.Client{})), nil)
 	})
 }
 

@@ -16,38 +16,28 @@ func TestPasswordIsChanged(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		token, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
 		session, err := f.Session(ctx, token, browser)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the e-mail": session.Email} {
 			var invalid *models.InvalidError
 			if _, err := f.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
-			t.Errorf("with a wrong password: %v", err)
-		}
+		checkError(t, "with a wrong password", errOf(f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
 		var both *models.InvalidError
 		if _, err := f.ChangePassword(ctx, session, wrongPassword, "short", c.actor); !errors.Is(err, models.ErrWrongCredentials) || !errors.As(err, &both) {
 			t.Errorf("with both wrong: %v", err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
-		if _, err := f.Session(ctx, lost, browser); err != nil {
-			t.Errorf("sessions have ended already: %v", err)
-		}
+		checkError(t, "sessions have ended already", errOf(f.Session(ctx, lost, browser)), nil)
 
 		renewed, err := f.ChangePassword(ctx, session, password, newPassword, c.actor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
 		signIn(t, f.Store, other.user.Email, password, address(1), nil)
 		for name, token := range map[string]string{"another session of the user": lost, "a copy of the session": token} {
-			if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-				t.Errorf("%s: %v", name, err)
-			}
+			checkError(t, name, errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 		if kept, err := f.Session(ctx, renewed, browser); err != nil || kept.ID != session.ID {
 			t.Errorf("the session is %s, was %s, %v", kept.ID, session.ID, err)
@@ -69,9 +59,7 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		session, err := f.Session(t.Context(), f.session(t, c), browser)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 10 {
 			if _, err := f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 				t.Fatal(err)
@@ -89,18 +77,14 @@ func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		session, err := f.Session(t.Context(), f.session(t, c), browser)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		changed, errs := atOnce(3, func(i int) error {
 			_, err := stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor)
 			return err
 		})
 		for _, err := range errs {
-			if !errors.Is(err, models.ErrWrongCredentials) {
-				t.Error(err)
-			}
+			checkError(t, "the other calls", err, models.ErrWrongCredentials)
 		}
 		if changed != 1 {
 			t.Errorf("changed %d times", changed)
@@ -121,14 +105,10 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 				t.Errorf("%q: %v", email, err)
 			}
 		}
-		if err := f.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword))
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
-		if _, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("a session goes on: %v", err)
-		}
+		checkError(t, "a session goes on", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		reset, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionPasswordReset})
 		if err != nil || len(reset) != 1 || reset[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v, %v", reset, err)
@@ -168,9 +148,7 @@ func TestAccountLearnsOfWrongPasswords(t *testing.T) {
 		refusals := func(c customer) []models.Activity {
 			t.Helper()
 			activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 100, Action: models.ActionSignInFailed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return activities
 		}
 		signIn(t, f.Store, "nobody@example.com", wrongPassword, address(1), models.ErrWrongCredentials)

@@ -29,9 +29,7 @@ func widgetTokens(t *testing.T, c *modelstest.Clock, secret, previous string) *m
 func issue(t *testing.T, tokens *models.WidgetTokens, p models.Principal, agentID uuid.UUID) string {
 	t.Helper()
 	token, err := tokens.Issue(p, agentID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -45,22 +43,16 @@ func claimsOf(c customer, key models.APIKey, agent models.Agent) models.WidgetCl
 func decode(t *testing.T, part string) map[string]any {
 	t.Helper()
 	text, err := base64.RawURLEncoding.Strict().DecodeString(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var decoded map[string]any
-	if err := json.Unmarshal(text, &decoded); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &decoded))
 	return decoded
 }
 
 func encode(t *testing.T, part map[string]any) string {
 	t.Helper()
 	text, err := json.Marshal(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
@@ -128,9 +120,7 @@ func TestWidgetTokenLivesForItsTTL(t *testing.T) {
 	}
 	token := issue(t, tokens, models.Principal{}, uuid.New())
 	clock.Advance(90*time.Second - time.Nanosecond)
-	if _, err := tokens.Verify(token); err != nil {
-		t.Errorf("just before its end: %v", err)
-	}
+	checkError(t, "just before its end", errOf(tokens.Verify(token)), nil)
 	clock.Advance(time.Nanosecond)
 	if claims, err := tokens.Verify(token); !errors.Is(err, models.ErrTokenInvalid) || claims != (models.WidgetClaims{}) {
 		t.Errorf("at its end: %+v, %v", claims, err)
@@ -142,9 +132,7 @@ func TestJWKSHasThePublicKeysAlone(t *testing.T) {
 	clock := newClock()
 	for previous, want := range map[string]int{"": 1, oldSecret: 2} {
 		text, err := json.Marshal(widgetTokens(t, clock, newSecret, previous).JWKS())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var set struct {
 			Keys []map[string]string `json:"keys"`
 		}
@@ -194,9 +182,7 @@ func TestForgedWidgetTokens(t *testing.T) {
 	parts := strings.Split(good, ".")
 	public, _ := keyring(t, newSecret, "").SigningKeys()[0].Public().(ed25519.PublicKey)
 	_, foreign, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	forge := func(change func(*forger)) string {
 		f := forger{decode(t, parts[0]), decode(t, parts[1]), keyring(t, newSecret, "").SigningKeys()[0]}
 		change(&f)
@@ -218,9 +204,7 @@ func TestForgedWidgetTokens(t *testing.T) {
 		return encode(t, h) + "." + parts[1] + "."
 	}
 
-	if _, err := tokens.Verify(forge(func(*forger) {})); err != nil {
-		t.Fatalf("what is not changed must pass: %v", err)
-	}
+	checkError(t, "what is not changed must pass", errOf(tokens.Verify(forge(func(*forger) {}))), nil)
 	for name, token := range map[string]string{
 		"empty":                        "",
 		"an API key":                   unknownKey,
@@ -279,9 +263,7 @@ func TestForgedWidgetTokens(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, claims, err)
 		}
 	}
-	if _, err := tokens.Verify(good); err != nil {
-		t.Errorf("the token itself: %v", err)
-	}
+	checkError(t, "the token itself", errOf(tokens.Verify(good)), nil)
 }
 
 // sibling is another character of base64url whose leading bits, all that count
@@ -326,15 +308,11 @@ func TestRotationOfTheSecret(t *testing.T) {
 		"new token, after":          {after, newToken, nil},
 		"new token, other instance": {widgetTokens(t, clock, newSecret, oldSecret), newToken, nil},
 	} {
-		if _, err := test.tokens.Verify(test.token); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checkError(t, name, errOf(test.tokens.Verify(test.token)), test.want)
 	}
 	// The id of one key with the signature of the other.
 	forged := forger{decode(t, strings.Split(newToken, ".")[0]), decode(t, strings.Split(newToken, ".")[1]), keyring(t, oldSecret, "").SigningKeys()[0]}
-	if _, err := during.Verify(forged.token(t)); !errors.Is(err, models.ErrTokenInvalid) {
-		t.Errorf("signed by the previous key as the current: %v", err)
-	}
+	checkError(t, "signed by the previous key as the current", errOf(during.Verify(forged.token(t))), models.ErrTokenInvalid)
 }
 
 func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
@@ -365,9 +343,7 @@ func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
 		active("key revoked", c, claimsOf(c, revoked, agent), false)
 		removed := f.agent(t, c)
 		active("before the agent's removal", c, claimsOf(c, key, removed), true)
-		if _, err := f.RemoveAgent(ctx, c.ID, removed.ID, c.actor); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(f.RemoveAgent(ctx, c.ID, removed.ID, c.actor)))
 		active("agent removed", c, claimsOf(c, key, removed), false)
 		active("still their own", c, claimsOf(c, key, agent), true)
 	})
@@ -375,17 +351,13 @@ func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
 
 func TestTokensOfAnInstanceWhoseClockIsAheadAreGoodAtOnce(t *testing.T) {
 	keyring, err := models.NewKeyring("a secret of the test, 32 bytes at least", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	instance := func(ahead time.Duration) *models.WidgetTokens {
 		return models.NewWidgetTokens(keyring, "https://portal.example.com", time.Minute,
 			func() time.Time { return time.Unix(1_800_000_000, 0).Add(ahead) })
 	}
 	token, err := instance(5*time.Second).Issue(models.Principal{}, uuid.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := instance(0).Verify(token); err != nil {
 		t.Error(err)
 	}
