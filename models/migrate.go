@@ -68,13 +68,9 @@ func tryMigrateSchema(ctx context.Context, db *bun.DB) error {
 	}
 	for {
 		_, err := migrator.Migrate(ctx)
-		if errors.Is(err, errAppliedMeanwhile) {
-			continue
-		}
-		if err != nil {
+		if !errors.Is(err, errAppliedMeanwhile) {
 			return failed("migrate", err)
 		}
-		return nil
 	}
 }
 

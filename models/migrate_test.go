@@ -103,42 +103,29 @@ func TestManyInstancesOpenAnEmptyDatabase(t *testing.T) {
 	})
 }
 
-// A crash at any point of a migration leaves a database that the next start
-// brings up to date.
+// A crash at any point of a migration leaves a database that the next start migrates.
 func TestMigrationGoesOnAfterACrash(t *testing.T) {
-	t.Run("before anything was applied", func(t *testing.T) {
-		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			must(t, f.migrator(t).Init(t.Context()))
-			f.works(t)
-		})
-	})
-	t.Run("under the lock of Bun's migrator", func(t *testing.T) {
-		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			m := f.migrator(t)
-			must(t, m.Init(t.Context()))
-			must(t, m.Lock(t.Context()))
-			f.works(t)
-		})
-	})
-	t.Run("with one of Bun's tables", func(t *testing.T) {
-		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			must(t, f.migrator(t).Init(t.Context()))
-			f.exec(t, "DROP TABLE bun_migration_locks")
-			f.works(t)
-		})
-	})
-	t.Run("within the transaction", func(t *testing.T) {
-		eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-			must(t, f.migrator(t).Init(t.Context()))
+	for name, crash := range map[string]func(t *testing.T, f *fixture){
+		"before anything was applied":      func(*testing.T, *fixture) {},
+		"under the lock of Bun's migrator": func(t *testing.T, f *fixture) { must(t, f.migrator(t).Lock(t.Context())) },
+		"with one of Bun's tables":         func(t *testing.T, f *fixture) { f.exec(t, "DROP TABLE bun_migration_locks") },
+		"within the transaction": func(t *testing.T, f *fixture) {
 			tx, err := f.db.BeginTx(t.Context(), nil)
 			must(t, err)
 			for _, file := range f.files(t, "*.up.sql") {
 				must(t, errOf(tx.ExecContext(t.Context(), file)))
 			}
 			must(t, tx.Rollback())
-			f.works(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
+				must(t, f.migrator(t).Init(t.Context()))
+				crash(t, f)
+				f.works(t)
+			})
 		})
-	})
+	}
 }
 
 // An instance that waits for another's migration goes on when that one dies.

@@ -61,23 +61,21 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 		}
 		away("list", func(ctx context.Context) error { return errOf(f.APIKeys(ctx, c.ID)) })
 		away("revoke", func(ctx context.Context) error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) })
-		away("sign in", func(ctx context.Context) error { return errOf(f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7")) })
+		away("sign in", func(ctx context.Context) error {
+			return errOf(f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7"))
+		})
 		away("session", func(ctx context.Context) error { return errOf(f.Session(ctx, reference, browser)) })
 		away("ping", f.Ping)
 		must(t, cluster.Resume())
 		// The connections of before are dead: no request pays for that.
 		use(t, f.Store, secret, 2)
 		refuse(t, f.Store, revokedSecret, 1)
-		if err := f.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, f.Ping(t.Context()))
 		keys, err := f.APIKeys(t.Context(), c.ID)
 		if err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 			t.Errorf("listed %+v, %v", keys, err)
 		}
-		if _, err := f.Session(t.Context(), reference, browser); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(f.Session(t.Context(), reference, browser)))
 		requests, refusals = requests+2, refusals+1
 		eventually(t, "usage from before and after is written", written)
 	}

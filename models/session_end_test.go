@@ -103,21 +103,16 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 			t.Errorf("after another account's request the user has %d sessions, want 3", n)
 		}
 		for range 2 { // the second call has nothing left to end
-			if err := f.RevokeOtherSessions(ctx, c.ID, c.user.ID, id, c.actor); err != nil {
-				t.Error(err)
-			}
+			must(t, f.RevokeOtherSessions(ctx, c.ID, c.user.ID, id, c.actor))
 		}
 		for _, token := range lost {
 			checkError(t, "it goes on", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 		for _, token := range []string{kept, foreign} {
-			if _, err := f.Session(ctx, token, browser); err != nil {
-				t.Error(err)
-			}
+			must(t, errOf(f.Session(ctx, token, browser)))
 		}
-		revoked, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionSessionRevoked})
-		if err != nil || len(revoked) != 2 {
-			t.Errorf("recorded %+v, %v", revoked, err)
+		if revoked := f.recorded(t, c, models.ActionSessionRevoked); len(revoked) != 2 {
+			t.Errorf("recorded %+v", revoked)
 		}
 	})
 }

@@ -134,9 +134,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		// Within the minute a read writes nothing.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Minute - time.Microsecond)
-			if _, err := s.Session(ctx, token, browser); err != nil {
-				t.Error(err)
-			}
+			must(t, errOf(s.Session(ctx, token, browser)))
 		})
 		if at, _ := f.lastSeen(t); !at.Equal(created) {
 			t.Errorf("within a minute of %v: written %v", created, at)
@@ -152,9 +150,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		// A new address is noted whenever it comes.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Second)
-			if _, err := s.Session(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"}); err != nil {
-				t.Error(err)
-			}
+			must(t, errOf(s.Session(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"})))
 		})
 		at, address := f.lastSeen(t)
 		if !at.Equal(f.clock.Now()) || address != "2001:db8::7" {
@@ -168,13 +164,9 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		latest := f.clock.Now().Add(time.Hour)
 		f.briefly(t, models.Options{}, func(slow *models.Store) {
 			f.clock.Advance(2 * time.Minute)
-			if _, err := slow.Session(ctx, token, browser); err != nil {
-				t.Error(err)
-			}
+			must(t, errOf(slow.Session(ctx, token, browser)))
 			f.briefly(t, models.Options{Now: func() time.Time { return latest }}, func(fast *models.Store) {
-				if _, err := fast.Session(ctx, token, browser); err != nil {
-					t.Error(err)
-				}
+				must(t, errOf(fast.Session(ctx, token, browser)))
 			})
 		})
 		if at, _ := f.lastSeen(t); !at.Equal(latest) {
@@ -196,9 +188,7 @@ func TestDisabledIsOutAtOnce(t *testing.T) {
 			}
 			checkError(t, "another account's session", errOf(f.Session(ctx, otherToken, browser)), nil)
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
-			if _, err := f.Session(ctx, token, browser); err != nil {
-				t.Errorf("enabled in %s again: %v", table, err)
-			}
+			checkError(t, "enabled again in "+table, errOf(f.Session(ctx, token, browser)), nil)
 		}
 	})
 }

@@ -69,10 +69,7 @@ func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) erro
 		_, err := tx.NewInsert().Model(&failures).Exec(ctx)
 		return err
 	})
-	if err != nil {
-		return failed("count a wrong password", err)
-	}
-	return nil
+	return failed("count a wrong password", err)
 }
 
 // lockSignIns locks these subjects until the transaction ends, so that one transaction at a time counts

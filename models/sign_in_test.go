@@ -142,19 +142,16 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 
 func TestTenWrongPasswordsFromOneAddress(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		var customers []customer
-		for range 11 {
-			customers = append(customers, f.customer(t))
+		guessed, victim := f.customer(t), f.customer(t)
+		signIn(t, f.Store, guessed.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
+		for range 9 {
+			signIn(t, f.Store, f.customer(t).user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
 		}
-		for _, c := range customers[:10] {
-			signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
-		}
-		victim := customers[10]
 		limited(t, f.Store, victim.user.Email, password, address(1), time.Minute)
 		limited(t, f.Store, "nobody@example.com", password, address(1), time.Minute)
 		limited(t, f.open(t, models.Options{}), victim.user.Email, password, address(1), time.Minute)
 		// From elsewhere everybody signs in.
-		for _, c := range customers[9:] {
+		for _, c := range []customer{guessed, victim} {
 			signIn(t, f.Store, c.user.Email, password, address(2), nil)
 		}
 		f.clock.Advance(time.Minute)
@@ -195,26 +192,19 @@ func TestGuessesAtOnceDoNotExceedTheLimit(t *testing.T) {
 		for range 3 {
 			stores = append(stores, f.open(t, models.Options{}))
 		}
-		for _, test := range []struct {
-			name string
-			ask  func(i int, email string) (store *models.Store, as, from string)
-		}{
-			{"one instance", func(i int, email string) (*models.Store, string, string) {
-				return stores[0], email, address(i)
-			}},
-			{"four instances", func(i int, email string) (*models.Store, string, string) {
-				return stores[i%4], email, address(100 + i)
-			}},
-			{"from one address", func(i int, email string) (*models.Store, string, string) {
-				return stores[i%4], fmt.Sprintf("%d.%s", i, email), address(200)
-			}},
+		for name, guess := range map[string]func(i int, email string) error{
+			"one instance": func(i int, email string) error {
+				return errOf(stores[0].VerifyPassword(t.Context(), email, wrongPassword, address(i)))
+			},
+			"four instances": func(i int, email string) error {
+				return errOf(stores[i%4].VerifyPassword(t.Context(), email, wrongPassword, address(100+i)))
+			},
+			"from one address": func(i int, email string) error {
+				return errOf(stores[i%4].VerifyPassword(t.Context(), fmt.Sprintf("%d.%s", i, email), wrongPassword, address(200)))
+			},
 		} {
 			c := f.customer(t)
-			_, errs := atOnce(40, func(i int) error {
-				store, email, from := test.ask(i, c.user.Email)
-				_, err := store.VerifyPassword(t.Context(), email, wrongPassword, from)
-				return err
-			})
+			_, errs := atOnce(40, func(i int) error { return guess(i, c.user.Email) })
 			var looked, refused int
 			for _, err := range errs {
 				var limit *models.SignInLimitError
@@ -228,7 +218,7 @@ func TestGuessesAtOnceDoNotExceedTheLimit(t *testing.T) {
 				}
 			}
 			if looked != 10 || refused != 30 {
-				t.Errorf("%s: %d looked at, %d refused", test.name, looked, refused)
+				t.Errorf("%s: %d looked at, %d refused", name, looked, refused)
 			}
 		}
 	})

@@ -17,8 +17,12 @@ import (
 )
 
 // failed wraps err with the name of the operation. If err means that the database did not answer,
-// the result is also [ErrUnavailable]. Any other error is a bug in this program.
+// the result is also [ErrUnavailable]. Any other error is a bug in this program. It returns nil if
+// err is nil.
 func failed(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if unavailable(err) && !errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%s: %w: %w", operation, ErrUnavailable, err)
 	}

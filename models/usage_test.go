@@ -1,12 +1,11 @@
 package models_test
 
 import (
-	"errors"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,33 +17,26 @@ import (
 
 // period is one row of usage: what a key did in an hour or on a day.
 type period struct {
-	From               time.Time
+	Start              time.Time
 	Requests, Refusals int64
 }
 
 func (f *fixture) hours(t *testing.T, key models.APIKey) []period {
 	t.Helper()
-	return f.periods(t, "SELECT hour, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ? ORDER BY hour", key)
+	return f.periods(t, "SELECT hour AS start, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ? ORDER BY hour", key)
 }
 
 func (f *fixture) days(t *testing.T, key models.APIKey) []period {
 	t.Helper()
-	return f.periods(t, "SELECT day, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ? ORDER BY day", key)
+	return f.periods(t, "SELECT day AS start, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ? ORDER BY day", key)
 }
 
-func (f *fixture) periods(t *testing.T, query string, key models.APIKey) []period {
+func (f *fixture) periods(t *testing.T, query string, key models.APIKey) (periods []period) {
 	t.Helper()
-	rows, err := f.db.QueryContext(t.Context(), query, key.ID)
-	must(t, err)
-	defer func() { _ = rows.Close() }()
-	var periods []period
-	for rows.Next() {
-		var p period
-		must(t, rows.Scan(&p.From, &p.Requests, &p.Refusals))
-		p.From = p.From.UTC()
-		periods = append(periods, p)
+	must(t, f.db.NewRaw(query, key.ID).Scan(t.Context(), &periods))
+	for i := range periods {
+		periods[i].Start = periods[i].Start.UTC()
 	}
-	must(t, rows.Err())
 	return periods
 }
 
@@ -69,9 +61,7 @@ func use(t *testing.T, s *models.Store, secret string, times int) {
 func refuse(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		if _, err := s.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrKeyRevoked) {
-			t.Fatal(err)
-		}
+		checkError(t, "a revoked key", errOf(s.Authenticate(t.Context(), secret)), models.ErrKeyRevoked)
 	}
 }
 
@@ -248,22 +238,19 @@ func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		const keys, rounds, instances = 60, 6, 3
 		c, logged := f.customer(t), &modelstest.LogBuffer{}
-		used := map[string]int64{}
-		ids := map[string]models.APIKey{}
-		for range keys {
-			key, secret := f.key(t, c)
-			ids[secret] = key
+		var used [keys]atomic.Int64
+		var generated [keys]models.APIKey
+		var secrets [keys]string
+		for i := range keys {
+			generated[i], secrets[i] = f.key(t, c)
 		}
-		secrets := slices.Collect(maps.Keys(ids))
-		var mu sync.Mutex
 		var running sync.WaitGroup
-		closed := make(chan error, rounds*instances)
 		for range rounds {
-			var stores []*models.Store
-			for range instances {
-				store, err := models.Open(t.Context(), f.url, models.Options{Now: f.clock.Now, Logger: logged.Logger()})
+			var stores [instances]*models.Store
+			for i := range stores {
+				var err error
+				stores[i], err = models.Open(t.Context(), f.url, models.Options{Now: f.clock.Now, Logger: logged.Logger()})
 				must(t, err)
-				stores = append(stores, store)
 			}
 			for _, store := range stores {
 				running.Go(func() {
@@ -272,9 +259,7 @@ func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 							t.Error(err)
 							continue
 						}
-						mu.Lock()
-						used[secrets[i]]++
-						mu.Unlock()
+						used[i].Add(1)
 					}
 				})
 			}
@@ -282,18 +267,14 @@ func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
 			f.clock.Advance(20 * time.Minute)
 			_, errs := atOnce(instances, func(i int) error { return stores[i].Close(t.Context()) })
 			for _, err := range errs {
-				closed <- err
+				t.Errorf("the last write: %v", err)
 			}
-		}
-		close(closed)
-		for err := range closed {
-			t.Errorf("the last write: %v", err)
 		}
 		if text := logged.String(); text != "" {
 			t.Errorf("logged: %s", text)
 		}
-		for secret, want := range used {
-			key := ids[secret]
+		for i, key := range generated {
+			want := used[i].Load()
 			if hours, days := sum(f.hours(t, key)), sum(f.days(t, key)); hours != want || days != want {
 				t.Errorf("%s: %d requests, %d by the hour, %d by the day", key.ID, want, hours, days)
 			}

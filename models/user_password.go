@@ -81,10 +81,7 @@ func (s *Store) setPassword(ctx context.Context, password string, store func(ctx
 	ctx, cancel = context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return store(ctx, tx, hash) })
-	if err != nil {
-		return failed("set password", err)
-	}
-	return nil
+	return failed("set password", err)
 }
 
 // replacePassword stores the new hash, ends the user's sessions except keep, and records the

@@ -43,13 +43,11 @@ func TestPasswordIsChanged(t *testing.T) {
 			t.Errorf("the session is %s, was %s, %v", kept.ID, session.ID, err)
 		}
 		for _, token := range []string{renewed, foreign} {
-			if _, err := f.Session(ctx, token, browser); err != nil {
-				t.Error(err)
-			}
+			must(t, errOf(f.Session(ctx, token, browser)))
 		}
-		changed, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionPasswordChanged})
-		if err != nil || len(changed) != 1 || changed[0].ActorName != c.user.Email || *changed[0].SubjectID != c.user.ID {
-			t.Errorf("recorded %+v, %v", changed, err)
+		changed := f.recorded(t, c, models.ActionPasswordChanged)
+		if len(changed) != 1 || changed[0].ActorName != c.user.Email || *changed[0].SubjectID != c.user.ID {
+			t.Errorf("recorded %+v", changed)
 		}
 	})
 }
@@ -80,8 +78,7 @@ func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
 		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		changed, errs := atOnce(3, func(i int) error {
-			_, err := stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor)
-			return err
+			return errOf(stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
 		})
 		for _, err := range errs {
 			checkError(t, "the other calls", err, models.ErrWrongCredentials)
@@ -109,9 +106,9 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
 		checkError(t, "a session goes on", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
-		reset, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Action: models.ActionPasswordReset})
-		if err != nil || len(reset) != 1 || reset[0].ActorName != "Operator" {
-			t.Errorf("recorded %+v, %v", reset, err)
+		reset := f.recorded(t, c, models.ActionPasswordReset)
+		if len(reset) != 1 || reset[0].ActorName != "Operator" {
+			t.Errorf("recorded %+v", reset)
 		}
 	})
 }
@@ -145,12 +142,7 @@ func TestOldPasswordHashIsUpgraded(t *testing.T) {
 func TestAccountLearnsOfWrongPasswords(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
-		refusals := func(c customer) []models.Activity {
-			t.Helper()
-			activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 100, Action: models.ActionSignInFailed})
-			must(t, err)
-			return activities
-		}
+		refusals := func(c customer) []models.Activity { return f.recorded(t, c, models.ActionSignInFailed) }
 		signIn(t, f.Store, "nobody@example.com", wrongPassword, address(1), models.ErrWrongCredentials)
 		for range 10 {
 			signIn(t, f.Store, c.user.Email, wrongPassword, address(3), models.ErrWrongCredentials)

@@ -167,10 +167,7 @@ func (s *Store) WidgetTokenActive(ctx context.Context, accountID uuid.UUID, clai
 		Join("JOIN agents AS agent ON agent.account_id = api_key.account_id AND agent.id = ?", agentID).
 		Where("api_key.account_id = ? AND api_key.id = ? AND api_key.revoked_at IS NULL", accountID, keyID).
 		Exists(ctx)
-	if err != nil {
-		return false, failed("look up a token's key", err)
-	}
-	return active, nil
+	return active, failed("look up a token's key", err)
 }
 
 // thumbprint returns the id of a key (RFC 7638).

@@ -47,10 +47,7 @@ func (s *Store) writeBehind() {
 func (s *Store) flush(ctx context.Context) error {
 	return errors.Join(
 		s.usage.flush(func(usages map[uuid.UUID]*keyUsage) error {
-			if err := s.writeUsage(ctx, usages); err != nil {
-				return failed("write usage", err)
-			}
-			return nil
+			return failed("write usage", s.writeUsage(ctx, usages))
 		}),
 		s.flushLastSeen(ctx),
 	)
