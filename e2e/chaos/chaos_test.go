@@ -145,8 +145,8 @@ func (r *run) keepsItsPromises(ctx context.Context, t *testing.T, program string
 			fail(violation)
 		}
 	}
-	for _, text := range report.odd {
-		t.Errorf("outside the contract: %s", text)
+	for _, text := range report.problems {
+		t.Error(text)
 	}
 	for _, kind := range report.neverSprung() {
 		t.Errorf("%s: no trap was sprung", kind)

@@ -84,7 +84,7 @@ func (c *client) send(request *http.Request, expected ...int) (answer, error) {
 			return a, nil
 		}
 	}
-	c.report.unexpected(fmt.Sprintf("%s %s: %s %.300q", request.Method, request.URL.Path, response.Status, body))
+	c.report.problem(fmt.Sprintf("outside the contract: %s %s: %s %.300q", request.Method, request.URL.Path, response.Status, body))
 	return a, fmt.Errorf("%w: status %d", errNoAnswer, a.status)
 }
 
@@ -159,13 +159,13 @@ func (c *client) list(ctx context.Context, at instance, labels []string) (page, 
 	for _, match := range keyRow.FindAllStringSubmatch(a.body, -1) {
 		label := strings.TrimSpace(html.UnescapeString(tag.ReplaceAllString(match[2], "")))
 		if _, twice := p.ids[label]; twice {
-			c.report.unexpected(fmt.Sprintf("the list shows the key %s twice", label))
+			c.report.problem(fmt.Sprintf("the list shows the key %s twice", label))
 		}
 		p.ids[label] = match[1]
 	}
 	form := formID.FindStringSubmatch(a.body)
 	if form == nil || len(p.ids) == 0 && !strings.Contains(a.body, "No API keys yet") {
-		c.report.unexpected(fmt.Sprintf("not a page of keys: %.300q", a.body))
+		c.report.problem(fmt.Sprintf("not a page of keys: %.300q", a.body))
 		return page{}, errNoAnswer
 	}
 	p.form = form[1]
@@ -193,7 +193,7 @@ func (c *client) generate(ctx context.Context, at instance, form string, k *key)
 	default:
 		secret, address := keySecret.FindStringSubmatch(a.body), keyAddress.FindStringSubmatch(a.body)
 		if secret == nil || address == nil {
-			c.report.unexpected("a page after generation without a key")
+			c.report.problem("a page after generation without a key")
 			break
 		}
 		k.secret, k.id, s.outcome = secret[1], address[1], made
@@ -238,7 +238,7 @@ func (c *client) use(ctx context.Context, at instance, k *key) outcome {
 	case strings.Contains(a.body, "is unknown"):
 		s.outcome = unknown
 	default:
-		c.report.unexpected(fmt.Sprintf("401 for neither an unknown nor a revoked key: %.300q", a.body))
+		c.report.problem(fmt.Sprintf("401 for neither an unknown nor a revoked key: %.300q", a.body))
 		s.outcome = nothing
 	}
 	c.history.add(k.label, at.number, call, s)

@@ -18,8 +18,9 @@
 //     time, or never.
 //
 // A verdict of Unknown, which is Porcupine's timeout, fails the test. So does a key that exists
-// twice, an answer that the contract does not know, a portal that panics, and a deployment that does
-// not serve again within [recoveryLimit] after a fault has ended.
+// twice, an answer that the contract does not know, a portal that panics, a deployment that does not
+// serve again within [recoveryLimit] after a fault has ended, and a portal that does not serve within
+// [othersLimit] while a fault touches another one.
 //
 // One verdict is ours. "Undone" means that a change without confirmation was seen and later undone:
 // the key was refused, say, and then accepted again. It fails, unless the fault that can cause it was

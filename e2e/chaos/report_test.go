@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// mostUnexpected bounds the answers outside the contract that are kept.
-const mostUnexpected = 20
+// mostProblems bounds the problems that are kept.
+const mostProblems = 20
 
 // report counts what happened.
 type report struct {
-	mu     sync.Mutex
-	faults map[string]*faultCount
-	kinds  []string // of the faults, in the order of their first occurrence
-	odd    []string // answers that the contract does not know
+	mu       sync.Mutex
+	faults   map[string]*faultCount
+	kinds    []string // of the faults, in the order of their first occurrence
+	problems []string // what failed besides the histories: each is a failure of the test
 }
 
 // faultCount is what is known of one kind of fault.
@@ -31,12 +31,12 @@ type faultCount struct {
 
 func newReport() *report { return &report{faults: map[string]*faultCount{}} }
 
-// unexpected records an answer that the contract does not know.
-func (r *report) unexpected(text string) {
+// problem records a failure that no history shows.
+func (r *report) problem(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.odd) < mostUnexpected && !slices.Contains(r.odd, text) {
-		r.odd = append(r.odd, text)
+	if len(r.problems) < mostProblems && !slices.Contains(r.problems, text) {
+		r.problems = append(r.problems, text)
 	}
 }
 
