@@ -34,6 +34,8 @@ type User struct {
 	PasswordHash string // argon2id, PHC string
 	CreatedAt    time.Time
 	DisabledAt   *time.Time
+
+	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
 }
 
 // NewAccount is the input of [Store.CreateAccount].

@@ -17,7 +17,7 @@ import (
 // confirmed.
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
-// [ErrKeyUnknown], [ErrKeyRevoked] or [ErrUnavailable]. It takes at most [Timeout].
+// [ErrKeyUnknown], [ErrKeyRevoked], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
 func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
@@ -32,6 +32,9 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error)
 	}
 	if !found.Active {
 		s.usage.refused(found.ID, s.clock())
+		if !found.Revoked {
+			return Principal{}, ErrAccountDisabled
+		}
 		return Principal{}, ErrKeyRevoked
 	}
 	s.usage.accepted(found.ID, s.clock())

@@ -61,14 +61,17 @@ func TestNewKeyWorksAtOnce(t *testing.T) {
 	})
 }
 
-func TestKeyOfADisabledAccountIsRevoked(t *testing.T) {
+func TestKeyOfADisabledAccountIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		_, secret := f.key(t, c)
+		revoked, revokedSecret := f.key(t, c)
+		f.revoke(t, revoked)
 		_, otherSecret := f.key(t, other)
 		use(t, f.Store, secret, 1)
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		refuse(t, f.Store, secret, 1)
+		checkError(t, "of a disabled account", errOf(f.Authenticate(t.Context(), secret)), models.ErrAccountDisabled)
+		refuse(t, f.Store, revokedSecret, 1)
 		use(t, f.Store, otherSecret, 1)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
 		use(t, f.Store, secret, 1)
@@ -202,7 +205,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		fails("without the table of keys")
 		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
-		checkError(t, "account disabled meanwhile", errOf(f.Authenticate(ctx, secret)), models.ErrKeyRevoked)
+		checkError(t, "account disabled meanwhile", errOf(f.Authenticate(ctx, secret)), models.ErrAccountDisabled)
 	})
 }
 

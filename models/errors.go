@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Reasons to refuse a key. ErrKeyRevoked also means that the key's account is disabled.
+// Reasons to refuse a key.
 var (
 	ErrKeyMissingPrefix = errors.New("the API key does not start with nas_")
 	ErrKeyMalformed     = errors.New("the API key is malformed")
 	ErrKeyUnknown       = errors.New("the API key is unknown")
 	ErrKeyRevoked       = errors.New("the API key is revoked")
+	ErrAccountDisabled  = errors.New("the account of the API key is disabled")
 )
 
 // Something does not exist, or it belongs to another account.
@@ -28,6 +29,7 @@ var (
 	ErrEmailTaken        = errors.New("a user with this e-mail exists already")
 	ErrKeyAlreadyRevoked = errors.New("the API key is revoked already")
 	ErrKeyLimit          = fmt.Errorf("the account has %d active API keys, the most it can have", MaxActiveKeys)
+	ErrSignInDisabled    = errors.New("the user or the account is disabled")
 	ErrTokenInvalid      = errors.New("the widget token is invalid")
 	ErrWrongCredentials  = errors.New("e-mail or password is wrong")
 )

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,7 +22,8 @@ var errHashReplaced = errors.New("the password's hash has been replaced")
 // address.
 //
 // It returns [ErrWrongCredentials] if the e-mail or the password is wrong, after the same time and
-// without saying which; a [*SignInLimitError] after too many wrong passwords for this e-mail or from
+// without saying which; [ErrSignInDisabled] if both are right but the user or the account is
+// disabled; a [*SignInLimitError] after too many wrong passwords for this e-mail or from
 // this address, on any instance; or [ErrUnavailable]. It sets its own deadlines.
 func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
 	subjects := [][]byte{signInSubject("email", string(hashEmail(email))), signInSubject("address", network(address))}
@@ -42,8 +44,8 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 		// Other instances may have reached the limit during the hashing. Then a right password is
 		// refused like a wrong one; otherwise each instance would allow one more guess.
 		switch {
-		case err == nil:
-			return s.checkSignInLimit(ctx, s.db, subjects)
+		case err == nil, errors.Is(err, ErrSignInDisabled):
+			return cmp.Or(s.checkSignInLimit(ctx, s.db, subjects), err)
 		case errors.Is(err, ErrWrongCredentials):
 			// A wrong password that cannot be counted must not be answered.
 			if err := s.recordSignInFailure(ctx, subjects); err != nil {
@@ -73,16 +75,16 @@ func (s *Store) recordRefusal(user User, address string) {
 	})
 }
 
-// userWithPassword returns the user with this e-mail and password. With [ErrWrongCredentials] it
-// returns the user of the e-mail, if there is one. The caller must have its turn in the queue.
+// userWithPassword returns the user with this e-mail and password, or [ErrSignInDisabled]. With
+// [ErrWrongCredentials] it returns the user of the e-mail, if there is one. The caller must have its turn in the queue.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
 	// The time of hashing must not count against the database.
 	answer, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	var user User
-	err := s.db.NewSelect().Model(&user).Where("email_hash = ?", hashEmail(email)).
-		Where("disabled_at IS NULL").
-		Where("account_id IN (SELECT id FROM accounts WHERE disabled_at IS NULL)").Scan(answer)
+	err := s.db.NewSelect().Model(&user).ColumnExpr("?TableColumns").
+		ColumnExpr("disabled_at IS NOT NULL OR account_id IN (SELECT id FROM accounts WHERE disabled_at IS NOT NULL) AS disabled").
+		Where("email_hash = ?", hashEmail(email)).Scan(answer)
 	known := err == nil
 	if errors.Is(err, sql.ErrNoRows) {
 		user.PasswordHash, err = absentHash, nil
@@ -96,6 +98,9 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 	}
 	if !known || !right {
 		return user, ErrWrongCredentials
+	}
+	if user.Disabled {
+		return User{}, ErrSignInDisabled
 	}
 	if outdated {
 		return s.upgradePassword(ctx, user, password)

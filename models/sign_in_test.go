@@ -74,7 +74,8 @@ func TestDisabledCannotSignIn(t *testing.T) {
 		c := f.customer(t)
 		for table, id := range map[string]uuid.UUID{"users": c.user.ID, "accounts": c.ID} {
 			f.exec(t, "UPDATE "+table+" SET disabled_at = ? WHERE id = ?", f.clock.Now(), id)
-			signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+			signIn(t, f.Store, c.user.Email, password, address(1), models.ErrSignInDisabled)
+			signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
 			signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		}

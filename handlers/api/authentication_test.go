@@ -60,15 +60,18 @@ func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 	})
 }
 
-func TestKeyOfADisabledAccountIsRefusedAsRevoked(t *testing.T) {
+func TestKeyOfADisabledAccountIsRefused(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := newService(t, databaseURL)
-		c := s.customer()
+		c, revoked := s.customer(), s.customer()
+		s.revoke(revoked)
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 		modelstest.Exec(t, databaseURL, "UPDATE accounts SET disabled_at = CURRENT_TIMESTAMP")
-		message := s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
-		if want := exampleMessage(t, "Unauthorized", "revoked"); message != want {
-			t.Errorf("message %q, want %q", message, want)
+		for example, secret := range map[string]string{"disabled": c.secret, "revoked": revoked.secret} {
+			message := s.get("/api/agents", bearer(secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+			if want := exampleMessage(t, "Unauthorized", example); message != want {
+				t.Errorf("message %q, want %q", message, want)
+			}
 		}
 	})
 }

@@ -23,7 +23,9 @@ func TestDisablingAUserEndsTheSessionAtOnce(t *testing.T) {
 				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = CURRENT_TIMESTAMP")
 				v.get("/api-keys").redirects(toSignIn)
 				v.post("/agents", url.Values{"name": {"by the disabled"}}).redirects("/login?next=%2Fagents")
-				v.signIn(c.email, password).is(http.StatusUnprocessableEntity)
+				refused := v.signIn(c.email, password).is(http.StatusUnprocessableEntity)
+				refused.one("alert", "This account is disabled. Contact the operator.")
+				v.signIn(c.email, "wrong").is(http.StatusUnprocessableEntity).one("alert", "wrong")
 				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
 				if agents, err := s.store.Agents(t.Context(), c.account.ID); err != nil || len(agents) != 0 {
 					t.Errorf("%s: agents %v, %v", table, agents, err)

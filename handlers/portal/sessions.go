@@ -40,7 +40,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 		withDeadline(c, func() { err = p.replaceSession(c, user) })
 	}
 	_, limited := errors.AsType[*models.SignInLimitError](err)
-	if limited || errors.Is(err, models.ErrWrongCredentials) {
+	if limited || errors.Is(err, models.ErrWrongCredentials) || errors.Is(err, models.ErrSignInDisabled) {
 		refusal := problem.From(err)
 		setRetryAfter(c, refusal)
 		form.Problem = refusal.Message

@@ -8,6 +8,9 @@ import (
 	"portal/models"
 )
 
+// accountDisabled is the message for the keys and users of a disabled account.
+const accountDisabled = "This account is disabled. Contact the operator."
+
 // table maps the errors of package models that a handler can return. The first matching row counts.
 var table = []struct {
 	err     error
@@ -26,6 +29,7 @@ var table = []struct {
 		"Check that it belongs to this service, or generate a new one on the API Keys page.")},
 	{models.ErrKeyRevoked, Unauthorized("The API key has been revoked. " +
 		"Generate a new one on the API Keys page and use that.")},
+	{models.ErrAccountDisabled, Unauthorized(accountDisabled)},
 	{models.ErrAgentNotFound, Problem{
 		Status: http.StatusNotFound, Code: CodeAgentNotFound, Message: "There is no such agent in this account.",
 	}},
@@ -35,6 +39,7 @@ var table = []struct {
 	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "There is no such API key in this account.")},
 	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
 		"This account has as many active API keys as it can have. Revoke one that is no longer used, then generate a new one.")},
+	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
 	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "The e-mail or the password is wrong.")},
 }
 

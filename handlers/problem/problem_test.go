@@ -22,6 +22,8 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 		{models.ErrKeyMalformed, http.StatusUnauthorized, "UNAUTHORIZED"},
 		{models.ErrKeyUnknown, http.StatusUnauthorized, "UNAUTHORIZED"},
 		{models.ErrKeyRevoked, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrAccountDisabled, http.StatusUnauthorized, "UNAUTHORIZED"},
+		{models.ErrSignInDisabled, http.StatusUnprocessableEntity, ""},
 		{models.ErrSessionNotFound, http.StatusUnauthorized, ""},
 		{models.ErrAgentNotFound, http.StatusNotFound, "AGENT_NOT_FOUND"},
 		{models.ErrKeyNotFound, http.StatusNotFound, ""},

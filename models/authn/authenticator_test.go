@@ -111,7 +111,7 @@ func TestLookup(t *testing.T) {
 				t.Errorf("the epoch is %x, was %x", epoch, first)
 			}
 			key, _, err = f.Lookup(t.Context(), revokedHash)
-			if want := (authn.Key{ID: revoked.ID, AccountID: f.account.ID}); err != nil || key != want {
+			if want := (authn.Key{ID: revoked.ID, AccountID: f.account.ID, Revoked: true}); err != nil || key != want {
 				t.Errorf("revoked key: %+v, %v", key, err)
 			}
 			if key, _, err = f.Lookup(t.Context(), authn.KeyHash{}); !errors.Is(err, authn.ErrKeyUnknown) {

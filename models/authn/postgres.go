@@ -16,7 +16,7 @@ import (
 const (
 	postgresEpoch = "SELECT value FROM auth_epoch WHERE NOT pg_is_in_recovery()"
 	postgresKeys  = `SELECT e.value, k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.key_hash = ANY ($1)
 		WHERE NOT pg_is_in_recovery()`
@@ -83,7 +83,7 @@ func (p *Postgres) Keys(deadline time.Time, hashes []KeyHash) (epoch Epoch, keys
 			}
 			id, idErr := uuid.FromBytes(row[2])
 			accountID, accountErr := uuid.FromBytes(row[3])
-			keys[KeyHash(row[1])] = Key{ID: id, AccountID: accountID, Active: row[4][0] == 1}
+			keys[KeyHash(row[1])] = Key{ID: id, AccountID: accountID, Active: row[4][0] == 1, Revoked: row[5][0] == 1}
 			return errors.Join(idErr, accountErr)
 		})
 	})

@@ -33,6 +33,7 @@ type Key struct {
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	Active    bool // the key is not revoked and its account is not disabled
+	Revoked   bool // the key is revoked
 }
 
 // Agent is the fact that an account has an agent.

@@ -15,7 +15,7 @@ import (
 const (
 	sqliteEpoch = "SELECT value FROM auth_epoch"
 	sqliteKeys  = `SELECT e.value, k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
 		FROM auth_epoch AS e
 		LEFT JOIN json_each(?) AS wanted
 		LEFT JOIN api_keys AS k ON k.key_hash = unhex(wanted.value)
@@ -119,13 +119,13 @@ func (s *SQLite) readKeys(hashes []KeyHash) (result sqliteRead) {
 		result.err = nil // every row has the epoch
 		var value, hash []byte
 		var id, accountID uuid.NullUUID
-		var active bool
-		if err := rows.Scan(&value, &hash, &id, &accountID, &active); err != nil {
+		var active, revoked bool
+		if err := rows.Scan(&value, &hash, &id, &accountID, &active, &revoked); err != nil {
 			return sqliteRead{err: err}
 		}
 		copy(result.epoch[:], value)
 		if id.Valid {
-			result.keys[KeyHash(hash)] = Key{ID: id.UUID, AccountID: accountID.UUID, Active: active}
+			result.keys[KeyHash(hash)] = Key{ID: id.UUID, AccountID: accountID.UUID, Active: active, Revoked: revoked}
 		}
 	}
 	if err := rows.Err(); err != nil {
