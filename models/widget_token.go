@@ -25,6 +25,10 @@ const (
 	// accepts a token that another has just issued.
 	clockSkew = 5 * time.Second
 
+	// verifierSkew is how far behind ours the clock of a customer's verifier may be. The claim nbf
+	// is this long before iat, because many verifiers allow no difference.
+	verifierSkew = 60 * time.Second
+
 	// maxTokenLength is far above the length of every issued token, in bytes.
 	maxTokenLength = 4096
 )
@@ -96,8 +100,8 @@ func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, error) {
 	now := t.now().Unix()
 	claims, err := json.Marshal(WidgetClaims{
 		Issuer: t.issuer, Audience: widgetTokenAudience, Subject: p.AccountID.String(), ClientID: p.KeyID.String(),
-		AgentID: agentID.String(), Scope: widgetTokenScope, IssuedAt: now, NotBefore: now,
-		ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.NewString(),
+		AgentID: agentID.String(), Scope: widgetTokenScope, IssuedAt: now,
+		NotBefore: now - int64(verifierSkew/time.Second), ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.NewString(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode widget token: %w", err)

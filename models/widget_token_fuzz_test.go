@@ -18,7 +18,7 @@ const (
 	fuzzedHeader = `{"typ":"at+jwt","alg":"EdDSA","kid":"$KID"}`
 	fuzzedClaims = `{"iss":"https://portal.example.com","aud":"widget","sub":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c001",` +
 		`"client_id":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c002","agent_id":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c003",` +
-		`"scope":"widget:connect","iat":1800000000,"nbf":1800000000,"exp":1800000600,"jti":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`
+		`"scope":"widget:connect","iat":1800000000,"nbf":1799999940,"exp":1800000600,"jti":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`
 )
 
 // signer issues and verifies by one secret at one moment.
@@ -95,8 +95,8 @@ func FuzzSignedWidgetToken(f *testing.F) {
 	for _, claims := range []string{
 		``, `{}`, `null`, `[]`, strings.ReplaceAll(fuzzedClaims, "1800000600", "1800000300"), strings.ReplaceAll(fuzzedClaims, "1800000600", "null"),
 		strings.ReplaceAll(fuzzedClaims, "1800000600", "1e30"), strings.ReplaceAll(fuzzedClaims, "1800000600", "-1"),
-		strings.ReplaceAll(fuzzedClaims, "1800000600", "9223372036854775807"), strings.ReplaceAll(fuzzedClaims, `"nbf":1800000000`, `"nbf":1800000305`),
-		strings.ReplaceAll(fuzzedClaims, `"nbf":1800000000`, `"nbf":1800000306`),
+		strings.ReplaceAll(fuzzedClaims, "1800000600", "9223372036854775807"), strings.ReplaceAll(fuzzedClaims, `"nbf":1799999940`, `"nbf":1800000305`),
+		strings.ReplaceAll(fuzzedClaims, `"nbf":1799999940`, `"nbf":1800000306`),
 		strings.ReplaceAll(fuzzedClaims, `"widget"`, `["widget"]`), strings.ReplaceAll(fuzzedClaims, `"widget"`, `"Widget"`),
 		strings.ReplaceAll(fuzzedClaims, "https:", "http:"), strings.ReplaceAll(fuzzedClaims, `"iss"`, `"ISS"`), fuzzedClaims + "{}",
 	} {

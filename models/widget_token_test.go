@@ -91,7 +91,7 @@ func TestWidgetToken(t *testing.T) {
 	now := float64(clock.Now().Unix())
 	if want := map[string]any{
 		"iss": issuer, "aud": "widget", "sub": p.AccountID.String(), "client_id": p.KeyID.String(), "agent_id": agentID.String(),
-		"scope": "widget:connect", "iat": now, "nbf": now, "exp": now + 600, "jti": id,
+		"scope": "widget:connect", "iat": now, "nbf": now - 60, "exp": now + 600, "jti": id,
 	}; !maps.Equal(claims, want) || uuid.Validate(id) != nil {
 		t.Errorf("claims %v, want %v", claims, want)
 	}
@@ -102,7 +102,7 @@ func TestWidgetToken(t *testing.T) {
 	verified, err := tokens.Verify(token)
 	if want := (models.WidgetClaims{
 		Issuer: issuer, Audience: "widget", Subject: p.AccountID.String(), ClientID: p.KeyID.String(), AgentID: agentID.String(),
-		Scope: "widget:connect", IssuedAt: int64(now), NotBefore: int64(now), ExpiresAt: int64(now) + 600, ID: id,
+		Scope: "widget:connect", IssuedAt: int64(now), NotBefore: int64(now) - 60, ExpiresAt: int64(now) + 600, ID: id,
 	}); err != nil || verified != want {
 		t.Errorf("verified as %+v, %v", verified, err)
 	}

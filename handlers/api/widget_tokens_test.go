@@ -45,7 +45,7 @@ func TestTokenVerifiesWithThePublishedKeys(t *testing.T) {
 		for name, want := range map[string]any{
 			"iss": issuer, "aud": "widget", "sub": c.accountID.String(), "client_id": c.key.ID.String(),
 			"agent_id": c.agent.ID.String(), "scope": "widget:connect",
-			"iat": now, "nbf": now, "exp": now + tokenTTL.Seconds(),
+			"iat": now, "nbf": now - 60, "exp": now + tokenTTL.Seconds(),
 		} {
 			if claims[name] != want {
 				t.Errorf("%s: %v, want %v", name, claims[name], want)
