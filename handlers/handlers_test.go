@@ -99,6 +99,22 @@ func TestForwardedAddressIsUsedFromATrustedProxyOnly(t *testing.T) {
 	})
 }
 
+func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		h := newHandler(t, databaseURL, io.Discard)
+		for path, want := range map[string]string{
+			"/openapi.json": "*", "/.well-known/jwks.json": "*",
+			"/": "", "/login": "", "/api-keys": "", "/api/agents": "", "/api/widget/token": "", "/healthz": "", "/readyz": "", "/nothing": "",
+		} {
+			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+			r.Header.Set("Origin", "https://elsewhere.example")
+			if got := serve(h, r).Header().Get("Access-Control-Allow-Origin"); got != want {
+				t.Errorf("%s: Access-Control-Allow-Origin %q, want %q", path, got, want)
+			}
+		}
+	})
+}
+
 func TestTrustedProxyThatIsNotANetworkIsAnError(t *testing.T) {
 	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"somewhere"}}); err == nil {
 		t.Error("it is taken")

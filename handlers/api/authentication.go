@@ -43,6 +43,9 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 // The scheme is case-insensitive.
 func bearer(h http.Header) (string, error) {
 	values := h.Values("Authorization")
+	if len(values) == 0 && h.Get("X-Api-Key") != "" {
+		return "", problem.Unauthorized("The X-API-Key header is not supported. " + howToSend)
+	}
 	if len(values) == 0 {
 		return "", problem.Unauthorized("The request carries no API key. " + howToSend)
 	}
@@ -52,6 +55,9 @@ func bearer(h http.Header) (string, error) {
 	scheme, credential, _ := strings.Cut(values[0], " ")
 	if scheme == "" {
 		return "", problem.Unauthorized("The Authorization header is empty: it carries no API key. " + howToSend)
+	}
+	if strings.EqualFold(scheme, "Basic") {
+		return "", problem.Unauthorized("Basic authentication is not supported: an API key is neither a user name nor a password. " + howToSend)
 	}
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", problem.Unauthorized("The Authorization header does not use the Bearer scheme. " + howToSend)

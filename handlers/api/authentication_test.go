@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"hash/crc32"
 	"net/http"
@@ -30,7 +31,9 @@ func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 			"no header":                   {"missing", nil},
 			"an empty header":             {"empty", []string{""}},
 			"two headers":                 {"several", []string{"Bearer " + c.secret, "Bearer " + c.secret}},
-			"another scheme":              {"scheme", []string{"Basic " + c.secret}},
+			"another scheme":              {"scheme", []string{"Digest " + c.secret}},
+			"Basic with the key":          {"basic", []string{"Basic " + c.secret}},
+			"Basic with a user name":      {"basic", []string{"basic " + base64.StdEncoding.EncodeToString([]byte(c.secret+":"))}},
 			"a key without a scheme":      {"scheme", []string{c.secret}},
 			"a tab for a space":           {"scheme", []string{"Bearer\t" + c.secret}},
 			"a scheme without a key":      {"nothing", []string{"Bearer"}},

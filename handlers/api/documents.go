@@ -11,12 +11,19 @@ import (
 // verifiers have the new signing key.
 const cacheDocument = "public, max-age=300"
 
+// setPublicHeaders sets the headers of a public document: it may be cached, and pages of any origin may read
+// it.
+func setPublicHeaders(c *gin.Context) {
+	c.Header("Cache-Control", cacheDocument)
+	c.Header("Access-Control-Allow-Origin", "*")
+}
+
 //go:embed openapi.json
 var description []byte
 
 // showDescription returns the OpenAPI document.
 func (a *API) showDescription(c *gin.Context) error {
-	c.Header("Cache-Control", cacheDocument)
+	setPublicHeaders(c)
 	c.Data(http.StatusOK, "application/json; charset=utf-8", description)
 	return nil
 }
@@ -24,7 +31,7 @@ func (a *API) showDescription(c *gin.Context) error {
 // showSigningKeys returns the public keys that verify widget tokens, as a JWK set (RFC 7517,
 // section 5).
 func (a *API) showSigningKeys(c *gin.Context) error {
-	c.Header("Cache-Control", cacheDocument)
+	setPublicHeaders(c)
 	c.PureJSON(http.StatusOK, a.tokens.JWKS())
 	return nil
 }

@@ -40,6 +40,7 @@ const (
 type rateLimiter struct {
 	interval time.Duration // one request comes back in this time
 	fill     time.Duration // an empty bucket is full after this time
+	low      int           // a response says how many requests are left if they are fewer than this
 	policy   string        // value of the RateLimit-Policy header
 
 	now     func() time.Time
@@ -69,6 +70,7 @@ func newRateLimiter(limit RateLimit, now func() time.Time) *rateLimiter {
 	l := &rateLimiter{
 		interval: interval,
 		fill:     interval * time.Duration(limit.Burst),
+		low:      (limit.Burst + 4) / 5,
 		policy:   fmt.Sprintf(`"key";q=%d;w=%d`, limit.Burst, window),
 		now:      now,
 		started:  now(),
@@ -79,9 +81,9 @@ func newRateLimiter(limit RateLimit, now func() time.Time) *rateLimiter {
 	return l
 }
 
-// take takes one request from the key's bucket and returns 0. If the bucket is empty, it takes
-// nothing and returns the time until the next request is allowed.
-func (l *rateLimiter) take(keyID uuid.UUID) (wait time.Duration) {
+// take takes one request from the key's bucket and returns how many are left. If the bucket is
+// empty, it takes nothing and returns the time until the next request is allowed.
+func (l *rateLimiter) take(keyID uuid.UUID) (left int, wait time.Duration) {
 	now := l.now().Sub(l.started)
 	s := &l.shards[keyID[len(keyID)-1]%shardCount] // the last byte of an id is random
 	s.mu.Lock()
@@ -89,13 +91,13 @@ func (l *rateLimiter) take(keyID uuid.UUID) (wait time.Duration) {
 	fullAt, known := s.fullAt[keyID]
 	fullAt = max(fullAt, now) + l.interval
 	if wait := fullAt - now - l.fill; wait > 0 {
-		return wait
+		return 0, wait
 	}
 	if !known && len(s.fullAt) == shardSize {
 		s.evict()
 	}
 	s.fullAt[keyID] = fullAt
-	return 0
+	return int((l.fill - (fullAt - now)) / l.interval), 0
 }
 
 // evict forgets the fuller half of the buckets, so that no key gets a new burst because of other
@@ -112,19 +114,23 @@ func (s *rateLimitShard) evict() {
 }
 
 // limit takes one request from the bucket of the caller's key. If the bucket is empty, it returns
-// a 429 and sets the headers of draft-ietf-httpapi-ratelimit-headers.
+// a 429. It sets the headers of draft-ietf-httpapi-ratelimit-headers on a 429, and on every
+// response while less than a fifth of the burst is left.
 func (a *API) limit(c *gin.Context, caller models.Principal) error {
 	if a.limiter == nil {
 		return nil
 	}
-	wait := a.limiter.take(caller.KeyID)
+	left, wait := a.limiter.take(caller.KeyID)
+	if wait == 0 && left >= a.limiter.low {
+		return nil
+	}
+	limited := problem.RateLimited(max(wait, a.limiter.interval))
+	// Set in the map, because Header.Set would change the name to Ratelimit.
+	headers := c.Writer.Header()
+	headers["RateLimit"] = []string{fmt.Sprintf(`"key";r=%d;t=%s`, left, limited.RetryAfterSeconds())}
+	headers["RateLimit-Policy"] = []string{a.limiter.policy}
 	if wait == 0 {
 		return nil
 	}
-	limited := problem.RateLimited(wait)
-	// Set in the map, because Header.Set would change the name to Ratelimit.
-	headers := c.Writer.Header()
-	headers["RateLimit"] = []string{`"key";r=0;t=` + limited.RetryAfterSeconds()}
-	headers["RateLimit-Policy"] = []string{a.limiter.policy}
 	return limited
 }

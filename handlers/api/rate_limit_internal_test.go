@@ -50,14 +50,14 @@ func TestNoIntervalHasMoreRequestsThanTheLimit(t *testing.T) {
 		var served []time.Time
 		for range rapid.IntRange(1, 200).Draw(t, "requests") {
 			clock.at = clock.at.Add(time.Duration(rapid.Int64Range(0, int64(3*l.interval)).Draw(t, "gap")))
-			wait := l.take(uuid.UUID{})
+			_, wait := l.take(uuid.UUID{})
 			if wait > 0 && rapid.Bool().Draw(t, "waits") {
 				clock.at = clock.at.Add(wait - 1)
-				if l.take(uuid.UUID{}) != 1 {
+				if _, early := l.take(uuid.UUID{}); early != 1 {
 					t.Fatal("served before the wait was over")
 				}
 				clock.at = clock.at.Add(1)
-				wait = l.take(uuid.UUID{})
+				_, wait = l.take(uuid.UUID{})
 				if wait > 0 {
 					t.Fatal("not served after the wait")
 				}
@@ -87,7 +87,7 @@ func TestConcurrentCallersDoNotExceedTheLimit(t *testing.T) {
 	for range 8 * runtime.GOMAXPROCS(0) {
 		takers.Go(func() {
 			for range 5000 {
-				if l.take(uuid.UUID{}) == 0 {
+				if _, wait := l.take(uuid.UUID{}); wait == 0 {
 					served.Add(1)
 				}
 			}
@@ -124,8 +124,8 @@ func TestEachKeyHasItsOwnLimit(t *testing.T) {
 	l := newRateLimiter(RateLimit{PerSecond: 1, Burst: burst}, newManualClock().now)
 	for request := range 2 * burst {
 		for n := range 1000 {
-			if served := l.take(numbered(n)) == 0; served != (request < burst) {
-				t.Fatalf("request %d of key %d: served %v", request+1, n, served)
+			if left, wait := l.take(numbered(n)); (wait == 0) != (request < burst) || left != max(0, burst-1-request) {
+				t.Fatalf("request %d of key %d: %d left, wait %s", request+1, n, left, wait)
 			}
 		}
 	}
@@ -141,11 +141,11 @@ func TestEmptyBucketsAreEvictedLast(t *testing.T) {
 	for n := 1; n <= 3*shardCount*shardSize; n++ {
 		l.take(numbered(n))
 	}
-	if l.take(numbered(0)) == 0 {
+	if _, wait := l.take(numbered(0)); wait == 0 {
 		t.Error("the empty bucket was evicted")
 	}
 	clock.at = clock.at.Add(time.Second)
-	if l.take(numbered(0)) > 0 {
+	if _, wait := l.take(numbered(0)); wait > 0 {
 		t.Error("the key is still limited after the wait")
 	}
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -27,9 +28,16 @@ func eachLimited(t *testing.T, limit api.RateLimit, run func(t *testing.T, s *se
 
 func TestRequestOverTheBurstGets429WithRetryAfter(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 50, Burst: 100}, func(t *testing.T, s *service, c customer) {
-		for range 100 {
+		for range 80 {
 			a := s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 			a.lacks("RateLimit")
+			a.lacks("RateLimit-Policy")
+		}
+		for left := 19; left >= 0; left-- {
+			a := s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+			a.has("RateLimit", fmt.Sprintf(`"key";r=%d;t=1`, left))
+			a.has("RateLimit-Policy", `"key";q=100;w=2`)
+			a.lacks("Retry-After")
 		}
 		a := s.get("/api/agents", bearer(c.secret))
 		message := a.fails(http.StatusTooManyRequests, "RATE_LIMITED")

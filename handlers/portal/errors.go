@@ -29,10 +29,11 @@ var errorTitles = map[int]string{
 }
 
 // errorMessages replace the messages of package problem that address API clients.
-var errorMessages = map[int]string{
-	http.StatusMethodNotAllowed:      "This address takes forms and cannot be opened by itself. Go back and use the buttons of the page.",
-	http.StatusRequestEntityTooLarge: "This is far more text than any field takes, so it was not read. Shorten it, then send it again.",
-	http.StatusServiceUnavailable: "The portal cannot reach its database at the moment. Nothing is wrong with your request: " +
+var errorMessages = map[string]string{
+	problem.CodeAgentNotFound:    "There is no such agent in this account.",
+	problem.CodeMethodNotAllowed: "This address takes forms and cannot be opened by itself. Go back and use the buttons of the page.",
+	problem.CodePayloadTooLarge:  "This is far more text than any field takes, so it was not read. Shorten it, then send it again.",
+	problem.CodeUnavailable: "The portal cannot reach its database at the moment. Nothing is wrong with your request: " +
 		"try again in a moment.",
 }
 
@@ -41,7 +42,7 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 	if page.Title == "" {
 		page.Title = "Something went wrong"
 	}
-	if message := errorMessages[shown.Status]; message != "" {
+	if message := errorMessages[shown.Code]; message != "" {
 		page.Message = message
 	}
 	retryable := shown.Status == http.StatusTooManyRequests || shown.Status >= http.StatusInternalServerError

@@ -31,7 +31,8 @@ var table = []struct {
 		"Generate a new one on the API Keys page and use that.")},
 	{models.ErrAccountDisabled, Unauthorized(accountDisabled)},
 	{models.ErrAgentNotFound, Problem{
-		Status: http.StatusNotFound, Code: CodeAgentNotFound, Message: "There is no such agent in this account.",
+		Status: http.StatusNotFound, Code: CodeAgentNotFound,
+		Message: "There is no such agent in this account. GET /api/agents lists the account's agents.",
 	}},
 
 	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
