@@ -4,6 +4,7 @@ packages := ./...
 sources  := cmd e2e handlers migrations models static templates
 version  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 npm_done := node_modules/.package-lock.json
+npm_tools := node_modules/.tools
 assets   := static/vendor/htmx.min.js
 tools    := bin/tools/.built
 FUZZTIME ?= 1m
@@ -23,16 +24,17 @@ build: $(assets) ## Build bin/portal, one static binary
 
 assets: $(assets) ## Fetch the browser assets that the program embeds
 
-test: $(assets) ## Run all tests on SQLite, PostgreSQL and a real browser
+test: $(npm_tools) $(assets) ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
-check: $(assets) $(tools) ## Check format, vet, lint, modules, vulnerabilities and licences
+check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, vulnerabilities and licences
 	tools/check-format $(sources)
 	go vet $(packages)
 	bin/tools/golangci-lint run
 	go mod tidy -diff
 	go mod verify
+	tools/check-openapi
 	tools/check-vulnerabilities
 	tools/check-licences
 
@@ -51,8 +53,13 @@ fmt: $(tools) ## Format the Go sources
 
 # npm writes this file when it has installed the packages.
 $(npm_done): package.json package-lock.json .npmrc
-	npm ci
+	npm ci --omit=dev
 	@touch $@
+
+# The tests and checks need the tools too.
+$(npm_tools): package.json package-lock.json .npmrc
+	npm ci
+	@touch $(npm_done) $@
 
 $(assets): $(npm_done)
 	@mkdir -p $(@D)
