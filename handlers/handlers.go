@@ -32,8 +32,8 @@ type Deps struct {
 	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
 	Now       func() time.Time // the clock of the rate limit and the pages; nil: time.Now
 
-	// Stopping is closed when the server begins to stop. Long-polling requests then end. A nil
-	// channel never closes.
+	// Stopping is closed when the server begins to stop. Long-polling requests then end, and the
+	// server is no longer ready. A nil channel never closes.
 	Stopping <-chan struct{}
 
 	Logger   *slog.Logger
@@ -67,7 +67,9 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	jsonAPI := api.New(api.Deps{Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now})
+	jsonAPI := api.New(api.Deps{
+		Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping,
+	})
 	metrics, err := middleware.Metrics(d.Registry)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ type Store struct {
 	usage         *usageRecorder
 	lastSeen      *lastSeenBuffer
 
-	stop    chan struct{}
+	stop    context.CancelFunc // ends writeBehind
 	stopped sync.WaitGroup
 }
 
@@ -67,7 +67,6 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		db: db, now: o.Now, logger: o.Logger, authenticator: authenticator,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
-		stop: make(chan struct{}),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -81,7 +80,9 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if s.sessionMax == 0 {
 		s.sessionMax = 720 * time.Hour
 	}
-	s.stopped.Go(s.writeBehind)
+	var background context.Context
+	background, s.stop = context.WithCancel(context.Background())
+	s.stopped.Go(func() { s.writeBehind(background) })
 	return s, nil
 }
 
@@ -108,25 +109,41 @@ func newAuthenticator(ctx context.Context, databaseURL string, db *bun.DB) (*aut
 }
 
 // Close flushes the memory and closes the database. If the flush fails, the usage of the last second
-// is lost.
+// is lost. Close returns when ctx ends, even if the database hangs.
 func (s *Store) Close(ctx context.Context) error {
-	close(s.stop)
-	s.stopped.Wait()
-	err := s.flush(ctx)
-	return errors.Join(err, s.authenticator.Close(), s.db.Close())
+	s.stop()
+	err := within(ctx, func() error {
+		s.stopped.Wait()
+		return s.flush(ctx)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
+		err = failed("write usage", err)
+	}
+	closed := within(ctx, func() error { return errors.Join(s.authenticator.Close(), s.db.Close()) })
+	if errors.Is(closed, ctx.Err()) {
+		closed = nil // connections that hang hold nothing that could be lost
+	}
+	return errors.Join(err, closed)
+}
+
+// within returns the result of work, or the error of ctx if it ends first. A driver can block for
+// longer than a context allows.
+func within(ctx context.Context, work func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- work() }()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Ping returns [ErrUnavailable] unless the database answers a query.
 func (s *Store) Ping(ctx context.Context) error {
-	// A query can block in the SQLite driver for longer than the context allows.
-	answer := make(chan error, 1)
-	go func() { answer <- s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte)) }()
-	var err error
-	select {
-	case err = <-answer:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	err := within(ctx, func() error {
+		return s.db.NewSelect().Table("auth_epoch").Column("value").Scan(ctx, new([]byte))
+	})
 	if err != nil {
 		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
 	}

@@ -19,8 +19,9 @@ const (
 	purgeInterval = time.Hour
 )
 
-// writeBehind flushes the memory and deletes expired rows at intervals until the store is closed.
-func (s *Store) writeBehind() {
+// writeBehind flushes the memory and deletes expired rows at intervals until background ends. It
+// lets a running write finish: to repeat one whose outcome is unknown could count a use twice.
+func (s *Store) writeBehind(background context.Context) {
 	flush, purge := time.NewTicker(flushInterval), time.NewTicker(purgeInterval)
 	defer flush.Stop()
 	defer purge.Stop()
@@ -28,7 +29,7 @@ func (s *Store) writeBehind() {
 		var err error
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		select {
-		case <-s.stop:
+		case <-background.Done():
 			cancel()
 			return
 		case <-flush.C:
@@ -39,7 +40,7 @@ func (s *Store) writeBehind() {
 		cancel()
 		if err != nil {
 			// Nothing is lost: the next interval tries again.
-			s.logger.Error("background write failed", slog.Any("error", err))
+			s.logger.ErrorContext(background, "background write failed", slog.Any("error", err))
 		}
 	}
 }

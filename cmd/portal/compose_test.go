@@ -25,7 +25,11 @@ type composeFile struct {
 		CapDrop     []string `yaml:"cap_drop"`
 		SecurityOpt []string `yaml:"security_opt"`
 	}
+	Configs map[string]struct{ Content string }
 }
+
+// composeSecrets are the variables that compose.yaml requires.
+var composeSecrets = map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"}
 
 // readCompose parses compose.yaml with these environment variables, as Compose does.
 func readCompose(t *testing.T, environment map[string]string) composeFile {
@@ -76,7 +80,7 @@ func postgresFor(t *testing.T, env map[string]string) string {
 // environment. It replaces only the addresses, which the container network would provide.
 func startComposed(t *testing.T) map[string]*instance {
 	t.Helper()
-	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	file := readCompose(t, composeSecrets)
 	host := postgresFor(t, file.Services["postgres"].Environment)
 	portals := map[string]*instance{}
 	for name, service := range file.Services {
@@ -131,7 +135,7 @@ func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
 
 func TestComposedHealthchecksAreThePortals(t *testing.T) {
 	t.Parallel()
-	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	file := readCompose(t, composeSecrets)
 	i := start(t, []string{anyPort})
 	for _, name := range []string{"portal-1", "portal-2"} {
 		test := file.Services[name].Healthcheck.Test
@@ -144,7 +148,7 @@ func TestComposedHealthchecksAreThePortals(t *testing.T) {
 
 func TestComposedPortalsAreGivenTheDatabaseThatIsMade(t *testing.T) {
 	t.Parallel()
-	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
+	file := readCompose(t, composeSecrets)
 	made := file.Services["postgres"].Environment
 	for _, name := range []string{"portal-1", "portal-2"} {
 		given, err := url.Parse(file.Services[name].Environment["DATABASE_URL"])

@@ -81,7 +81,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		return err
 	}
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
-	servers := []server{newServer("portal", listeners.site, site, logger)}
+	servers := []server{newServer("portal", listeners.site, closeWhenStopping(site, ctx.Done()), logger)}
 	if listeners.metrics != nil {
 		servers = append(servers, newServer("metrics", listeners.metrics, metricsHandler(registry), logger))
 	}

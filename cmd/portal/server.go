@@ -10,9 +10,15 @@ import (
 	"time"
 )
 
-// stopTimeout is how long running requests may take after a signal to stop. Together with
-// closeTimeout it is below the 10 s that the documentation promises.
-const stopTimeout = 7 * time.Second
+// The phases of a stop. Together with closeTimeout they are below the 10 s that the documentation
+// promises.
+const (
+	// drainTimeout is how long the listeners stay open after /readyz has turned 503. A proxy that
+	// asks once a second sends no new requests after that.
+	drainTimeout = 2 * time.Second
+	// stopTimeout is how long running requests may take after the drain.
+	stopTimeout = 4500 * time.Millisecond
+)
 
 // server is an HTTP server with an open listener.
 type server struct {
@@ -38,8 +44,9 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 	}
 }
 
-// serveUntilDone serves until ctx ends or one of the servers fails, and then stops all of them. It
-// returns nil if ctx ended and no server failed.
+// serveUntilDone serves until ctx ends or one of the servers fails, and then stops all of them.
+// After the end of ctx it continues to serve for the drain. It returns nil if ctx ended and no
+// server failed.
 func serveUntilDone(ctx context.Context, servers []server) error {
 	ended := make(chan error, len(servers))
 	for _, s := range servers {
@@ -52,7 +59,7 @@ func serveUntilDone(ctx context.Context, servers []server) error {
 	case err := <-ended:
 		failures = append(failures, err)
 		waiting--
-	case <-ctx.Done():
+	case <-afterDrain(ctx):
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -63,6 +70,29 @@ func serveUntilDone(ctx context.Context, servers []server) error {
 		failures = append(failures, <-ended)
 	}
 	return errors.Join(failures...)
+}
+
+// afterDrain returns a channel that receives a value at the end of the drain after ctx.
+func afterDrain(ctx context.Context) <-chan struct{} {
+	drained := make(chan struct{}, 1)
+	context.AfterFunc(ctx, func() {
+		time.Sleep(drainTimeout)
+		drained <- struct{}{}
+	})
+	return drained
+}
+
+// closeWhenStopping closes each connection after its response once stopping is closed, so that few
+// connections are left when the listener closes.
+func closeWhenStopping(next http.Handler, stopping <-chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-stopping:
+			w.Header().Set("Connection", "close")
+		default:
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (s server) serve() error {

@@ -180,12 +180,58 @@ func TestAHangingClientDoesNotDelayTheStop(t *testing.T) {
 	}
 }
 
+// A proxy must learn that the instance stops before connections are refused.
+func TestAStoppingInstanceIsNotReadyAndStillServes(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
+	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
+	i.signal(t, syscall.SIGTERM)
+	for status(i.URL+"/readyz") == http.StatusOK {
+		time.Sleep(time.Millisecond)
+	}
+	response, err := http.Get(i.URL + "/readyz")
+	if err != nil {
+		t.Fatalf("the listener closed before /readyz turned 503: %v", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusServiceUnavailable || !response.Close {
+		t.Errorf("/readyz: %s, connection closed: %t", response.Status, response.Close)
+	}
+	i.accepts(t, account.secret)
+	if got := status(i.URL + "/login"); got != http.StatusOK {
+		t.Errorf("/login: %d", got)
+	}
+	i.refusesConnections(t)
+	i.awaitExit(t)
+}
+
+func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
+	t.Parallel()
+	databaseURL := modelstest.PostgresURL(t)
+	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	link := newRelay(t, databaseURL)
+	i := start(t, []string{"DATABASE_URL=" + link.url, testSecret, anyPort})
+	i.beginRequest(t, account.secret)
+	i.hasSeen(t, account, databaseURL)
+	time.Sleep(200 * time.Millisecond) // the portal receives the confirmation of that write
+	link.hang()
+	for range 10 { // more than the pool has connections
+		go status(i.URL + "/login")
+		go status(i.URL + "/readyz")
+	}
+	i.stop(t)
+	if !strings.Contains(i.stderr.String(), "requests dropped") {
+		t.Errorf("the dropped request is not logged: %s", i.stderr.String())
+	}
+}
+
 func TestAnIdleConnectionDoesNotDelayTheStop(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort}) // awaitReady has left a connection open
 	began := time.Now()
 	i.stop(t)
-	if took := time.Since(began); took > stopTimeout/2 {
+	if took := time.Since(began); took > drainTimeout+stopTimeout/2 {
 		t.Errorf("the stop took %s", took)
 	}
 }

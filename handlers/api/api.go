@@ -25,6 +25,7 @@ type Deps struct {
 
 	RateLimit RateLimit        // of each API key; zero: none
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
+	Stopping  <-chan struct{}  // closed when the server begins to stop; nil: never
 }
 
 // API has the handlers of the JSON API.
@@ -32,11 +33,13 @@ type API struct {
 	store   *models.Store
 	tokens  *models.WidgetTokens
 	limiter *rateLimiter // nil: no limit
+
+	stopping <-chan struct{} // closed when the server begins to stop
 }
 
 // New returns the API.
 func New(d Deps) *API {
-	return &API{store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now)}
+	return &API{store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now), stopping: d.Stopping}
 }
 
 // Register adds the routes to r.

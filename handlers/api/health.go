@@ -1,10 +1,15 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
 )
+
+var errStopping = errors.New("the server is stopping")
 
 type healthBody struct {
 	Status string `json:"status"`
@@ -15,8 +20,14 @@ func (a *API) showHealth(c *gin.Context) error {
 	return healthy(c)
 }
 
-// showReadiness returns 200 while the database answers, otherwise 503.
+// showReadiness returns 200 while the database answers, otherwise 503. It also returns 503 once the
+// server begins to stop, so that proxies send their requests elsewhere.
 func (a *API) showReadiness(c *gin.Context) error {
+	select {
+	case <-a.stopping:
+		return problem.Unavailable(errStopping)
+	default:
+	}
 	ctx, cancel := withTimeout(c, 0)
 	defer cancel()
 	if err := a.store.Ping(ctx); err != nil {
