@@ -24,17 +24,17 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 			account := keys.FollowToAccount()
 			account.ExpectSessions(3)
 			account.EndSession("Safari on iPhone")
-			account.ExpectStatusSaying(`The session has ended`)
+			account.ExpectStatusSaying(`Session ended`)
 			account.ExpectSessions(2)
 			phone.Open("/api-keys")
 			pages.ExpectLogin(phone.Tab)
 
 			account.EndAllOthers()
-			account.ExpectStatusSaying(`signed in here alone`)
+			account.ExpectStatusSaying(`Signed out of all other sessions`)
 			account.ExpectSessions(1)
 			third.Open("/agents")
 			pages.ExpectLogin(third.Tab)
-			pages.OpenActivity(v.Tab).ExpectInOrder(`ended another session, of Safari on iPhone`)
+			pages.OpenActivity(v.Tab).ExpectInOrder(`ended another session of Safari on iPhone`)
 		})
 	})
 }
@@ -46,11 +46,11 @@ func TestThePasswordIsChanged(t *testing.T) {
 		v.allowStatus(http.StatusUnprocessableEntity)
 		account := keys.FollowToAccount()
 		account.ChangePassword("not the password", "a much longer battery staple")
-		account.ExpectAlertSaying(`current password is wrong`)
+		account.ExpectAlertSaying(`current password is incorrect`)
 		account.ChangePassword(c.password, "short")
 		account.ExpectAlertSaying(`12`)
 		account.ChangePassword(c.password, "a much longer battery staple")
-		account.ExpectStatusSaying(`password was changed`)
+		account.ExpectStatusSaying(`Password changed`)
 		account.ExpectNoAlert()
 		c.password = "a much longer battery staple"
 		account.SignOut()
@@ -125,8 +125,8 @@ func TestAccountIntegrateAndActivityAreAccessibleAndFit(t *testing.T) {
 	i.check(t, "examples")
 
 	activity := pages.OpenActivity(v.Tab)
-	activity.Filter("Renamings")
-	activity.ExpectTextSaying("Nothing of this kind yet")
+	activity.Filter("Renamed keys")
+	activity.ExpectTextSaying("No matching activity")
 	i.check(t, "no activity of a kind")
 }
 

@@ -126,7 +126,7 @@ func TestExamplesUseTheChosenAgent(t *testing.T) {
 	inBothModes(t, func(t *testing.T, mode profile) {
 		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
 		keys.Follow("Integrate")
-		v.ExpectTextSaying("You have no agent yet")
+		v.ExpectTextSaying("You have no agents yet")
 		first, second := c.newAgent(t, "Front desk"), c.newAgent(t, "Night shift")
 		page := pages.OpenIntegrate(v.Tab)
 		if code := page.Example("curl"); !strings.Contains(code, first) {

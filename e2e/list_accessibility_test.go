@@ -42,7 +42,7 @@ func TestEveryStateOfTheListIsAccessibleAndFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	confirmation.Confirm()
-	confirmation.ExpectSaying(`not known`)
+	confirmation.ExpectSaying(`couldn’t confirm`)
 	i.check(t, "a revocation with an unknown outcome")
 
 	keys = pages.OpenKeys(v.Tab)

@@ -90,7 +90,7 @@ func TestTheListIsSortedAndFiltered(t *testing.T) {
 		v.Reload()
 		keys.ExpectLabels("key 1", "key 10")
 		keys.Filter("none of them")
-		keys.ExpectTextSaying(`No key has this in its label`)
+		keys.ExpectTextSaying(`No keys match`)
 		keys.Filter("alpha")
 		keys.ExpectLabels("Alpha")
 		keys.SortBy("Last Used", "descending")

@@ -124,7 +124,7 @@ func TestInputSurvivesADatabaseOutageWithoutJavaScript(t *testing.T) {
 	login.SignIn(c.email, c.password)
 	login.ExpectAlertSaying(`(?i)again`)
 	if login.Email() != c.email || login.Password() != "" {
-		t.Errorf("the fields hold %q and %q, want only the e-mail", login.Email(), login.Password())
+		t.Errorf("the fields hold %q and %q, want only the email", login.Email(), login.Password())
 	}
 	if err := cluster.Resume(); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func TestTheConfirmationShowsWhetherTheKeyIsInUse(t *testing.T) {
 		confirmation := keys.Row("busy").Revoke()
 		confirmation.ExpectSaying(`Still in use\. Used just now, 1 request in the last 24 hours`)
 		confirmation.Cancel()
-		keys.Row("idle").Revoke().ExpectSaying(`never used`)
+		keys.Row("idle").Revoke().ExpectSaying(`never been used`)
 	})
 }
 
@@ -45,7 +45,7 @@ func TestThePageChecksTheOutcomeOfALostRevocation(t *testing.T) {
 				t.Fatal(err)
 			}
 			confirmation.Confirm()
-			keys.ExpectAlertSaying(`(?i)not certain`)
+			keys.ExpectAlertSaying(`(?i)may or may not`)
 			if revoked {
 				keys.ExpectStatusSaying(`was revoked`)
 				keys.ExpectNotListed("uncertain")

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	stepReplace = "Make the replacement"
-	stepFirst   = "See its first request"
-	stepSilence = "See the old key fall silent"
+	stepReplace = "Create replacement key"
+	stepFirst   = "Wait for its first request"
+	stepSilence = "Wait until the old key is no longer used"
 	stepRevoke  = "Revoke the old key"
 )
 
@@ -103,7 +103,7 @@ func TestARotationSurvivesALostResponse(t *testing.T) {
 	v.dropResponses(t, path+"/revocation")
 	v.Press("Shift+Tab")
 	v.Press("Enter")
-	v.ExpectAlertSaying(`not certain`)
+	v.ExpectAlertSaying(`may or may not`)
 	v.deliverResponses(t)
 	// The server did revoke the key, and the page finds that out by itself.
 	pages.ExpectKeys(v.Tab).ExpectStatusSaying(`was revoked`)

@@ -21,12 +21,12 @@ func TestAWrongPasswordAndAnUnknownEmailShowTheSameMessage(t *testing.T) {
 		login.SignIn(c.email, "wrong")
 		wrongPassword := login.ExpectAlert()
 		if login.Email() != c.email || login.Password() != "" {
-			t.Errorf("after a failed sign-in the fields hold %q and %q, want only the e-mail", login.Email(), login.Password())
+			t.Errorf("after a failed sign-in the fields hold %q and %q, want only the email", login.Email(), login.Password())
 		}
 		login = pages.OpenLogin(v.Tab)
 		login.SignIn("nobody@example.com", "wrong")
 		if unknown := login.ExpectAlert(); unknown != wrongPassword {
-			t.Errorf("a wrong password shows %q, an unknown e-mail %q", wrongPassword, unknown)
+			t.Errorf("a wrong password shows %q, an unknown email %q", wrongPassword, unknown)
 		}
 	})
 }

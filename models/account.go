@@ -84,7 +84,7 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	return account, nil
 }
 
-// AccountByEmail returns the account of the user with this e-mail. It is for operators. The error
+// AccountByEmail returns the account of the user with this email. It is for operators. The error
 // may be [ErrAccountNotFound] or [ErrUnavailable].
 func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
@@ -112,12 +112,12 @@ func cleanEmail(email string) (string, error) {
 	email = strings.TrimSpace(email)
 	parsed, err := mail.ParseAddress(email)
 	if err != nil || parsed.Address != email || len(email) > 254 { // RFC 5321 section 4.5.3.1.3
-		return "", &InvalidError{"email", "Enter an e-mail address, such as name@example.com."}
+		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
 	}
 	return email, nil
 }
 
-// hashEmail returns the SHA-256 of the trimmed e-mail in lower case. Users are looked up by it, so
+// hashEmail returns the SHA-256 of the trimmed email in lower case. Users are looked up by it, so
 // that the input of a sign-in form, which may be a password, never reaches the database.
 func hashEmail(email string) []byte {
 	hash := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(email))))

@@ -75,7 +75,7 @@ type Activity struct {
 	// old activities.
 	FormerLabel string `bun:",nullzero"`
 
-	// ActorName is the user's e-mail, "Operator" or "Visitor".
+	// ActorName is the user's email, "Operator" or "Visitor".
 	ActorName string `bun:",scanonly"`
 
 	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the key

@@ -46,16 +46,16 @@ func SQLitePath(databaseURL string) (path string, ok bool) {
 func CheckDatabaseURL(databaseURL string) error {
 	if path, ok := SQLitePath(databaseURL); ok {
 		if path == "" || strings.Contains(path, ":memory:") {
-			return fmt.Errorf("a SQLite URL names a file, as in sqlite:data/portal.db")
+			return fmt.Errorf("a SQLite URL must name a file, such as sqlite:data/portal.db")
 		}
 		return nil
 	}
 	if !strings.HasPrefix(databaseURL, "postgres://") && !strings.HasPrefix(databaseURL, "postgresql://") {
-		return fmt.Errorf("a database URL starts with sqlite: or postgres://")
+		return fmt.Errorf("a database URL must start with sqlite: or postgres://")
 	}
 	if _, err := postgresConfig(databaseURL); err != nil {
 		// pgx's error repeats the URL, which may contain a password.
-		return fmt.Errorf("not a PostgreSQL URL, as in postgres://user:password@host:5432/database")
+		return fmt.Errorf("invalid PostgreSQL URL; use postgres://user:password@host:5432/database")
 	}
 	return nil
 }

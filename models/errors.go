@@ -25,13 +25,13 @@ var (
 
 // The input is valid, but the operation is not possible.
 var (
-	ErrAgentIDTaken      = errors.New("an agent with this id exists already")
-	ErrEmailTaken        = errors.New("a user with this e-mail exists already")
-	ErrKeyAlreadyRevoked = errors.New("the API key is revoked already")
-	ErrKeyLimit          = fmt.Errorf("the account has %d active API keys, the most it can have", MaxActiveKeys)
+	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
+	ErrEmailTaken        = errors.New("a user with this email already exists")
+	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")
+	ErrKeyLimit          = fmt.Errorf("the account has reached its limit of %d active API keys", MaxActiveKeys)
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
 	ErrTokenInvalid      = errors.New("the widget token is invalid")
-	ErrWrongCredentials  = errors.New("e-mail or password is wrong")
+	ErrWrongCredentials  = errors.New("incorrect email or password")
 )
 
 // ErrUnavailable means that the database did not answer, so the outcome is unknown. It is wrapped

@@ -22,5 +22,5 @@ func (s *Store) Watched(hook bun.QueryHook) *Store {
 	}
 }
 
-// HashEmail is how e-mails are looked up.
+// HashEmail is how emails are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }

@@ -20,7 +20,7 @@ const (
 )
 
 // checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a rule.
-// It must not be one of words, such as the user's e-mail and the account's name.
+// It must not be one of words, such as the user's email and the account's name.
 func checkPassword(password string, words ...string) error {
 	switch length := utf8.RuneCountInString(password); {
 	case length < MinPasswordLength:
@@ -28,9 +28,9 @@ func checkPassword(password string, words ...string) error {
 	case length > MaxPasswordLength:
 		return &InvalidError{"password", fmt.Sprintf("Password must be at most %d characters long.", MaxPasswordLength)}
 	case !utf8.ValidString(password):
-		return &InvalidError{"password", "Password must be text in UTF-8."}
+		return &InvalidError{"password", "Password contains invalid characters."}
 	case isCommon(password, words...):
-		return &InvalidError{"password", "This password is among the first that a guesser tries. Choose another, such as four words that have nothing to do with each other."}
+		return &InvalidError{"password", "This password is too easy to guess. Choose another, such as four unrelated words."}
 	}
 	return nil
 }

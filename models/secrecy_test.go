@@ -135,7 +135,7 @@ func TestPostgresLogHoldsNoSecret(t *testing.T) {
 	if !bytes.Contains(text, []byte("ada@example.com")) {
 		t.Fatalf("no statement is in the log:\n%s", text)
 	}
-	// What was typed as an e-mail is looked for as an e-mail.
+	// What was typed as an email is looked for as an email.
 	delete(s, "wrong password")
 	if found := s.find(string(text)); found != nil {
 		t.Errorf("the log holds %s", found)

@@ -18,12 +18,12 @@ const hashQueueTimeout = 8 * time.Second
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
 var errHashReplaced = errors.New("the password's hash has been replaced")
 
-// VerifyPassword returns the user with this e-mail and password. The address is the client's network
+// VerifyPassword returns the user with this email and password. The address is the client's network
 // address.
 //
-// It returns [ErrWrongCredentials] if the e-mail or the password is wrong, after the same time and
+// It returns [ErrWrongCredentials] if the email or the password is wrong, after the same time and
 // without saying which; [ErrSignInDisabled] if both are right but the user or the account is
-// disabled; a [*SignInLimitError] after too many wrong passwords for this e-mail or from
+// disabled; a [*SignInLimitError] after too many wrong passwords for this email or from
 // this address, on any instance; or [ErrUnavailable]. It sets its own deadlines.
 func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
 	subjects := [][]byte{signInSubject("email", string(hashEmail(email))), signInSubject("address", network(address))}
@@ -64,7 +64,7 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 }
 
 // recordRefusal records a wrong password in the account's activity log. It runs in the background,
-// because the response would otherwise take longer for a known e-mail.
+// because the response would otherwise take longer for a known email.
 func (s *Store) recordRefusal(user User, address string) {
 	s.stopped.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
@@ -75,8 +75,8 @@ func (s *Store) recordRefusal(user User, address string) {
 	})
 }
 
-// userWithPassword returns the user with this e-mail and password, or [ErrSignInDisabled]. With
-// [ErrWrongCredentials] it returns the user of the e-mail, if there is one. The caller must have its turn in the queue.
+// userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With
+// [ErrWrongCredentials] it returns the user of the email, if there is one. The caller must have its turn in the queue.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
 	// The time of hashing must not count against the database.
 	answer, cancel := context.WithTimeout(ctx, Timeout)

@@ -12,7 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// One e-mail or one network address may have signInLimit wrong passwords within signInWindow. Further
+// One email or one network address may have signInLimit wrong passwords within signInWindow. Further
 // attempts are refused without checking the password.
 const (
 	signInWindow = time.Minute
@@ -73,7 +73,7 @@ func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) erro
 }
 
 // lockSignIns locks these subjects until the transaction ends, so that one transaction at a time counts
-// them. All transactions lock the e-mail before the address, so they cannot deadlock. SQLite needs no
+// them. All transactions lock the email before the address, so they cannot deadlock. SQLite needs no
 // lock: its transactions run one at a time.
 func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
 	if s.db.Dialect().Name() != dialect.PG {
@@ -102,8 +102,8 @@ func network(address string) string {
 	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
-// signInSubject returns the stored hash of a rate-limited e-mail or address. It is a hash, because users
-// sometimes type a password into the e-mail field.
+// signInSubject returns the stored hash of a rate-limited email or address. It is a hash, because users
+// sometimes type a password into the email field.
 func signInSubject(kind, value string) []byte {
 	hash := sha256.Sum256([]byte(kind + "\x00" + value))
 	return hash[:]

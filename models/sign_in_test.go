@@ -160,7 +160,7 @@ func TestTenWrongPasswordsFromOneAddress(t *testing.T) {
 	})
 }
 
-// The limit also applies to unknown e-mails, so it does not reveal whether an e-mail is known.
+// The limit also applies to unknown emails, so it does not reveal whether an email is known.
 func TestTenWrongPasswordsForAnUnknownEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for i := range 10 {
@@ -232,7 +232,7 @@ func TestLimitReachedElsewhereMeanwhileHoldsForThePasswordInHand(t *testing.T) {
 		elsewhere := f.open(t, models.Options{})
 		for _, inHand := range []string{password, wrongPassword} {
 			for name, guess := range map[string]func(c customer, i int){
-				"for one e-mail": func(c customer, i int) {
+				"for one email": func(c customer, i int) {
 					signIn(t, elsewhere, c.user.Email, wrongPassword, address(i), models.ErrWrongCredentials)
 				},
 				"from one address": func(customer, int) {

@@ -16,7 +16,7 @@ import (
 // oneHash is the memory that hashing one password takes, in bytes.
 const oneHash = 46 << 20
 
-// The response time must not reveal whether an e-mail is known. So every attempt costs one hash with
+// The response time must not reveal whether an email is known. So every attempt costs one hash with
 // the current parameters and the same statements in the same order. The test compares that work,
 // because measured times would also depend on the machine's load.
 func TestUnknownEmailIsAsMuchWork(t *testing.T) {
@@ -29,21 +29,21 @@ func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 		f.exec(t, "UPDATE users SET disabled_at = ? WHERE email = 'disabled@example.com'", f.clock.Now())
 		known := f.workOf(t, "ada@example.com")
 		if known.memory < oneHash || known.memory >= 2*oneHash {
-			t.Errorf("a wrong password for a known e-mail takes %d MiB, and one hash %d", known.memory>>20, oneHash>>20)
+			t.Errorf("a wrong password for a known email takes %d MiB, and one hash %d", known.memory>>20, oneHash>>20)
 		}
 		if len(known.statements) == 0 {
 			t.Fatal("no statement was seen")
 		}
-		for _, email := range []string{"nobody@example.com", "disabled@example.com", "", "no e-mail"} {
+		for _, email := range []string{"nobody@example.com", "disabled@example.com", "", "no email"} {
 			got := f.workOf(t, email)
 			if !slices.Equal(got.statements, known.statements) {
-				t.Errorf("%q: the statements %q, for a known e-mail %q", email, got.statements, known.statements)
+				t.Errorf("%q: the statements %q, for a known email %q", email, got.statements, known.statements)
 			}
 			if got.memory < oneHash || got.memory >= 2*oneHash {
 				t.Errorf("%q: %d MiB, one hash takes %d", email, got.memory>>20, oneHash>>20)
 			}
 		}
-		// Refusals are recorded after the response, and only for known e-mails.
+		// Refusals are recorded after the response, and only for known emails.
 		eventually(t, "the refusals are recorded", func() bool {
 			return f.count(t, "SELECT count(*) FROM activities WHERE action = 'session.refused'") == 2
 		})

@@ -17,13 +17,13 @@ func cleanName(field, title, value string) (string, error) {
 	value = strings.TrimSpace(value)
 	switch length := utf8.RuneCountInString(value); {
 	case !utf8.ValidString(value):
-		return "", &InvalidError{field, title + " must be text in UTF-8."}
+		return "", &InvalidError{field, title + " contains invalid characters."}
 	case length == 0:
 		return "", &InvalidError{field, "Enter a " + strings.ToLower(title) + "."}
 	case length > MaxNameLength:
-		return "", &InvalidError{field, fmt.Sprintf("%s must be at most %d characters long; this one has %d.", title, MaxNameLength, length)}
+		return "", &InvalidError{field, fmt.Sprintf("%s must be at most %d characters long. You entered %d.", title, MaxNameLength, length)}
 	case strings.ContainsFunc(value, unicode.IsControl):
-		return "", &InvalidError{field, title + " must not contain line breaks or other control characters."}
+		return "", &InvalidError{field, title + " must not contain line breaks or control characters."}
 	}
 	return value, nil
 }

@@ -48,7 +48,7 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	return token, nil
 }
 
-// ResetPassword sets a new password for the user with this e-mail, ends all of the user's sessions,
+// ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
 // and records the activity. It is for operators. It returns an [*InvalidError] for the field
 // "password", [ErrAccountNotFound], or [ErrUnavailable].
 func (s *Store) ResetPassword(ctx context.Context, email, password string) error {

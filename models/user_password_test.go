@@ -17,7 +17,7 @@ func TestPasswordIsChanged(t *testing.T) {
 		token, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
 		session, err := f.Session(ctx, token, browser)
 		must(t, err)
-		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the e-mail": session.Email} {
+		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the email": session.Email} {
 			var invalid *models.InvalidError
 			if _, err := f.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
 				t.Errorf("%s: %v", name, err)

@@ -37,7 +37,7 @@ type ActivityKind struct {
 
 // ActivityItem is one entry of the activity log.
 type ActivityItem struct {
-	Actor    string // an e-mail, or "Operator"
+	Actor    string // an email, or "Operator"
 	Action   string // such as "api_key.generated"
 	Label    string // name of the key, agent or user at that time
 	Former   string // label before a rename; empty if unknown

@@ -47,7 +47,7 @@ func (p RotationProgress) News() string {
 	case !p.Silent:
 		return "The replacement has received its first request. The old key is still in use."
 	}
-	return "The replacement has received its first request, and the old key is silent."
+	return "The replacement has received its first request, and the old key is no longer used."
 }
 
 // RotationStarted updates the page after the replacement was created.

@@ -15,7 +15,7 @@ const maxInput = 4096
 
 type accountCreateCommand struct {
 	Name  string `required:"" placeholder:"NAME" help:"The account's name."`
-	Email string `required:"" placeholder:"EMAIL" help:"The user's e-mail, for signing in."`
+	Email string `required:"" placeholder:"EMAIL" help:"The user's email, for signing in."`
 }
 
 func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
@@ -34,7 +34,7 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 }
 
 type accountResetPasswordCommand struct {
-	Email string `required:"" placeholder:"EMAIL" help:"The user's e-mail."`
+	Email string `required:"" placeholder:"EMAIL" help:"The user's email."`
 }
 
 // Run writes nothing to standard output, because the command has no result.
@@ -51,7 +51,7 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		if err != nil {
 			return forOperator(err)
 		}
-		_, err = fmt.Fprintf(t.err, "portal: the password of %s was reset and all sessions of the user ended\n", c.Email)
+		_, err = fmt.Fprintf(t.err, "portal: the password of %s was reset, and all of the user's sessions ended\n", c.Email)
 		return err
 	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type agentCreateCommand struct {
-	Account string  `required:"" placeholder:"EMAIL" help:"E-mail of a user of the account."`
+	Account string  `required:"" placeholder:"EMAIL" help:"Email of a user of the account."`
 	Name    string  `required:"" placeholder:"NAME" help:"The agent's name."`
 	ID      agentID `name:"id" placeholder:"UUID" help:"The agent's id; generated unless set."`
 }

@@ -15,14 +15,14 @@ import (
 // secret, a flag of serve, which overrides the variable. The method settings checks all values
 // together, so that all errors are reported at once.
 type config struct {
-	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address; ${default} unless set."`
-	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance; http:// and the listen address unless set."`
-	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Life of a widget token, 1m to 1h; ${default} unless set."`
-	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off; ${default} unless set."`
+	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
+	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address."`
+	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Lifetime of a widget token, 1m to 1h. Default: ${default}."`
+	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off. Default: ${default}."`
 	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
-	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends; ${default} unless set."`
-	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends; ${default} unless set."`
-	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus; off unless set."`
+	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
+	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
+	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus. Default: off."`
 
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`

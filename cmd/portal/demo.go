@@ -13,7 +13,7 @@ import (
 
 const demoEmail = "demo@example.com"
 
-// seedDemo creates an account and an agent in an empty database, and writes the e-mail, the
+// seedDemo creates an account and an agent in an empty database, and writes the email, the
 // password and the agent's id to w. If the database has an account, it only logs that.
 func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Empty(ctx)
@@ -37,6 +37,6 @@ func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slo
 	if err != nil {
 		return fmt.Errorf("create the demo agent: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "E-mail:   %s\nPassword: %s\nAgent id: %s\n", demoEmail, password, agent.ID)
+	_, err = fmt.Fprintf(w, "Email:    %s\nPassword: %s\nAgent ID: %s\n", demoEmail, password, agent.ID)
 	return err
 }

@@ -16,7 +16,7 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
 		first := start(t, env, "serve", "--demo")
-		printed := regexp.MustCompile(`^E-mail: {3}(\S+)\nPassword: (\S+)\nAgent id: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
+		printed := regexp.MustCompile(`^Email: {4}(\S+)\nPassword: (\S+)\nAgent ID: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
 		if printed == nil {
 			t.Fatalf("got %q", first.stdout.String())
 		}

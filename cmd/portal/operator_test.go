@@ -68,11 +68,11 @@ func TestAccountCreateFails(t *testing.T) {
 	create("", testEmail).failsWith(t, "password", "standard input")
 	create("\n", testEmail).failsWith(t, "password", "standard input")
 	create("short", testEmail).failsWith(t, "assword")
-	create(testPassword, "ada").failsWith(t, "e-mail")
+	create(testPassword, "ada").failsWith(t, "email")
 	if r := create(testPassword, testEmail); r.status != 0 {
 		t.Fatal(r.stderr)
 	}
-	create(testPassword, strings.ToUpper(testEmail)).failsWith(t, "exists already")
+	create(testPassword, strings.ToUpper(testEmail)).failsWith(t, "already exists")
 	portal(t, env, testPassword, "account", "create", "--name", "Ada").failsWith(t, "--email")
 	portal(t, env, testPassword, "account", "create", "--password", "x").failsWith(t, "unknown flag --password")
 }
@@ -92,7 +92,7 @@ func TestAgentCreatePrintsOnlyTheID(t *testing.T) {
 				t.Errorf("agent %s: %v", want, err)
 			}
 		}
-		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", id).failsWith(t, "exists already")
+		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", id).failsWith(t, "already exists")
 		portal(t, env, "", "agent", "create", "--account", "bob@example.com", "--name", "Sales").failsWith(t, "bob@example.com", "not found")
 		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", " ").failsWith(t, "name")
 		portal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Sales", "--id", "7").failsWith(t, "--id")

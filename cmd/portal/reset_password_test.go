@@ -54,9 +54,9 @@ func TestResetPasswordFails(t *testing.T) {
 		"":                       {"password", "standard input"},
 		"\n":                     {"password", "standard input"},
 		"short\n":                {"at least 12"},
-		"password1234\n":         {"guesser"},
+		"password1234\n":         {"guess"},
 		strings.Repeat("x ", 99): {"at most 128"},
-		"twelve \xff characters": {"UTF-8"},
+		"twelve \xff characters": {"invalid characters"},
 	} {
 		r := reset(input, testEmail)
 		r.failsWith(t, words...)

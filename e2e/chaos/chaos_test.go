@@ -205,7 +205,7 @@ func (r *run) clients(h *history, report *report, keyName string) (workloads []*
 	return workloads, probers
 }
 
-// account returns the e-mail of an account that no client has yet.
+// account returns the email of an account that no client has yet.
 func (r *run) account() string {
 	email := r.emails[0]
 	r.emails = r.emails[1:]

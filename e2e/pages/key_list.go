@@ -90,7 +90,7 @@ func (n Rename) Save(label string) {
 // Cancel cancels the renaming with the button.
 func (n Rename) Cancel() {
 	n.row.keys.t.Helper()
-	n.row.keys.click(within(n.row.keys.table(), "button", "Keep as it is"), "Keep as it is")
+	n.row.keys.click(within(n.row.keys.table(), "button", "Cancel"), "Cancel")
 	n.expectClosed()
 }
 
@@ -111,13 +111,13 @@ func (n Rename) ExpectOpen(value string) {
 func (n Rename) ExpectButtonsOnOneLine() {
 	n.row.keys.t.Helper()
 	var at [2]*playwright.Rect
-	for i, name := range []string{"Save name", "Keep as it is"} {
+	for i, name := range []string{"Save name", "Cancel"} {
 		box, err := within(n.row.keys.table(), "button", name).BoundingBox()
 		n.row.keys.must(err, "measure %s", name)
 		at[i] = box
 	}
 	if at[0].Y != at[1].Y {
-		n.row.keys.t.Errorf("Save name is at %v px and Keep as it is at %v px", at[0].Y, at[1].Y)
+		n.row.keys.t.Errorf("Save name is at %v px and Cancel at %v px", at[0].Y, at[1].Y)
 	}
 }
 

@@ -21,7 +21,7 @@ func ExpectLogin(b *Tab) Login {
 // SignIn submits the credentials. The caller checks the result.
 func (l Login) SignIn(email, password string) {
 	l.t.Helper()
-	l.fill(l.role("textbox", "Email"), email, "the e-mail")
+	l.fill(l.role("textbox", "Email"), email, "the email")
 	l.fill(l.role("textbox", "Password"), password, "the password")
 	l.click(l.role("button", "Sign in"), "Sign in")
 }
@@ -30,7 +30,7 @@ func (l Login) SignIn(email, password string) {
 func (l Login) Email() string {
 	l.t.Helper()
 	value, err := l.role("textbox", "Email").InputValue()
-	l.must(err, "read the e-mail")
+	l.must(err, "read the email")
 	return value
 }
 

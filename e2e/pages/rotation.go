@@ -26,7 +26,7 @@ func ExpectRotation(b *Tab) Rotation {
 // Replace generates the replacement and returns its one-time reveal.
 func (r Rotation) Replace() Reveal {
 	r.t.Helper()
-	r.click(r.role("button", "Make the replacement"), "Make the replacement")
+	r.click(r.role("button", "Create replacement key"), "Create replacement key")
 	return ExpectReveal(r.Tab)
 }
 
@@ -35,7 +35,7 @@ func (r Rotation) Replace() Reveal {
 func (r Rotation) ExpectCannotReplace(reason string) {
 	r.t.Helper()
 	r.ExpectTextSaying(reason)
-	r.hidden(r.role("button", "Make the replacement"), "button Make the replacement")
+	r.hidden(r.role("button", "Create replacement key"), "button Create replacement key")
 }
 
 // ExpectStep waits until the text of the step under this heading matches pattern. Without

@@ -47,14 +47,14 @@ func bearer(h http.Header) (string, error) {
 		return "", problem.Unauthorized("The X-API-Key header is not supported. " + howToSend)
 	}
 	if len(values) == 0 {
-		return "", problem.Unauthorized("The request carries no API key. " + howToSend)
+		return "", problem.Unauthorized("The request has no API key. " + howToSend)
 	}
 	if len(values) > 1 {
 		return "", problem.Unauthorized("The request has more than one Authorization header. Send exactly one.")
 	}
 	scheme, credential, _ := strings.Cut(values[0], " ")
 	if scheme == "" {
-		return "", problem.Unauthorized("The Authorization header is empty: it carries no API key. " + howToSend)
+		return "", problem.Unauthorized("The Authorization header is empty. " + howToSend)
 	}
 	if strings.EqualFold(scheme, "Basic") {
 		return "", problem.Unauthorized("Basic authentication is not supported: an API key is neither a user name nor a password. " + howToSend)
@@ -63,7 +63,7 @@ func bearer(h http.Header) (string, error) {
 		return "", problem.Unauthorized("The Authorization header does not use the Bearer scheme. " + howToSend)
 	}
 	if credential = strings.Trim(credential, " "); credential == "" {
-		return "", problem.Unauthorized("The Authorization header carries no API key after the word Bearer. " + howToSend)
+		return "", problem.Unauthorized("The Authorization header has no API key after Bearer. " + howToSend)
 	}
 	return credential, nil
 }

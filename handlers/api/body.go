@@ -43,7 +43,7 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 		return nil, problem.PayloadTooLarge(maxBody)
 	}
 	if err != nil {
-		return nil, problem.InvalidRequest("The request body breaks off before its end.")
+		return nil, problem.InvalidRequest("The request body is incomplete.")
 	}
 	return body, nil
 }
@@ -90,7 +90,7 @@ func readToken(c *gin.Context) (string, error) {
 	}
 	tokens := form["token"]
 	if len(tokens) != 1 || tokens[0] == "" {
-		return "", problem.InvalidRequest("The form field token must occur exactly once and hold the widget token. Send token=<widget token>.")
+		return "", problem.InvalidRequest("The form field token must occur exactly once and contain the widget token. Send token=<widget token>.")
 	}
 	return tokens[0], nil
 }

@@ -35,13 +35,13 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 		// The same for another user's session, and not a 401 as for one's own.
 		return problem.Problem{
 			Status: http.StatusNotFound, Code: problem.CodeNotFound,
-			Message: "You have no such session. It may have ended already: reload the page to see those that have not.",
+			Message: "Session not found. It may have already ended. Reload the page to see your active sessions.",
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return p.sessionsEnded(c, "The session has ended.")
+	return p.sessionsEnded(c, "Session ended.")
 }
 
 // revokeOtherSessions ends all of the user's sessions but this one. It is no error if there are none.
@@ -51,7 +51,7 @@ func (p *Portal) revokeOtherSessions(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.sessionsEnded(c, "You are signed in here alone now.")
+	return p.sessionsEnded(c, "Signed out of all other sessions.")
 }
 
 func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {

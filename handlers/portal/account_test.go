@@ -35,7 +35,7 @@ func TestAccountListsTheSessionsOfItsUser(t *testing.T) {
 			if len(items) != 3 {
 				t.Fatalf("%d sessions are listed, want 3", len(items))
 			}
-			items[0].says("Firefox on Linux", "This session", "Signed in just now from 192.0.2.7", "Last seen just now from 192.0.2.7")
+			items[0].says("Firefox on Linux", "This session", "Signed in just now from 192.0.2.7", "Last active just now from 192.0.2.7")
 			items[0].none("button", "End session")
 			items[1].one("button", "End session")
 		})
@@ -58,19 +58,19 @@ func TestEndingOneSessionOrAllOthers(t *testing.T) {
 			}
 
 			ended := follow(v, v.post(path, nil))
-			ended.says("The session has ended.")
+			ended.says("Session ended.")
 			phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
 			third.get("/api-keys").is(http.StatusOK)
-			v.post(path, nil).is(http.StatusNotFound).says("may have ended already")
+			v.post(path, nil).is(http.StatusNotFound).says("may have already ended")
 
 			ended = follow(v, v.post("/account/other-sessions/revocation", nil))
-			ended.says("signed in here alone")
+			ended.says("Signed out of all other sessions")
 			ended.none("button", "End all other sessions")
 			third.get("/api-keys").redirects("/login?next=%2Fapi-keys")
 			if items := sessionItems(ended); len(items) != 1 {
 				t.Errorf("%d sessions are left, want 1", len(items))
 			}
-			c.get("/activity").says("ended another session, of Safari on iPhone")
+			c.get("/activity").says("ended another session of Safari on iPhone")
 		})
 	})
 }
@@ -94,7 +94,7 @@ func TestChangingThePassword(t *testing.T) {
 			phone := c.elsewhere(iPhone)
 			v := as.of(t, c.visitor)
 			changed := follow(v, v.post("/account/password", passwords(password, another)))
-			changed.says("Your password was changed")
+			changed.says("Password changed")
 			c.get("/account").is(http.StatusOK)
 			phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
 			s.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
@@ -109,7 +109,7 @@ func TestPasswordErrorIsBesideTheWrongField(t *testing.T) {
 			c := s.customer(t)
 			v := as.of(t, c.visitor)
 			for _, test := range []struct{ current, next, field, alert string }{
-				{"not the password", "a much longer battery staple", "Current password", "is wrong"},
+				{"not the password", "a much longer battery staple", "Current password", "is incorrect"},
 				{password, "short", "New password", "12"},
 				{password, "password1234", "New password", ""},
 			} {
@@ -162,7 +162,7 @@ func TestBothPasswordErrorsAreShownAtOnce(t *testing.T) {
 				}
 			}
 			refused := v.post("/account/password", passwords("", "")).is(http.StatusUnprocessableEntity)
-			refused.says("The current password is wrong.", "Changing it ends all your other sessions.")
+			refused.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
 		})
 	})
 }
@@ -175,7 +175,7 @@ func TestGuessesOfCurrentPasswordAreLimited(t *testing.T) {
 		}
 		bothVoices(t, func(t *testing.T, as voice) {
 			limited := as.of(t, c.visitor).post("/account/password", passwords("wrong", "a much longer battery staple"))
-			limited.is(http.StatusTooManyRequests).one("alert", "Too many wrong passwords")
+			limited.is(http.StatusTooManyRequests).one("alert", "Too many incorrect passwords")
 			if limited.header.Get("Retry-After") == "" {
 				t.Error("it does not say when to try again")
 			}
@@ -191,7 +191,7 @@ func passwords(current, next string) url.Values {
 func sessionItems(a answer) []element {
 	var items []element
 	for _, item := range a.all("listitem", "") {
-		if strings.Contains(item.text(), "Last seen") {
+		if strings.Contains(item.text(), "Last active") {
 			items = append(items, item)
 		}
 	}

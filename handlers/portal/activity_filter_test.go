@@ -34,7 +34,7 @@ func TestActivityFilter(t *testing.T) {
 			if got := older.one("link", "Newest").attr("href"); got != "/activity?kind=agent.created" {
 				t.Errorf("Newest leads to %q", got)
 			}
-			v.get("/activity?kind=password.reset").is(http.StatusOK).says("Nothing of this kind yet")
+			v.get("/activity?kind=password.reset").is(http.StatusOK).says("No matching activity")
 			v.get("/activity?kind=").is(http.StatusOK).says("agent 59")
 			v.get("/activity?kind=nothing").is(http.StatusNotFound)
 		})

@@ -21,14 +21,14 @@ var activityKinds = []struct {
 // activityKindNames are the names of the kinds in the filter.
 var activityKindNames = map[models.Action]string{
 	models.ActionKeyGenerated:    "New keys",
-	models.ActionKeyRenamed:      "Renamings",
-	models.ActionKeyRevoked:      "Revocations",
+	models.ActionKeyRenamed:      "Renamed keys",
+	models.ActionKeyRevoked:      "Revoked keys",
 	models.ActionAgentCreated:    "New agents",
-	models.ActionAgentRemoved:    "Removals",
+	models.ActionAgentRemoved:    "Removed agents",
 	models.ActionSignedIn:        "Sign-ins",
-	models.ActionSignInFailed:    "Wrong passwords",
+	models.ActionSignInFailed:    "Incorrect passwords",
 	models.ActionSignedOut:       "Sign-outs",
-	models.ActionSessionRevoked:  "Sessions ended from elsewhere",
+	models.ActionSessionRevoked:  "Sessions ended remotely",
 	models.ActionPasswordChanged: "Password changes",
 	models.ActionPasswordReset:   "Password resets",
 }

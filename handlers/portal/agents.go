@@ -56,7 +56,7 @@ func (p *Portal) createAgent(c *gin.Context) error {
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("The agent “%s” was created.", agent.Name),
+		notice:   fmt.Sprintf("Agent “%s” was created.", agent.Name),
 		fragment: templates.AgentCreated{Form: page.Form, List: page.List},
 		location: agentsPath,
 	})

@@ -21,7 +21,7 @@ func TestPageOfAgentsListsNamesAndIDs(t *testing.T) {
 		items := page.one("main", "").all("listitem", "")
 		items[0].says("Back office", back.ID.String())
 		items[1].says("Front desk", front.ID.String())
-		items[1].one("button", "Copy id")
+		items[1].one("button", "Copy ID")
 	})
 }
 

@@ -57,7 +57,7 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	formID, ok := parseID(c.PostForm("form_id"))
 	if !ok {
 		return p.refuseGeneration(c, http.StatusUnprocessableEntity, templates.APIKeyForm{
-			Label: label, Problem: "The form was incomplete, so no key was generated. It has been renewed: try again.",
+			Label: label, Problem: "The form was incomplete, so no key was generated. Try again.",
 		})
 	}
 	// This read may fail, so it precedes the generation: a generated key must be shown.

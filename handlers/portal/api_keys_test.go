@@ -151,10 +151,10 @@ func TestGenerationIsRefusedWithTheInputKept(t *testing.T) {
 		"no label":             {"  ", uuid.NewString(), "label", true},
 		"label too long":       {strings.Repeat("long ", 20) + "!", uuid.NewString(), "100", true},
 		"control character":    {"a\x01b", uuid.NewString(), "control", true},
-		"no form id":           {"kept", "", "try again", false},
-		"malformed form id":    {"kept", "123", "try again", false},
-		"form id as a URN":     {"kept", "urn:uuid:" + uuid.NewString(), "try again", false},
-		"form id of all zeros": {"kept", uuid.Nil.String(), "try again", false},
+		"no form id":           {"kept", "", "Try again", false},
+		"malformed form id":    {"kept", "123", "Try again", false},
+		"form id as a URN":     {"kept", "urn:uuid:" + uuid.NewString(), "Try again", false},
+		"form id of all zeros": {"kept", uuid.Nil.String(), "Try again", false},
 	}
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
@@ -198,7 +198,7 @@ func TestRepeatedFormGeneratesNothingAndNamesItsKey(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			repeat := v.post("/api-keys", generation("second", formID)).is(http.StatusConflict)
-			alert := repeat.one("alert", "already made")
+			alert := repeat.one("alert", "already created")
 			alert.says("first", made.Masked(), "cannot be shown again")
 			alert.one("link", "Generate another key")
 			way := alert.one("link", "Revoke this key").attr("href")
@@ -216,7 +216,7 @@ func TestRepeatedFormGeneratesNothingAndNamesItsKey(t *testing.T) {
 
 		c.revoke(made)
 		late := c.post("/api-keys", generation("second", formID)).is(http.StatusConflict)
-		late.one("alert", "revoked since")
+		late.one("alert", "has since been revoked")
 		late.none("link", "Revoke this key")
 	})
 }

@@ -52,8 +52,8 @@ func device(userAgent string) string {
 	case browser != "":
 		return browser
 	case system != "":
-		return "A browser on " + system
+		return "Browser on " + system
 	default:
-		return "An unknown device"
+		return "Unknown device"
 	}
 }

@@ -14,8 +14,8 @@ func TestDeviceNames(t *testing.T) {
 			"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":                  "Chrome on Android",
 			"Mozilla/5.0 (iPad; CPU OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/140.0 Mobile/15E148 Safari/604.1": "Chrome on iPad",
 			"curl/8.5.0":                      "curl",
-			"Mozilla/5.0 (X11; Linux x86_64)": "A browser on Linux",
-			"<script>alert(1)</script>":       "An unknown device",
+			"Mozilla/5.0 (X11; Linux x86_64)": "Browser on Linux",
+			"<script>alert(1)</script>":       "Unknown device",
 		} {
 			here := c.elsewhere(userAgent)
 			here.t = t

@@ -17,24 +17,24 @@ func (p *Portal) MethodNotAllowed(c *gin.Context) { p.Render(c, problem.MethodNo
 
 // errorTitles are the headings of the error pages.
 var errorTitles = map[int]string{
-	http.StatusBadRequest:            "This form could not be read",
-	http.StatusUnauthorized:          "Your session has ended",
+	http.StatusBadRequest:            "Invalid form",
+	http.StatusUnauthorized:          "Your session has expired",
 	http.StatusForbidden:             "Request refused",
 	http.StatusNotFound:              "Page not found",
-	http.StatusMethodNotAllowed:      "This is not a page",
-	http.StatusConflict:              "This is not possible now",
-	http.StatusRequestEntityTooLarge: "This form is too large",
+	http.StatusMethodNotAllowed:      "This page can’t be opened directly",
+	http.StatusConflict:              "This can’t be done right now",
+	http.StatusRequestEntityTooLarge: "The form is too large",
 	http.StatusTooManyRequests:       "Too many requests",
 	http.StatusServiceUnavailable:    "The portal is unavailable",
 }
 
 // errorMessages replace the messages of package problem that address API clients.
 var errorMessages = map[string]string{
-	problem.CodeAgentNotFound:    "There is no such agent in this account.",
-	problem.CodeMethodNotAllowed: "This address takes forms and cannot be opened by itself. Go back and use the buttons of the page.",
-	problem.CodePayloadTooLarge:  "This is far more text than any field takes, so it was not read. Shorten it, then send it again.",
-	problem.CodeUnavailable: "The portal cannot reach its database at the moment. Nothing is wrong with your request: " +
-		"try again in a moment.",
+	problem.CodeAgentNotFound:    "Agent not found in this account.",
+	problem.CodeMethodNotAllowed: "This address only accepts forms. Go back and use the buttons on the page.",
+	problem.CodePayloadTooLarge:  "The text is too long. Shorten it, then try again.",
+	problem.CodeUnavailable: "The portal can’t reach its database right now. Your request is fine. " +
+		"Try again in a moment.",
 }
 
 func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {

@@ -66,7 +66,7 @@ func TestErrorPagesKeepTheNavigation(t *testing.T) {
 func TestAddressOfAFormIsNotAPage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		page := s.customer(t).get("/logout").is(http.StatusMethodNotAllowed)
-		page.one("heading", "This is not a page")
+		page.one("heading", "This page can’t be opened directly")
 		if got := page.header.Get("Allow"); got != http.MethodPost {
 			t.Errorf("Allow is %q", got)
 		}
@@ -193,7 +193,7 @@ func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 			func() answer { return v.post("/logout", nil) },
 		} {
 			away := ask().is(http.StatusServiceUnavailable)
-			away.says("cannot reach its database", "try again")
+			away.says("can’t reach its database", "Try again")
 			if away.header.Get("Retry-After") == "" {
 				t.Error("the answer does not say when to try again")
 			}

@@ -14,7 +14,7 @@ func TestFlashMessageIsShownOnTheNextPageOnly(t *testing.T) {
 		c.post("/agents", url.Values{"name": {"Front desk"}}).redirects("/agents")
 		c.fragments().get("/api-keys/changes").is(http.StatusOK)
 		c.get("/nothing").is(http.StatusNotFound).none("status", "created")
-		c.get("/activity").is(http.StatusOK).one("status", "The agent “Front desk” was created.")
+		c.get("/activity").is(http.StatusOK).one("status", "Agent “Front desk” was created.")
 		c.get("/agents").is(http.StatusOK).none("status", "created")
 	})
 }
@@ -56,6 +56,6 @@ func TestFlashCookieAttributes(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(set) || len(set) > 4096 {
 			t.Errorf("under %s the cookie is %q", base, set)
 		}
-		c.get("/agents").one("status", "The agent “"+longest+"” was created.")
+		c.get("/agents").one("status", "Agent “"+longest+"” was created.")
 	}
 }

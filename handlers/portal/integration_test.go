@@ -13,14 +13,14 @@ func TestExamplesAreFilledIn(t *testing.T) {
 		c := s.customer(t)
 		page := c.get("/integrate").is(http.StatusOK)
 		page.one("heading", "Integrate")
-		page.says("You have no agent yet", "AGENT_ID", "paste the key and press Enter. Nothing is displayed",
+		page.says("You have no agents yet", "AGENT_ID", "paste the key and press Enter. Nothing is displayed",
 			"The Go, Node and Python servers have no dependencies", "Full API reference")
 		if page.one("link", "Integrate").attr("aria-current") != "page" {
 			t.Error("the navigation does not mark the page")
 		}
 
 		second := c.agent("Night shift")
-		c.get("/integrate").says("for your agent Night shift", second.ID.String())
+		c.get("/integrate").says("use your agent Night shift", second.ID.String())
 		first := c.agent("Front desk")
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)

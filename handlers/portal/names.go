@@ -46,7 +46,7 @@ func (p *Portal) updateName(c *gin.Context) error {
 	}
 	row.RenameFocused = true
 	return p.reply(c, reply{
-		notice: fmt.Sprintf("The API key %s is now called “%s”.", key.Masked(), key.Label), fragment: row,
+		notice: fmt.Sprintf("API key %s renamed to “%s”.", key.Masked(), key.Label), fragment: row,
 		location: fmt.Sprintf("%s#%s-%s", homePath, focusRename, key.ID),
 	})
 }

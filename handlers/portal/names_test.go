@@ -24,7 +24,7 @@ func TestAKeyIsRenamedInItsRow(t *testing.T) {
 			}
 			asked.one("cell", "before")
 			asked.none("button", "Cancel")
-			kept := asked.one("button", "Keep as it is").form()
+			kept := asked.one("button", "Cancel").form()
 			if kept.attr("action") != "/api-keys/"+key.ID.String() {
 				t.Error("there is no way to keep the label")
 			}
@@ -35,7 +35,7 @@ func TestAKeyIsRenamedInItsRow(t *testing.T) {
 				done = c.get("/api-keys")
 			}
 			done.is(http.StatusOK).one("cell", "after")
-			done.says("The API key " + key.Masked() + " is now called “after”.")
+			done.says("API key " + key.Masked() + " renamed to “after”.")
 			if as.htmx && !done.one("button", "Rename").has("autofocus") {
 				t.Error("the row's Rename does not take the focus")
 			}

@@ -30,7 +30,7 @@ func (p *Portal) refusePassword(c *gin.Context, err error) error {
 	refusal := problem.From(err)
 	var form templates.PasswordForm
 	if errors.Is(err, models.ErrWrongCredentials) {
-		form.CurrentProblem = "The current password is wrong."
+		form.CurrentProblem = "The current password is incorrect."
 	}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		form.NewProblem = invalid.Message
@@ -59,7 +59,7 @@ func (p *Portal) passwordChanged(c *gin.Context, token string) error {
 	}
 	form := templates.PasswordForm{Email: sessionFrom(c).Email, Focused: true}
 	return p.reply(c, reply{
-		notice:   "Your password was changed. You are signed in here alone now.",
+		notice:   "Password changed. Signed out of all other sessions.",
 		fragment: templates.PasswordChanged{Form: form, List: list},
 		location: accountPath,
 	})

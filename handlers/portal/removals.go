@@ -38,7 +38,7 @@ func (p *Portal) createRemoval(c *gin.Context) error {
 	}
 	page.List.Focused = true
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("The agent “%s” was removed.", agent.Name),
+		notice:   fmt.Sprintf("Agent “%s” was removed.", agent.Name),
 		fragment: templates.AgentRemoved{List: page.List},
 		location: agentsPath,
 	})

@@ -31,7 +31,7 @@ func TestFailedFormIsOfferedAgain(t *testing.T) {
 			"/agents?unexpected": {"unexpected": {"planted"}},
 		} {
 			away := c.post(path, fields).is(http.StatusServiceUnavailable)
-			away.one("alert", "cannot reach its database").says("try again")
+			away.one("alert", "can’t reach its database").says("Try again")
 			form, ok := away.byID(away.one("button", "Try again").attr("form"))
 			if !ok || form.attr("method") != "post" || form.attr("action") != path {
 				t.Errorf("%s: it is not offered again", path)
@@ -74,7 +74,7 @@ func TestRetryGeneratesOneKey(t *testing.T) {
 		release()
 		again := generation(away.one("textbox", "Label").attr("value"), away.formID())
 		c.post("/api-keys", again).is(http.StatusOK).one("heading", "API key generated")
-		c.post("/api-keys", again).is(http.StatusConflict).one("alert", "already made the key")
+		c.post("/api-keys", again).is(http.StatusConflict).one("alert", "already created the key")
 		keys := c.keys()
 		if len(keys) != 1 || keys[0].Label != "patient" {
 			t.Errorf("there are %d keys: %v", len(keys), keys)

@@ -21,7 +21,7 @@ func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
 			release := holdKeys(t, s.databaseURL)
 			unknown := c.post(path, nil).is(http.StatusServiceUnavailable)
 			release()
-			unknown.says("not known whether the key was revoked", "try again")
+			unknown.says("couldn’t confirm that the key was revoked", "try again")
 			if unknown.header.Get("Retry-After") == "" {
 				t.Error("the answer does not say when to try again")
 			}

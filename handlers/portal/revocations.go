@@ -76,14 +76,14 @@ func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 	}
 	_ = c.Error(err) // for the log
 	setRetryAfter(c, failure)
-	message := "The database did not answer, so it is not known whether the key was revoked. " +
-		"As soon as it answers, the page tells you; you can also try again."
+	message := "We couldn’t confirm that the key was revoked. " +
+		"This page checks again automatically. You can also try again."
 	return p.reply(c, reply{
 		status:   failure.Status,
 		fragment: templates.Failure{Message: message},
 		page: present(templates.ErrorPage{
-			Status: failure.Status, Title: "It is not known whether the key was revoked",
-			Message: "The database did not answer. Check the key in a moment: then you are told, and can try again if it is still active.",
+			Status: failure.Status, Title: "We couldn’t confirm that the key was revoked",
+			Message: "The database did not respond. Check the key in a moment, and try again if it is still active.",
 			Check:   fmt.Sprintf("%s/%s/revocation?%s=%s", homePath, c.Param("id"), paramOutcome, outcomeUnknown),
 		}),
 	})
@@ -111,7 +111,7 @@ func (p *Portal) redirectRevoked(c *gin.Context, key models.APIKey, already bool
 
 func revokedNotice(key models.APIKey, already bool) string {
 	if already {
-		return fmt.Sprintf("The API key “%s” (%s) was already revoked.", key.Label, key.Masked())
+		return fmt.Sprintf("API key “%s” (%s) was already revoked.", key.Label, key.Masked())
 	}
-	return fmt.Sprintf("The API key “%s” (%s) was revoked.", key.Label, key.Masked())
+	return fmt.Sprintf("API key “%s” (%s) was revoked.", key.Label, key.Masked())
 }

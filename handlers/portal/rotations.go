@@ -39,7 +39,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 	formID, ok := parseID(c.PostForm("form_id"))
 	if !ok {
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity,
-			"The form was incomplete, so no key was made. It has been renewed: try again.")
+			"The form was incomplete, so no key was generated. Try again.")
 	}
 	// This read may fail, so it precedes the generation: a generated key must be shown.
 	agentID, err := p.exampleAgent(c)
@@ -70,7 +70,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 func (p *Portal) explainNoReplacement(c *gin.Context, old models.APIKey, err error) error {
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
-			"This form has already made the key %s, whose value cannot be shown again.", repeated.Key.Masked()))
+			"This form has already created the key %s. Its value cannot be shown again.", repeated.Key.Masked()))
 	}
 	if errors.Is(err, models.ErrKeyLimit) {
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity, "")

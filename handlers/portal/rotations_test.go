@@ -27,11 +27,11 @@ func TestARotationBeginsWithTheReplacement(t *testing.T) {
 		old := c.key("production")
 		page := c.get(rotationOf(old)).is(http.StatusOK)
 		page.one("heading", "Rotate a key")
-		for _, step := range []string{"Make the replacement", "See its first request", "See the old key fall silent", "Revoke the old key"} {
+		for _, step := range []string{"Create replacement key", "Wait for its first request", "Wait until the old key is no longer used", "Revoke the old key"} {
 			page.one("heading", step)
 		}
 		page.says("production", old.Masked())
-		form := page.one("button", "Make the replacement").form()
+		form := page.one("button", "Create replacement key").form()
 		if form.attr("method") != "post" || form.attr("action") != rotationOf(old) {
 			t.Error("it is not a form that makes the replacement")
 		}
@@ -55,8 +55,8 @@ func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
 				t.Fatalf("the replacement is %+v, %v", replacement, err)
 			}
 			page := c.get(rotationOf(old)).is(http.StatusOK)
-			page.none("button", "Make the replacement")
-			page.says(replacement.Masked(), "Waiting for the first request", "The old key was never used")
+			page.none("button", "Create replacement key")
+			page.says(replacement.Masked(), "Waiting for the first request", "The old key has never been used")
 			page.one("button", "Revoke the old key")
 			if strings.Contains(page.body, key[4:]) {
 				t.Error("the page shows the key again")
@@ -76,7 +76,7 @@ func TestRotationShowsTheUseOfBothKeys(t *testing.T) {
 		c.get(rotationOf(old)).says("Waiting for the first request", "Still in use", "2 with the old key, 0 with the new one")
 		useReplacement()
 		page := c.get(rotationOf(old))
-		page.says("First request received", "Still in use", "2 with the old key, 1 with the new one", "Wait until it is silent")
+		page.says("First request received", "Still in use", "2 with the old key, 1 with the new one", "Wait until it is no longer used")
 		page.one("status", "still in use")
 		if replacement.ReplacesID == nil {
 			t.Error("the replacement replaces nothing")
@@ -138,7 +138,7 @@ func TestDiscardedReplacementCanBeReplaced(t *testing.T) {
 		way := c.get(rotationOf(old)).one("link", "discard this replacement").attr("href")
 		c.get(way).is(http.StatusOK).one("button", "Confirm revoke")
 		c.revoke(lost)
-		c.get(rotationOf(old)).one("button", "Make the replacement")
+		c.get(rotationOf(old)).one("button", "Create replacement key")
 	})
 }
 
@@ -150,11 +150,11 @@ func TestFullAccountCannotStartARotation(t *testing.T) {
 			old = c.key("one of many")
 		}
 		page := c.get(rotationOf(old)).is(http.StatusOK)
-		page.says("no room for a replacement", "100 active keys")
-		page.none("button", "Make the replacement")
+		page.says("reached the limit of", "100 active keys")
+		page.none("button", "Create replacement key")
 		bothVoices(t, func(t *testing.T, as voice) {
 			as.of(t, c.visitor).post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}).
-				is(http.StatusUnprocessableEntity).says("no room for a replacement")
+				is(http.StatusUnprocessableEntity).says("reached the limit of")
 		})
 	})
 }
@@ -172,7 +172,7 @@ func TestARepeatedFormMakesNoOtherReplacement(t *testing.T) {
 			if wholeKey.MatchString(repeat.body) {
 				t.Error("the answer holds a key")
 			}
-			v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "try again")
+			v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "Try again")
 			if keys := c.keys(); len(keys) != 2 {
 				t.Errorf("there are %d keys, want 2", len(keys))
 			}

@@ -48,7 +48,7 @@ func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
 			var said []string
 			for _, email := range []string{known, "nobody@example.com"} {
 				refused := v.signIn(email, "wrong").is(http.StatusUnprocessableEntity)
-				said = append(said, refused.one("alert", "wrong").text())
+				said = append(said, refused.one("alert", "Incorrect").text())
 				if got := refused.one("textbox", "Email").attr("value"); got != email {
 					t.Errorf("the field holds %q, want the input", got)
 				}
@@ -57,7 +57,7 @@ func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
 				}
 			}
 			if said[0] != said[1] {
-				t.Errorf("a wrong password says %q, an unknown e-mail %q", said[0], said[1])
+				t.Errorf("a wrong password says %q, an unknown email %q", said[0], said[1])
 			}
 			if v.sessionCookie() != "" {
 				t.Error("a failed sign-in has begun a session")
@@ -123,7 +123,7 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 	})
 }
 
-const sessionEnded = "Your session has ended. Nothing was changed."
+const sessionEnded = "Your session has expired. Your changes were not saved."
 
 func TestEndOfSessionIsSaidOnce(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
@@ -140,7 +140,7 @@ func TestEndOfSessionIsSaidOnce(t *testing.T) {
 				t.Error("it is also an alert")
 			}
 			refused := v.post("/login", url.Values{"email": {c.email}, "password": {"wrong"}, "next": {page.hidden("next")}})
-			refused.is(http.StatusUnprocessableEntity).one("alert", "wrong")
+			refused.is(http.StatusUnprocessableEntity).one("alert", "Incorrect")
 			if containsText(refused, sessionEnded) {
 				t.Error("the end of the session is said again")
 			}

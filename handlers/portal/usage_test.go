@@ -77,7 +77,7 @@ func TestConfirmationShowsTheUseOfTheKey(t *testing.T) {
 		ask(c.used("busy", 2)).says("Still in use. Used just now, 2 requests in the last 24 hours.")
 		ask(c.used("calm", 1)).says("Used just now, 1 request in the last 24 hours.")
 		never := ask(c.key("never"))
-		never.says("This key was never used.")
+		never.says("This key has never been used.")
 		if containsText(never, "Still in use") {
 			t.Error("it warns of a key that was never used")
 		}

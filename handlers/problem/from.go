@@ -3,6 +3,7 @@ package problem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"portal/models"
@@ -23,7 +24,7 @@ var table = []struct {
 
 	{models.ErrKeyMissingPrefix, Unauthorized("This is not an API key: API keys begin with nas_. " +
 		"Send the whole key as it was shown when it was generated.")},
-	{models.ErrKeyMalformed, Unauthorized("The API key is malformed: it is cut short or mistyped. " +
+	{models.ErrKeyMalformed, Unauthorized("The API key is malformed: it is incomplete or mistyped. " +
 		"Copy the whole key again, or generate a new one on the API Keys page.")},
 	{models.ErrKeyUnknown, Unauthorized("The API key is unknown. " +
 		"Check that it belongs to this service, or generate a new one on the API Keys page.")},
@@ -32,16 +33,16 @@ var table = []struct {
 	{models.ErrAccountDisabled, Unauthorized(accountDisabled)},
 	{models.ErrAgentNotFound, Problem{
 		Status: http.StatusNotFound, Code: CodeAgentNotFound,
-		Message: "There is no such agent in this account. GET /api/agents lists the account's agents.",
+		Message: "Agent not found in this account. GET /api/agents lists the account's agents.",
 	}},
 
 	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
-		"You are not signed in, or your session has ended. Sign in again.")},
-	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "There is no such API key in this account.")},
+		"You are not signed in, or your session has expired. Sign in again.")},
+	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "API key not found in this account.")},
 	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
-		"This account has as many active API keys as it can have. Revoke one that is no longer used, then generate a new one.")},
+		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", models.MaxActiveKeys))},
 	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
-	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "The e-mail or the password is wrong.")},
+	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
 // From returns the problem for err, which must not be nil. It returns a [Problem] in the chain of
@@ -60,7 +61,7 @@ func fromModels(err error) Problem {
 		return portalOnly(http.StatusUnprocessableEntity, invalid.Message)
 	}
 	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
-		p := portalOnly(http.StatusTooManyRequests, "Too many wrong passwords. Wait a little, then try again.")
+		p := portalOnly(http.StatusTooManyRequests, "Too many incorrect passwords. Try again later.")
 		p.RetryAfter = limit.RetryAfter
 		return p
 	}

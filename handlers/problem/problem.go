@@ -68,14 +68,14 @@ func InvalidRequest(message string) Problem {
 
 // NotFound returns a 404 for a path without a route.
 func NotFound() Problem {
-	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Message: "There is nothing at this address."}
+	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Message: "There is no page or endpoint at this address."}
 }
 
 // MethodNotAllowed returns a 405. The caller sets the Allow header.
 func MethodNotAllowed() Problem {
 	return Problem{
 		Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed,
-		Message: "This address does not answer to this method. The Allow header lists those it answers to.",
+		Message: "This address does not support this method. The Allow header lists the supported methods.",
 	}
 }
 
@@ -91,7 +91,7 @@ func PayloadTooLarge(limit int64) Problem {
 func UnsupportedMediaType(want string) Problem {
 	return Problem{
 		Status: http.StatusUnsupportedMediaType, Code: CodeUnsupportedMediaType,
-		Message: fmt.Sprintf("Send the body as %s, and name that type in the Content-Type header.", want),
+		Message: fmt.Sprintf("Send the body as %s and set the Content-Type header to that type.", want),
 	}
 }
 
@@ -100,8 +100,8 @@ func UnsupportedMediaType(want string) Problem {
 func RateLimited(wait time.Duration) Problem {
 	return Problem{
 		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
-		Message: "Too many requests with this API key. Wait for as many seconds as the Retry-After header says, " +
-			"then send the request again; the RateLimit-Policy header says what pace to keep.",
+		Message: "Too many requests with this API key. Wait the number of seconds in the Retry-After header, " +
+			"then try again. The RateLimit-Policy header has the allowed rate.",
 		RetryAfter: wait,
 	}
 }
@@ -110,7 +110,7 @@ func RateLimited(wait time.Duration) Problem {
 func CrossOrigin(cause error) Problem {
 	return Problem{
 		Status:  http.StatusForbidden,
-		Message: "This request came from another site and was refused. Go to the portal and try again from there.",
+		Message: "This request came from another site and was refused. Open the portal and try again there.",
 		Cause:   cause,
 	}
 }
@@ -119,7 +119,7 @@ func CrossOrigin(cause error) Problem {
 func Unavailable(cause error) Problem {
 	return Problem{
 		Status: http.StatusServiceUnavailable, Code: CodeUnavailable,
-		Message:    "The service cannot answer at the moment. Nothing is wrong with your request: try it again shortly.",
+		Message:    "The service is temporarily unavailable. Your request is fine. Try again shortly.",
 		RetryAfter: time.Second,
 		Cause:      cause,
 	}
@@ -129,7 +129,7 @@ func Unavailable(cause error) Problem {
 func Internal(cause error) Problem {
 	return Problem{
 		Status: http.StatusInternalServerError, Code: CodeInternal,
-		Message: "Something went wrong on our side. If it happens again, tell support the request id.",
+		Message: "Something went wrong on our side. If it happens again, contact support with the request ID.",
 		Cause:   cause,
 	}
 }

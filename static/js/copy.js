@@ -25,7 +25,7 @@
       showStatus(button, `Copied the ${name}.`);
     } else {
       select(source);
-      showStatus(button, `The browser did not copy the ${name}. Press ${shortcut} to copy what is selected.`);
+      showStatus(button, `Couldn’t copy the ${name}. Press ${shortcut} to copy the selection.`);
     }
   }
 
