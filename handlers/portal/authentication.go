@@ -29,7 +29,7 @@ func (p *Portal) requireSession(c *gin.Context) {
 	case session == nil:
 		notice := ""
 		if interrupted(c) {
-			notice = "Your session has expired. Your changes were not saved."
+			notice = "Your session has ended. Your changes were not saved."
 		}
 		query := url.Values{"next": {p.returnPath(c)}}
 		if err := p.redirectWith(c, signInPath+"?"+query.Encode(), notice); err != nil {

@@ -18,7 +18,7 @@ func (p *Portal) MethodNotAllowed(c *gin.Context) { p.Render(c, problem.MethodNo
 // errorTitles are the headings of the error pages.
 var errorTitles = map[int]string{
 	http.StatusBadRequest:            "Invalid form",
-	http.StatusUnauthorized:          "Your session has expired",
+	http.StatusUnauthorized:          "Your session has ended",
 	http.StatusForbidden:             "Request refused",
 	http.StatusNotFound:              "Page not found",
 	http.StatusMethodNotAllowed:      "This page can’t be opened directly",

@@ -123,7 +123,7 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 	})
 }
 
-const sessionEnded = "Your session has expired. Your changes were not saved."
+const sessionEnded = "Your session has ended. Your changes were not saved."
 
 func TestEndOfSessionIsSaidOnce(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {

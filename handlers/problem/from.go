@@ -37,7 +37,7 @@ var table = []struct {
 	}},
 
 	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
-		"You are not signed in, or your session has expired. Sign in again.")},
+		"You are not signed in, or your session has ended. Sign in again.")},
 	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "API key not found in this account.")},
 	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
 		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", models.MaxActiveKeys))},
