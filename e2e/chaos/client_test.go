@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// clientTimeout is how long a client waits for an answer. Portals promise one within 2 s, except
-	// while they are frozen.
+	// clientTimeout is how long a client waits for an answer. Portals promise one within 2 s,
+	// except while they are frozen.
 	clientTimeout = 4 * time.Second
 	password      = "correct horse battery staple 7"
 )
@@ -60,8 +60,8 @@ var errNoAnswer = errors.New("no answer")
 // errSignedOut means that the portal has led to the sign-in page and done nothing.
 var errSignedOut = errors.New("signed out")
 
-// send sends a request and reads the answer. It returns [errNoAnswer], [errSignedOut], or the answer
-// if its status is one of expected. Any other answer breaks the contract, and is reported.
+// send sends a request and reads the answer. It returns [errNoAnswer], [errSignedOut], or the
+// answer if its status is one of expected. Any other answer breaks the contract, and is reported.
 func (c *client) send(request *http.Request, expected ...int) (answer, error) {
 	response, err := c.Do(request)
 	if err != nil {

@@ -50,8 +50,8 @@ type step struct {
 	outcome   outcome
 }
 
-// keyModel is the register that the package comment describes. An open write may take effect or not;
-// that it did not is the case in which it is ordered after everything else.
+// keyModel is the register that the package comment describes. An open write may take effect or
+// not; that it did not is the case in which it is ordered after everything else.
 var keyModel = porcupine.Model{
 	Init: func() any { return stateAbsent },
 	Step: func(state, input, _ any) (bool, any) {
@@ -82,8 +82,8 @@ var keyModel = porcupine.Model{
 	},
 }
 
-// unconfirmedModel is a register whose unconfirmed changes can be seen and later be undone. Its state
-// is the set of the states that a read may show.
+// unconfirmedModel is a register whose unconfirmed changes can be seen and later be undone. Its
+// state is the set of the states that a read may show.
 var unconfirmedModel = porcupine.Model{
 	Init: func() any { return setOf(stateAbsent) },
 	Step: func(state, input, _ any) (bool, any) {
@@ -190,8 +190,8 @@ func judge(operations []porcupine.Operation) porcupine.CheckResult {
 	return result
 }
 
-// describe lists the operations in the order in which they began. It leaves out uses that repeat the
-// outcome before them.
+// describe lists the operations in the order in which they began. It leaves out uses that repeat
+// the outcome before them.
 func describe(operations []porcupine.Operation) string {
 	slices.SortStableFunc(operations, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var text strings.Builder

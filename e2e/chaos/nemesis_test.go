@@ -13,7 +13,8 @@ import (
 // recoveryLimit is the longest time that the deployment may take to serve again after a fault.
 const recoveryLimit = 30 * time.Second
 
-// othersLimit is the longest time that a portal may take to serve while a fault touches another one.
+// othersLimit is the longest time that a portal may take to serve while a fault touches another
+// one.
 const othersLimit = 6 * time.Second
 
 // isolated is the fault after which PostgreSQL can have shown changes that are lost.
@@ -204,8 +205,8 @@ func (n *nemesis) loseAnswers(context.Context, int) error {
 	return nil
 }
 
-// stallCommit makes a connection silent when the portal sends the COMMIT of a revocation on it, whose
-// locks the server then holds.
+// stallCommit makes a connection silent when the portal sends the COMMIT of a revocation on it,
+// whose locks the server then holds.
 func (n *nemesis) stallCommit(ctx context.Context, at int) error {
 	l := n.portals[at].links[n.primary]
 	l.set(func() { l.stallCommits = 1 })
@@ -288,8 +289,8 @@ func (n *nemesis) failOverFrozen(ctx context.Context, at int) error {
 	return n.failOver(ctx, at)
 }
 
-// failOverIsolated cuts the primary off its standby before it fails. Commits that it makes meanwhile
-// are not acknowledged.
+// failOverIsolated cuts the primary off its standby before it fails. Commits that it makes
+// meanwhile are not acknowledged.
 func (n *nemesis) failOverIsolated(ctx context.Context, at int) error {
 	l := n.replication[n.primary]
 	l.set(func() { l.mode = silent })
@@ -306,7 +307,8 @@ func (n *nemesis) fillPrimary(ctx context.Context, _ int) error { return n.fill(
 
 func (n *nemesis) fillStandby(ctx context.Context, _ int) error { return n.fill(ctx, 1-n.primary) }
 
-// fill fills a disk, and has the primary write so much WAL that the space which it keeps is used up.
+// fill fills a disk, and has the primary write so much WAL that the space which it keeps is used
+// up.
 func (n *nemesis) fill(ctx context.Context, i int) error {
 	if err := n.servers[i].fill(); err != nil {
 		return err

@@ -16,8 +16,8 @@ const (
 	committed = "C\x00\x00\x00\x0bCOMMIT\x00Z\x00\x00\x00\x05I"
 )
 
-// throughLink connects through a link to a server that answers every chunk like a COMMIT. It returns
-// the client's end, and what the server receives.
+// throughLink connects through a link to a server that answers every chunk like a COMMIT. It
+// returns the client's end, and what the server receives.
 func throughLink(t *testing.T) (*link, net.Conn, <-chan []byte) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
