@@ -91,14 +91,10 @@ func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, erro
 // RemoveAgent deletes one of the account's agents, which also ends its widget tokens, and records the
 // activity. It returns the deleted agent. The error may be [ErrAgentNotFound] or [ErrUnavailable].
 func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
-	// Deleting no row would renew the epoch too, so a missing agent must not reach the DELETE.
-	agent, err := s.Agent(ctx, accountID, id)
-	if err != nil {
-		return Agent{}, err
-	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		err := tx.NewDelete().Model((*Agent)(nil)).Where("account_id = ? AND id = ?", accountID, id).
-			Returning("name").Scan(ctx, &agent.Name)
+	var agent Agent
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
+			Returning("id, account_id, name, created_at").Scan(ctx)
 		if err != nil {
 			return err
 		}

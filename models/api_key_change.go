@@ -46,27 +46,30 @@ func (s *Store) RenameAPIKey(ctx context.Context, accountID, id uuid.UUID, label
 	})
 }
 
-// changeKey locks one of the account's keys and calls change with it, unless the key is revoked. It
-// updates no row of a key that is missing or revoked: even that would renew the epoch, and a client
-// that guesses ids could make every instance drop its authentication cache.
+// changeKey locks one of the account's keys and calls change with it, unless the key is revoked.
 func (s *Store) changeKey(
 	ctx context.Context, accountID, id uuid.UUID, change func(context.Context, bun.Tx, *APIKey) error,
 ) (APIKey, error) {
 	var key APIKey
+	var revoked bool
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
 		if key, err = s.lockKey(ctx, tx, accountID, id); err != nil {
 			return err
 		}
-		if key.RevokedAt != nil {
-			return ErrKeyAlreadyRevoked
+		if revoked = key.RevokedAt != nil; revoked {
+			// The commit of the row lock waits for a synchronous standby, and with it for the earlier
+			// revocation, whose own commit may have been interrupted.
+			return nil
 		}
 		return change(ctx, tx, &key)
 	})
 	switch {
-	case errors.Is(err, ErrKeyNotFound), errors.Is(err, ErrKeyAlreadyRevoked):
-		return key, err
+	case errors.Is(err, ErrKeyNotFound):
+		return APIKey{}, err
 	case err != nil:
 		return APIKey{}, failed("change API key", err)
+	case revoked:
+		return key, ErrKeyAlreadyRevoked
 	}
 	return key, nil
 }

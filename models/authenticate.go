@@ -4,10 +4,12 @@ package models
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun/dialect"
 
 	"portal/models/authn"
 )
@@ -53,10 +55,14 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	defer cancel()
 	var epoch []byte
 	var exists bool
-	err := s.db.NewRaw(`SELECT (SELECT value FROM auth_epoch),
-		EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)`,
-		p.AccountID, agentID).Scan(ctx, &epoch, &exists)
-	if err == nil && len(epoch) != len(authn.Epoch{}) {
+	query := s.db.NewSelect().TableExpr("auth_epoch").Column("value").
+		ColumnExpr("EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)", p.AccountID, agentID)
+	if s.db.Dialect().Name() == dialect.PG {
+		// The rows of a standby may be out of date.
+		query = query.Where("NOT pg_is_in_recovery()")
+	}
+	err := query.Scan(ctx, &epoch, &exists)
+	if errors.Is(err, sql.ErrNoRows) {
 		err = authn.ErrNoEpoch
 	}
 	if err != nil {
@@ -65,6 +71,6 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	if !exists {
 		return ErrAgentNotFound
 	}
-	s.authenticator.RememberAgent(authn.Epoch(epoch), agent)
+	s.authenticator.RememberAgent(authn.EpochValue(epoch), agent)
 	return nil
 }

@@ -76,9 +76,14 @@ var epochStatements = []struct {
 	{"replace an account", onSQLite, "REPLACE INTO accounts (id, name, created_at, disabled_at) VALUES ({account}, 'x', {now}, {now})", true},
 
 	{"insert a key", anyDatabase, `INSERT INTO api_keys (id, account_id, label, key_hash, last_four, form_id, created_at)
-		VALUES ({new}, {account}, 'x', {hash}, 'abcd', {new}, {now})`, false},
-	{"insert an agent", anyDatabase, "INSERT INTO agents (id, account_id, name, created_at) VALUES ({new}, {account}, 'x', {now})", false},
-	{"insert an account", anyDatabase, "INSERT INTO accounts (id, name, created_at) VALUES ({new}, 'x', {now})", false},
+		VALUES ({new}, {account}, 'x', {hash}, 'abcd', {new}, {now})`, true},
+	{"insert an agent", anyDatabase, "INSERT INTO agents (id, account_id, name, created_at) VALUES ({new}, {account}, 'x', {now})", true},
+	{"insert an account", anyDatabase, "INSERT INTO accounts (id, name, created_at) VALUES ({new}, 'x', {now})", true},
+
+	{"insert an agent that exists", anyDatabase, `INSERT INTO agents (id, account_id, name, created_at)
+		VALUES ({agent}, {account}, 'x', {now}) ON CONFLICT (id) DO NOTHING`, false},
+	{"revoke no key", anyDatabase, "UPDATE api_keys SET revoked_at = {now} WHERE id = {new}", false},
+	{"delete no agent", anyDatabase, "DELETE FROM agents WHERE id = {new}", false},
 	{"rename a key", anyDatabase, "UPDATE api_keys SET label = 'x' WHERE id = {key}", false},
 	{"rename an agent", anyDatabase, "UPDATE agents SET name = 'x' WHERE id = {agent}", false},
 	{"rename an account", anyDatabase, "UPDATE accounts SET name = 'x' WHERE id = {account}", false},
@@ -88,8 +93,9 @@ var epochStatements = []struct {
 	{"read", anyDatabase, "SELECT count(*) FROM api_keys", false},
 }
 
-// TestOperatorSQLRenewsTheEpoch checks that the epoch is replaced by every statement that can take
-// access away, and by no other, because a new epoch makes every instance drop its memory.
+// TestOperatorSQLRenewsTheEpoch checks that the epoch is replaced by every statement that inserts,
+// deletes or changes access, and by no other, because a new epoch makes every instance drop its
+// memory.
 func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for _, s := range epochStatements {
@@ -120,6 +126,12 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 			must(t, err)
 			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
 				t.Fatalf("%s: %v", s.name, err)
+			}
+			if f.postgres() {
+				// Otherwise the triggers run at the commit.
+				if _, err := tx.ExecContext(t.Context(), "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if renewed := !bytes.Equal(epochIn(t, tx), before); renewed != s.renews {
 				t.Errorf("%s: renewed in its transaction: %t", s.name, renewed)
@@ -152,8 +164,8 @@ func TestStoreRenewsTheEpoch(t *testing.T) {
 			renews bool
 			do     func() error
 		}{
-			{"generate", false, func() (err error) { key, secret, err = f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err }},
-			{"create an agent", false, func() (err error) {
+			{"generate", true, func() (err error) { key, secret, err = f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err }},
+			{"create an agent", true, func() (err error) {
 				agent, err = f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
 				return err
 			}},

@@ -19,7 +19,7 @@ func (s *Store) Authenticate(_ context.Context, key string) (Principal, error) {
 		return Principal{}, err
 	}
 	principal := nostorePrincipal
-	principal.epoch[0] = hashKey(key)[0] // keeps the compiler from removing the hash
+	principal.epoch.Value[0] = hashKey(key)[0] // keeps the compiler from removing the hash
 	return principal, nil
 }
 

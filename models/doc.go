@@ -22,6 +22,7 @@
 //   - widget token: a short-lived JWT that lets one browser talk to one agent. An API key requests it.
 //   - session: a user's signed-in state in one browser. The session token in a cookie identifies it.
 //   - form id: a random id in a rendered form that makes repeated submissions harmless.
-//   - epoch: a random value in the database that changes with every change that can take access away.
+//   - epoch: a random value in the database that changes with every insert, delete or change of access
+//     of a key, an agent or an account. The package authn says what follows from that.
 //   - flush: the background write of usage and last-seen times, which requests keep in memory.
 package models

@@ -115,3 +115,24 @@ func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
 	f.revoke(t, key)
 	refuse(t, f.Store, secret, 1)
 }
+
+// A primary that was demoted may keep its connections open, and its rows may be out of date.
+func TestDemotedServerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	// The test replaces PostgreSQL's own function.
+	f := newFixture(t, modelstest.PostgresURL(t)+"&search_path=public,pg_catalog", models.Options{})
+	c := f.customer(t)
+	_, secret := f.key(t, c)
+	agent := f.agent(t, c)
+	p, err := f.Authenticate(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+	if _, err := f.open(t, models.Options{}).Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
+		t.Errorf("key: %v", err)
+	}
+	if err := f.CheckAgent(t.Context(), p, agent.ID); !errors.Is(err, models.ErrUnavailable) {
+		t.Errorf("agent: %v", err)
+	}
+}

@@ -68,10 +68,10 @@ func (a *Authenticator) HasAgent(epoch Epoch, agent Agent) bool {
 
 // RememberAgent adds an agent that was read in one statement with this epoch. It does nothing if
 // memory has another epoch.
-func (a *Authenticator) RememberAgent(epoch Epoch, agent Agent) {
+func (a *Authenticator) RememberAgent(epoch EpochValue, agent Agent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.memory.epoch == epoch {
+	if a.memory.agents != nil && a.memory.epoch.Value == epoch {
 		put(a.memory.agents, agent, struct{}{})
 	}
 }

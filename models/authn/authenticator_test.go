@@ -181,11 +181,11 @@ func TestAgentIsRememberedForOneEpoch(t *testing.T) {
 		}
 		epoch, agent := lookup(), authn.Agent{AccountID: f.account.ID, ID: uuid.New()}
 		other := authn.Agent{AccountID: uuid.New(), ID: agent.ID}
-		f.RememberAgent(authn.Epoch{1}, agent)
-		if f.HasAgent(epoch, agent) || f.HasAgent(authn.Epoch{1}, agent) {
+		f.RememberAgent(authn.EpochValue{1}, agent)
+		if f.HasAgent(epoch, agent) || f.HasAgent(authn.Epoch{Value: authn.EpochValue{1}}, agent) {
 			t.Error("an agent of another epoch is in memory")
 		}
-		f.RememberAgent(epoch, agent)
+		f.RememberAgent(epoch.Value, agent)
 		if !f.HasAgent(epoch, agent) || f.HasAgent(epoch, other) {
 			t.Error("memory does not have exactly this agent")
 		}
@@ -193,7 +193,7 @@ func TestAgentIsRememberedForOneEpoch(t *testing.T) {
 		if after := lookup(); f.HasAgent(after, agent) {
 			t.Error("the agent outlived its epoch")
 		}
-		f.RememberAgent(epoch, agent)
+		f.RememberAgent(epoch.Value, agent)
 		if f.HasAgent(epoch, agent) {
 			t.Error("an agent of an old epoch was added")
 		}

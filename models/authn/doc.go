@@ -4,19 +4,25 @@
 // # Why memory is never out of date
 //
 // The database holds an epoch: one row with a random value of 128 bits. Triggers replace it in the
-// same transaction as any change that can take access away. Examples are a revoked key, a disabled
-// account or a removed agent. The triggers also cover SQL that an operator runs by hand.
+// same transaction as any insert, delete or change of access of a key, an agent or an account. The
+// triggers also cover SQL that an operator runs by hand.
+//
+// The transactions that replace the epoch lock its row until they have committed, so they commit
+// one after the other. Each commits its changes together with a value that no other transaction has
+// used. Two states of the database with the same epoch are therefore the result of the same
+// sequence of changes. They hold the same keys, agents and accounts.
 //
 // An [Authenticator] remembers facts that grant access, together with one epoch. Each fact was read
-// in a statement that read this epoch too.
+// in a statement that read this epoch too. If a later statement reads the same epoch again, every
+// fact in memory is still true at the later statement.
 //
-// Assume that a later statement reads the same epoch again. Then no change that takes access away
-// has committed between the two statements. It would have replaced the epoch, and a random value of
-// 128 bits does not come back. So every fact in memory is still true at the later statement.
+// Nothing in this argument depends on time, or on which server answers. It also holds if the
+// database goes back to an earlier state: a failover to a standby that lags behind, a restored dump,
+// a restored or replaced SQLite file. A key that the earlier state lacks was remembered at an epoch
+// that came after this state. Epochs are only compared for equality, never for order.
 //
-// Epochs are only compared for equality, never for order. After a failover or a restored backup,
-// the database either has another epoch, or it has lost no change that takes access away. At most
-// it has lost a new key, and that key works until memory is dropped.
+// The argument fails if somebody disables the triggers and changes the tables by hand. An
+// authenticator therefore also drops its memory whenever its connection is a new one.
 //
 // # When a request gets its answer
 //

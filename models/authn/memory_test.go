@@ -12,7 +12,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	var m memory
-	m.at(Epoch{1})
+	m.at(Epoch{Connection: 1})
 	var hash KeyHash
 	for i := range 4 * maxEntries {
 		binary.BigEndian.PutUint64(hash[:], uint64(i))
@@ -36,14 +36,14 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestNewEpochDropsMemory(t *testing.T) {
 	t.Parallel()
 	var m memory
-	m.at(Epoch{1})
+	m.at(Epoch{Connection: 1})
 	put(m.keys, KeyHash{1}, Key{Active: true})
 	put(m.agents, Agent{}, struct{}{})
-	m.at(Epoch{1})
+	m.at(Epoch{Connection: 1})
 	if len(m.keys) != 1 || len(m.agents) != 1 {
 		t.Error("the same epoch dropped memory")
 	}
-	m.at(Epoch{2})
+	m.at(Epoch{Connection: 2})
 	if len(m.keys) != 0 || len(m.agents) != 0 {
 		t.Error("another epoch kept memory")
 	}

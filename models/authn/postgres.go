@@ -34,6 +34,7 @@ type Postgres struct {
 
 	mu        sync.Mutex                   // serializes the statements
 	conn      *pgconn.PgConn               // nil until the first use and after an error
+	connected uint64                       // counts the connections
 	epochStmt *pgconn.StatementDescription // prepared on conn
 	keysStmt  *pgconn.StatementDescription // prepared on conn
 }
@@ -57,7 +58,7 @@ func NewPostgres(config *pgconn.Config) *Postgres {
 func (p *Postgres) Epoch(deadline time.Time) (epoch Epoch, err error) {
 	err = p.retry(deadline, func() error {
 		return p.query(p.epochStmt, nil, func(row [][]byte) error {
-			copy(epoch[:], row[0])
+			epoch = p.epoch(row[0])
 			return nil
 		})
 	})
@@ -77,7 +78,7 @@ func (p *Postgres) Keys(deadline time.Time, hashes []KeyHash) (epoch Epoch, keys
 		}
 		keys = make(map[KeyHash]Key, len(hashes))
 		return p.query(p.keysStmt, [][]byte{parameter}, func(row [][]byte) error {
-			copy(epoch[:], row[0])
+			epoch = p.epoch(row[0])
 			if row[1] == nil {
 				return nil // no key has one of the hashes
 			}
@@ -88,6 +89,10 @@ func (p *Postgres) Keys(deadline time.Time, hashes []KeyHash) (epoch Epoch, keys
 		})
 	})
 	return epoch, keys, err
+}
+
+func (p *Postgres) epoch(value []byte) Epoch {
+	return Epoch{Value: EpochValue(value), Connection: p.connected}
 }
 
 // retry calls read. If that fails on an old connection, it calls read once more on a new one. This
@@ -148,6 +153,7 @@ func (p *Postgres) connect(deadline time.Time) error {
 		return err
 	}
 	p.conn = conn
+	p.connected++
 	p.epochStmt, err = conn.Prepare(ctx, "epoch", postgresEpoch, nil)
 	if err == nil {
 		p.keysStmt, err = conn.Prepare(ctx, "keys", postgresKeys, nil)

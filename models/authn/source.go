@@ -22,8 +22,14 @@ type Source interface {
 	Close() error
 }
 
-// Epoch is the random value that changes whenever access may have been taken away.
-type Epoch [16]byte
+// Epoch identifies a state of the database. Two equal epochs mean the same keys, agents and accounts.
+type Epoch struct {
+	Value      EpochValue
+	Connection uint64 // the number of the source's connection that read the value
+}
+
+// EpochValue is the random value in the database that changes with every change of access.
+type EpochValue [16]byte
 
 // KeyHash is the SHA-256 hash of an API key.
 type KeyHash = [sha256.Size]byte

@@ -96,7 +96,7 @@ func (s *SQLite) readEpoch() (result sqliteRead) {
 	if errors.Is(result.err, sql.ErrNoRows) {
 		result.err = ErrNoEpoch
 	}
-	copy(result.epoch[:], value)
+	copy(result.epoch.Value[:], value)
 	return result
 }
 
@@ -123,7 +123,7 @@ func (s *SQLite) readKeys(hashes []KeyHash) (result sqliteRead) {
 		if err := rows.Scan(&value, &hash, &id, &accountID, &active, &revoked); err != nil {
 			return sqliteRead{err: err}
 		}
-		copy(result.epoch[:], value)
+		copy(result.epoch.Value[:], value)
 		if id.Valid {
 			result.keys[KeyHash(hash)] = Key{ID: id.UUID, AccountID: accountID.UUID, Active: active, Revoked: revoked}
 		}
