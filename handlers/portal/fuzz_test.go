@@ -3,7 +3,6 @@ package portal_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -15,115 +14,58 @@ import (
 	"github.com/gorilla/securecookie"
 	"golang.org/x/net/html"
 
-	"portal/models"
+	"portal/handlers/handlerstest"
 )
-
-const fuzzedSecret = "the secret of the fuzzed portal, long enough"
-
-// target is a portal without a network and a signed-in customer.
-type target struct {
-	*site
-	cookie *http.Cookie
-}
-
-func newTarget(f *testing.F) target {
-	f.Helper()
-	t := target{site: sqliteSite(f, httpBase).with(f, httpBase, fuzzedSecret, "", nil)}
-	if _, err := t.store.CreateAccount(f.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}); err != nil {
-		f.Fatal(err)
-	}
-	response := t.post("/login", url.Values{"email": {"ada@example.com"}, "password": {password}}).Result()
-	if len(response.Cookies()) != 1 {
-		f.Fatalf("signing in answered %d", response.StatusCode)
-	}
-	t.cookie = response.Cookies()[0]
-	return t
-}
-
-func (t target) get(path string, cookies ...*http.Cookie) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
-	for _, cookie := range cookies {
-		r.AddCookie(cookie)
-	}
-	return t.send(r)
-}
-
-func (t target) fragment(path string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
-	r.Header.Set("Hx-Request", "true")
-	return t.send(r)
-}
-
-func (t target) post(path string, form url.Values) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return t.send(r)
-}
-
-func (t target) send(r *http.Request) *httptest.ResponseRecorder {
-	if t.cookie != nil {
-		r.AddCookie(t.cookie)
-	}
-	answer := httptest.NewRecorder()
-	t.handler.ServeHTTP(answer, r)
-	return answer
-}
 
 // shown is a page or a fragment that contains the label.
 type shown struct {
 	name string
-	body string
+	answer
 }
 
 var rowOf = regexp.MustCompile(`action="(/api-keys/[0-9a-f-]{36})/revocation"`)
 
 // life generates a key with the label and revokes it. It returns every page on the way; if the
 // label is refused, that is the form alone.
-func (t target) life(tb testing.TB, label string) (pages []shown, made bool) {
-	tb.Helper()
-	see := func(name string, answer *httptest.ResponseRecorder, status int) string {
-		if answer.Code != status {
-			tb.Fatalf("%s: status %d, want %d:\n%s", name, answer.Code, status, answer.Body)
-		}
-		pages = append(pages, shown{name, answer.Body.String()})
-		return answer.Body.String()
-	}
-	answer := t.post("/api-keys", url.Values{"label": {label}, "form_id": {uuid.NewString()}})
-	if answer.Code == http.StatusUnprocessableEntity {
-		see("refused", answer, http.StatusUnprocessableEntity)
+func (c customer) life(t testing.TB, label string) (pages []shown, made bool) {
+	t.Helper()
+	v := voice{}.of(t, c.visitor)
+	see := func(name string, a answer, status int) { pages = append(pages, shown{name, a.is(status)}) }
+	form := v.post("/api-keys", url.Values{"label": {label}, "form_id": {uuid.NewString()}})
+	if form.status == http.StatusUnprocessableEntity {
+		see("refused", form, http.StatusUnprocessableEntity)
 		return pages, false
 	}
-	see("reveal", answer, http.StatusOK)
-	row := rowOf.FindStringSubmatch(see("list", t.get("/api-keys"), http.StatusOK))
+	see("reveal", form, http.StatusOK)
+	list := v.get("/api-keys")
+	see("list", list, http.StatusOK)
+	row := rowOf.FindStringSubmatch(list.body)
 	if row == nil {
-		tb.Fatal("the list has no row")
+		t.Fatal("the list has no row")
 	}
-	see("row", t.fragment(row[1]), http.StatusOK)
-	see("confirmation", t.get(row[1]+"/revocation"), http.StatusOK)
-	revoked := t.post(row[1]+"/revocation", nil)
-	if revoked.Code != http.StatusSeeOther {
-		tb.Fatalf("revoking answers %d", revoked.Code)
-	}
-	see("notice", t.get("/api-keys", revoked.Result().Cookies()...), http.StatusOK)
-	see("activity", t.get("/activity"), http.StatusOK)
+	see("row", v.fragments().get(row[1]), http.StatusOK)
+	see("confirmation", v.get(row[1]+"/revocation"), http.StatusOK)
+	v.post(row[1]+"/revocation", nil).is(http.StatusSeeOther)
+	see("notice", v.get("/api-keys"), http.StatusOK)
+	see("activity", v.get("/activity"), http.StatusOK)
 	return pages, true
 }
 
 // A label never changes the markup around it, and every page shows it unchanged.
 func FuzzLabelOnPages(f *testing.F) {
-	t := newTarget(f)
+	c := sqliteSite(f, httpBase).customer(f)
 	// Fill the page of activity, so that it has the same structure for every label.
 	var harmless []shown
 	for range 30 {
-		harmless, _ = t.life(f, "harmless")
+		harmless, _ = c.life(f, "harmless")
 	}
-	refused, made := t.life(f, "")
+	refused, made := c.life(f, "")
 	if made {
 		f.Fatal("a key without a label")
 	}
 	want := map[string][]string{}
 	for _, page := range slices.Concat(harmless, refused) {
-		want[page.name] = skeleton(f, page.body)
+		want[page.name] = page.skeleton()
 	}
 	for _, seed := range []string{
 		"production", " trimmed ", "", "<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='alert(1)`, "{{.Key}}",
@@ -133,21 +75,21 @@ func FuzzLabelOnPages(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(tt *testing.T, label string) {
-		pages, made := t.life(tt, label)
+	f.Fuzz(func(t *testing.T, label string) {
+		pages, made := c.life(t, label)
 		for _, page := range pages {
-			if got := skeleton(tt, page.body); !slices.Equal(got, want[page.name]) {
-				tt.Errorf("%s: the label %q changes the page:\n%s", page.name, label, firstDifference(got, want[page.name]))
+			if got := page.skeleton(); !slices.Equal(got, want[page.name]) {
+				t.Errorf("%s: the label %q changes the page:\n%s", page.name, label, firstDifference(got, want[page.name]))
 			}
 			switch {
 			case !made:
 				// HTML normalizes line ends and replaces NUL (HTML standard, 13.2.3.5 and 13.2.5).
 				input := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(label)
-				if got := parse(tt, page.body).one("textbox", "Label").attr("value"); !sameText(got, input) {
-					tt.Errorf("the field holds %q, want the input %q", got, label)
+				if got := page.one("textbox", "Label").attr("value"); !sameText(got, input) {
+					t.Errorf("the field holds %q, want the input %q", got, label)
 				}
-			case !slices.ContainsFunc(texts(tt, page.body), func(text string) bool { return strings.Contains(text, strings.TrimSpace(label)) }):
-				tt.Errorf("%s: the label %q is nowhere", page.name, label)
+			case !slices.ContainsFunc(page.texts(), func(text string) bool { return strings.Contains(text, strings.TrimSpace(label)) }):
+				t.Errorf("%s: the label %q is nowhere", page.name, label)
 			}
 		}
 	})
@@ -155,14 +97,11 @@ func FuzzLabelOnPages(f *testing.F) {
 
 // Any cookie that names no session yields a visitor and no error, even with a valid signature.
 func FuzzSessionCookie(f *testing.F) {
-	t := newTarget(f)
-	live := t.cookie.Value
-	t.cookie = nil
-	keyring, err := models.NewKeyring(fuzzedSecret, "")
-	if err != nil {
-		f.Fatal(err)
-	}
-	codec := securecookie.New(keyring.CookieKeys()[0], nil)
+	const secret = "the secret of the fuzzed portal, long enough"
+	s := sqliteSite(f, httpBase).with(f, httpBase, secret, "", nil)
+	c := s.customer(f)
+	live := c.sessionCookie()
+	codec := securecookie.New(handlerstest.Keyring(f, secret, "").CookieKeys()[0], nil)
 	const raw, signedText, signedBytes = 0, 1, 2
 	for _, seed := range []string{
 		"", "x", "=", "; session=", "session=session", `"quoted"`, "a b", "\x00", "\r\nX: y", "\xff", "MTc2MzY1|", "fHx8", strings.Repeat("A", 4096), strings.Repeat("A", 15<<10),
@@ -172,7 +111,7 @@ func FuzzSessionCookie(f *testing.F) {
 			f.Add(seed, kind)
 		}
 	}
-	f.Fuzz(func(tt *testing.T, value string, kind byte) {
+	f.Fuzz(func(t *testing.T, value string, kind byte) {
 		value = strings.ReplaceAll(value, "$LIVE", live)
 		sent, err := value, error(nil)
 		switch kind % 3 {
@@ -187,14 +126,12 @@ func FuzzSessionCookie(f *testing.F) {
 		header := "session=" + sent
 		isLive := kind%3 == raw && slices.ContainsFunc(cookiesIn(header), func(c *http.Cookie) bool { return c.Value == live })
 		for path, status := range map[string]int{"/api-keys": http.StatusSeeOther, "/login": http.StatusOK} {
-			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
-			r.Header["Cookie"] = []string{header}
-			answer := t.send(r)
-			if isLive && answer.Code < http.StatusInternalServerError {
+			got := s.visitor(t).send(http.MethodGet, path, "", http.Header{"Cookie": {header}})
+			if isLive && got.status < http.StatusInternalServerError {
 				continue
 			}
-			if answer.Code != status || strings.Contains(answer.Body.String(), "ada@example.com") {
-				tt.Fatalf("with the cookie %q %s is answered %d", sent, path, answer.Code)
+			if got.status != status || strings.Contains(got.body, c.email) {
+				t.Fatalf("with the cookie %q %s is answered %d", sent, path, got.status)
 			}
 		}
 	})
@@ -206,9 +143,8 @@ func cookiesIn(header string) []*http.Cookie {
 }
 
 // skeleton returns the elements and attribute names of a page, without texts and values.
-func skeleton(tb testing.TB, body string) (parts []string) {
-	tb.Helper()
-	for node := range parse(tb, body).node.Descendants() {
+func (e element) skeleton() (parts []string) {
+	for node := range e.node.Descendants() {
 		switch node.Type {
 		case html.ElementNode, html.CommentNode, html.DoctypeNode:
 			var names []string
@@ -230,9 +166,8 @@ func nameOf(node *html.Node) string {
 }
 
 // texts returns the text nodes of a page.
-func texts(tb testing.TB, body string) (texts []string) {
-	tb.Helper()
-	for node := range parse(tb, body).node.Descendants() {
+func (e element) texts() (texts []string) {
+	for node := range e.node.Descendants() {
 		if node.Type == html.TextNode {
 			texts = append(texts, node.Data)
 		}

@@ -77,7 +77,7 @@ type customer struct {
 	account models.Account
 }
 
-func (s *site) customer(t *testing.T) customer {
+func (s *site) customer(t testing.TB) customer {
 	t.Helper()
 	c := customer{visitor: s.visitor(t), email: fmt.Sprintf("customer%d@example.com", accounts.Add(1))}
 	var err error
@@ -142,12 +142,12 @@ func (c customer) agent(name string) models.Agent {
 // visitor is a browser that keeps cookies and follows no redirects.
 type visitor struct {
 	*site
-	t      *testing.T
+	t      testing.TB
 	client *http.Client
 	header http.Header // sent with every request
 }
 
-func (s *site) visitor(t *testing.T) *visitor {
+func (s *site) visitor(t testing.TB) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -185,7 +185,7 @@ func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
 }
 
 // of returns the visitor with the same cookies, this voice and t.
-func (as voice) of(t *testing.T, v *visitor) *visitor {
+func (as voice) of(t testing.TB, v *visitor) *visitor {
 	asking := *v
 	asking.t, asking.header = t, v.header.Clone()
 	asking.header.Del("Hx-Request")
