@@ -10,7 +10,7 @@ import (
 	"portal/models"
 )
 
-// acme is an account to be made, whose password is [password].
+// acme returns the input of an account with this e-mail. Its password is [password].
 func acme(email string) models.NewAccount {
 	return models.NewAccount{Name: "Acme", Email: email, Password: password}
 }
@@ -45,7 +45,7 @@ func TestNewAccountCanSignIn(t *testing.T) {
 	})
 }
 
-func TestEmailIsUniqueWhateverItsCase(t *testing.T) {
+func TestEmailIsUniqueInAnyCase(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		must(t, errOf(f.CreateAccount(ctx, acme("ada@example.com"))))
@@ -55,12 +55,12 @@ func TestEmailIsUniqueWhateverItsCase(t *testing.T) {
 			}
 		}
 		if n := f.count(t, "SELECT count(*) FROM accounts"); n != 1 {
-			t.Errorf("%d accounts, want 1: some have no user", n)
+			t.Errorf("%d accounts, want 1: a refused account was stored", n)
 		}
 	})
 }
 
-func TestNewAccountMustBeValid(t *testing.T) {
+func TestInvalidAccountIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for name, test := range map[string]struct {
 			account models.NewAccount
@@ -70,7 +70,7 @@ func TestNewAccountMustBeValid(t *testing.T) {
 			"a long name":          {models.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
 			"a name of two lines":  {models.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
 			"no email":             {acme(""), "email"},
-			"no email at all":      {acme("ada"), "email"},
+			"not an email":         {acme("ada"), "email"},
 			"no local part":        {acme("@example.com"), "email"},
 			"two emails":           {acme("a@example.com, b@example.com"), "email"},
 			"a name with an email": {acme("Ada <a@example.com>"), "email"},

@@ -71,8 +71,8 @@ type Activity struct {
 	Address   string     // the actor's network address
 	At        time.Time
 
-	// FormerLabel is the label of a key before it was renamed. It is empty for other actions and for
-	// old activities.
+	// FormerLabel is the label of a key before it was renamed. It is empty for other actions and
+	// for old activities.
 	FormerLabel string `bun:",nullzero"`
 
 	// ActorName is the user's email, "Operator" or "Visitor".

@@ -11,7 +11,7 @@ import (
 	"portal/models"
 )
 
-func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
+func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		start := f.clock.Now()
@@ -42,7 +42,7 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 		did(models.ActionKeyGenerated, key.ID, "production", c.actor)
 		agent := f.agent(t, c)
 		did(models.ActionAgentCreated, agent.ID, "Reception", c.actor)
-		// What things are called later changes nothing of the record.
+		// Renaming the subjects does not change their recorded labels.
 		f.exec(t, "UPDATE api_keys SET label = 'renamed'")
 		f.exec(t, "UPDATE agents SET name = 'renamed'")
 		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, models.Operator())))
@@ -53,7 +53,7 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 		must(t, f.EndSession(ctx, c.ID, session.ID, c.actor))
 		did(models.ActionSignedOut, session.ID, "", c.actor)
 
-		f.key(t, f.customer(t)) // another account's is not in it
+		f.key(t, f.customer(t)) // not listed: it belongs to another account
 		activities := f.activities(t, c)
 		var lines []line
 		for _, a := range activities {
@@ -68,14 +68,14 @@ func TestActivityTellsWhoDidWhatWhen(t *testing.T) {
 	})
 }
 
-func TestActivityInPages(t *testing.T) {
+func TestActivitiesInPages(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		if activities, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
-			t.Errorf("of an account without any: %v, %v", activities, err)
+			t.Errorf("an account without activities: %v, %v", activities, err)
 		}
 		for range 7 {
-			f.agent(t, c) // all at one moment of the clock
+			f.agent(t, c) // all at the same time
 		}
 		all := f.activities(t, c)
 		if len(all) != 7 {
@@ -104,8 +104,7 @@ func TestActivityInPages(t *testing.T) {
 				t.Errorf("in pages of %d: %v, want %v", size, ids, want)
 			}
 		}
-		// Another account's activity as the place to go on from shows nothing
-		// of that account.
+		// An activity of another account as Before does not show that account's log.
 		other := f.customer(t)
 		f.agent(t, other)
 		page, err := f.Activities(ctx, other.ID, models.ActivityPage{Before: all[0].ID, Limit: 10})
@@ -115,7 +114,7 @@ func TestActivityInPages(t *testing.T) {
 	})
 }
 
-// A user who is gone did not become an operator.
+// The actor of a deleted user stays a user.
 func TestActivityOfADeletedUser(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
@@ -142,7 +141,7 @@ func TestActivityIsAppendOnly(t *testing.T) {
 		if f.postgres() {
 			statements = append(statements, "TRUNCATE activities", "TRUNCATE accounts CASCADE")
 		} else {
-			// SQLite deletes for a REPLACE without firing a delete trigger.
+			// In SQLite, REPLACE deletes a row without firing a delete trigger.
 			statements = append(statements, `INSERT OR REPLACE INTO activities (id, account_id, actor_kind, action, label, address, at)
 				SELECT id, account_id, actor_kind, action, 'x', address, at FROM activities`)
 		}

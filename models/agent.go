@@ -27,9 +27,9 @@ type NewAgent struct {
 	FormID uuid.UUID // of the rendered form, random; zero if none. Ignored if ID is set
 }
 
-// CreateAgent creates an agent and records the activity. If the same form is submitted again with the
-// same name, it returns the agent of the first submission. The error may be an [*InvalidError] for
-// the field "name", [ErrAgentIDTaken] or [ErrUnavailable].
+// CreateAgent creates an agent and records the activity. If the same form is submitted again with
+// the same name, it returns the agent of the first submission. The error may be an [*InvalidError]
+// for the field "name", [ErrAgentIDTaken] or [ErrUnavailable].
 func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -88,8 +88,9 @@ func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, erro
 	return agent, nil
 }
 
-// RemoveAgent deletes one of the account's agents, which also ends its widget tokens, and records the
-// activity. It returns the deleted agent. The error may be [ErrAgentNotFound] or [ErrUnavailable].
+// RemoveAgent deletes one of the account's agents, which also ends its widget tokens, and records
+// the activity. It returns the deleted agent. The error may be [ErrAgentNotFound] or
+// [ErrUnavailable].
 func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	var agent Agent
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {

@@ -15,7 +15,7 @@ func TestAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		if agents, err := f.Agents(ctx, c.ID); agents == nil || len(agents) != 0 || err != nil {
-			t.Errorf("of an account without any: %v, %v", agents, err)
+			t.Errorf("an account without agents: %v, %v", agents, err)
 		}
 		for _, name := range []string{"sales", "Reception", " after hours ", "Sales", "reception 2"} {
 			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: name}, c.actor)
@@ -26,7 +26,7 @@ func TestAgents(t *testing.T) {
 				t.Errorf("found %+v, %v", found, err)
 			}
 		}
-		f.agent(t, f.customer(t)) // another account's is not listed
+		f.agent(t, f.customer(t)) // not listed: it belongs to another account
 		agents, err := f.Agents(ctx, c.ID)
 		var names []string
 		for _, agent := range agents {
@@ -38,7 +38,7 @@ func TestAgents(t *testing.T) {
 	})
 }
 
-func TestAgentOfAGivenID(t *testing.T) {
+func TestAgentWithAGivenID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		id := uuid.New()
@@ -52,15 +52,15 @@ func TestAgentOfAGivenID(t *testing.T) {
 			}
 		}
 		if agent, err := f.Agent(ctx, c.ID, id); err != nil || agent.Name != "Reception" {
-			t.Errorf("it became %+v, %v", agent, err)
+			t.Errorf("the agent became %+v, %v", agent, err)
 		}
 		if n := len(f.activities(t, c)) + len(f.activities(t, other)); n != 1 {
-			t.Errorf("%d activities of one agent made", n)
+			t.Errorf("%d activities for one created agent", n)
 		}
 	})
 }
 
-func TestAgentNames(t *testing.T) {
+func TestInvalidAgentNameIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, name := range []string{"", " \t", strings.Repeat("a", 101), "a\nb", "a\x00", "\xff"} {
@@ -73,11 +73,11 @@ func TestAgentNames(t *testing.T) {
 	})
 }
 
-func TestRemovedAgent(t *testing.T) {
+func TestAgentIsRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		agent, kept := f.agent(t, c), f.agent(t, c)
-		for name, id := range map[string]uuid.UUID{"another account's": agent.ID, "no": newID(), "the zero": uuid.Nil} {
+		for name, id := range map[string]uuid.UUID{"another account's": agent.ID, "an unknown": newID(), "the zero": uuid.Nil} {
 			if found, err := f.Agent(ctx, other.ID, id); !errors.Is(err, models.ErrAgentNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s agent found: %+v, %v", name, found, err)
 			}
@@ -86,7 +86,7 @@ func TestRemovedAgent(t *testing.T) {
 			}
 		}
 		if len(f.activities(t, other)) != 0 {
-			t.Error("what was not done was recorded")
+			t.Error("a refused removal was recorded")
 		}
 		removed, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)
 		if err != nil || removed.ID != agent.ID || removed.Name != agent.Name || removed.AccountID != c.ID {

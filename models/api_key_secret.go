@@ -44,8 +44,8 @@ func newKeySecret() string {
 	}
 }
 
-// checkKeySecret returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] if the text is not well-formed. It
-// does not use the database.
+// checkKeySecret returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] if the text is not well-formed.
+// It does not use the database.
 func checkKeySecret(key string) error {
 	if !strings.HasPrefix(key, keyPrefix) {
 		return ErrKeyMissingPrefix
@@ -69,8 +69,8 @@ func alphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// keyChecksum returns the CRC-32 (IEEE) of body in base 62, the most significant digit first, padded
-// with zeros.
+// keyChecksum returns the CRC-32 (IEEE) of body in base 62, the most significant digit first,
+// padded with zeros.
 func keyChecksum(body string) [keyChecksumLength]byte {
 	var digits [keyChecksumLength]byte
 	sum := crc32.ChecksumIEEE([]byte(body))

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The sums were computed with Python's zlib.crc32.
+// The checksums come from Python's zlib.crc32.
 func TestChecksumOfKnownKeys(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -18,7 +18,7 @@ func TestChecksumOfKnownKeys(t *testing.T) {
 		"nas_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz": "4YgeBw",
 		"nas_0123456789ABCDEFGHIJKLMNOPQRST": "49UbFO",
 		"nas_abcdefghijklmnopqrstuvwxyz0123": "2gDnvB",
-		// Small sums are padded with zeros; 4294966609 is nearly the largest.
+		// Small checksums are padded with zeros. The last one is nearly the largest, 4294966609.
 		"nas_Zero00000000000000000000408132": "0000wZ",
 		"nas_Zero00000000000000000014683087": "00000Q",
 		"nas_Zero00000000000000000004718458": "4gfF0z",
@@ -32,28 +32,28 @@ func TestChecksumOfKnownKeys(t *testing.T) {
 	}
 }
 
-func TestNewKeysHaveTheForm(t *testing.T) {
+func TestNewKeysAreWellFormedAndUnique(t *testing.T) {
 	t.Parallel()
 	shape := regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`)
 	seen := map[string]bool{}
 	for range 1000 {
 		key := newKeySecret()
 		if !shape.MatchString(key) {
-			t.Fatalf("%q is no key", key)
+			t.Fatalf("%q does not match the pattern", key)
 		}
 		if err := checkKeySecret(key); err != nil {
 			t.Fatalf("%q: %v", key, err)
 		}
 		if seen[key] {
-			t.Fatalf("%q was made twice", key)
+			t.Fatalf("%q was generated twice", key)
 		}
 		seen[key] = true
 	}
 }
 
-// Each character is as likely as any other, over all positions and at each of
-// them. A count that is off by eight standard deviations does not happen by
-// chance; taking bytes modulo 62 would put the first eight at twenty.
+// All characters are equally likely, overall and at each position. A deviation of eight standard
+// deviations does not happen by chance. With plain bytes modulo 62, the first eight characters
+// would deviate by twenty.
 func TestNewKeysHaveNoBias(t *testing.T) {
 	t.Parallel()
 	const keys = 20_000
@@ -71,7 +71,7 @@ func TestNewKeysHaveNoBias(t *testing.T) {
 		mean, deviation := n*p, math.Sqrt(n*p*(1-p))
 		for i := range len(keyAlphabet) {
 			if c := keyAlphabet[i]; math.Abs(float64(counts[c])-mean) > 8*deviation {
-				t.Errorf("%s: %q came %d times, %.0f expected", where, c, counts[c], mean)
+				t.Errorf("%s: %q occurs %d times, want %.0f", where, c, counts[c], mean)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func TestNewKeysHaveNoBias(t *testing.T) {
 	}
 }
 
-func TestWhyAKeyIsNone(t *testing.T) {
+func TestCheckOfKeys(t *testing.T) {
 	t.Parallel()
 	const key = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
 	for name, test := range map[string]struct {
@@ -128,7 +128,7 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 	t.Run("one character changed", rapid.MakeCheck(func(t *rapid.T) {
 		key, at := []byte(generated.Draw(t, "key")), position.Draw(t, "position")
 		was := key[at]
-		// Both what people mistype and any other byte.
+		// Typing errors are letters and digits, but every other byte must be refused too.
 		key[at] = rapid.OneOf(rapid.SampledFrom([]byte(keyAlphabet)), rapid.Byte()).
 			Filter(func(c byte) bool { return c != was }).Draw(t, "character")
 		if err := checkKeySecret(string(key)); !errors.Is(err, ErrKeyMalformed) {
@@ -149,7 +149,7 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 	}))
 	t.Run("neighbours swapped", rapid.MakeCheck(func(t *rapid.T) {
 		key := []byte(generated.Draw(t, "key"))
-		// A CRC finds every error this short, but only within what it sums up.
+		// A CRC finds every error this short in its input, which is the key without the checksum.
 		at := rapid.IntRange(len(keyPrefix), len(keyPrefix)+keyRandomLength-2).
 			Filter(func(i int) bool { return key[i] != key[i+1] }).Draw(t, "position")
 		key[at], key[at+1] = key[at+1], key[at]
@@ -157,10 +157,10 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}))
-	t.Run("anything else is no key and no crash", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("any other text is refused without a panic", rapid.MakeCheck(func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`nas_.*`)).Draw(t, "text")
 		if err := checkKeySecret(text); err == nil {
-			t.Fatalf("%q passes for a key", text)
+			t.Fatalf("%q is accepted as a key", text)
 		}
 	}))
 }

@@ -30,7 +30,7 @@ func TestGeneratedKey(t *testing.T) {
 			t.Errorf("masked as %s", key.Masked())
 		}
 		if key.ID.Version() != 7 {
-			t.Errorf("the id %s is no UUIDv7", key.ID)
+			t.Errorf("the id %s is not a UUIDv7", key.ID)
 		}
 		for how, find := range map[string]func() (models.APIKey, error){
 			"APIKey":             func() (models.APIKey, error) { return f.APIKey(ctx, c.ID, key.ID) },
@@ -106,7 +106,7 @@ func TestTwoKeysMayHaveOneLabel(t *testing.T) {
 	})
 }
 
-func TestFormMakesOneKey(t *testing.T) {
+func TestFormGeneratesOneKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		n := form("production")
@@ -129,18 +129,17 @@ func TestFormMakesOneKey(t *testing.T) {
 		if key := repeat("after it was revoked"); key.RevokedAt == nil {
 			t.Errorf("not revoked: %+v", key)
 		}
-		// The id is unique in its account only, so that nobody can use up
-		// another's.
+		// A form id is unique only within its account, so no account can use up another's.
 		if _, _, err := f.GenerateAPIKey(ctx, other.ID, n, other.actor); err != nil {
-			t.Errorf("another account's form of this id: %v", err)
+			t.Errorf("another account's form with this id: %v", err)
 		}
 		if n := len(f.activities(t, c)); n != 2 {
-			t.Errorf("%d activities, of one key generated and revoked", n)
+			t.Errorf("%d activities for one key generated and revoked, want 2", n)
 		}
 	})
 }
 
-func TestFormSubmittedManyTimesAtOnceMakesOneKey(t *testing.T) {
+func TestConcurrentSubmissionsGenerateOneKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, n := f.customer(t), form("production")
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
@@ -164,7 +163,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		f.manyKeys(t, c, models.MaxActiveKeys-1)
-		// Two instances, each asked several times at once for the last one.
+		// Concurrent requests on two instances want the last key.
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		made, errs := atOnce(8, func(i int) error {
 			_, _, err := stores[i%2].GenerateAPIKey(ctx, c.ID, form("last"), c.actor)
@@ -180,7 +179,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 		if !strings.Contains(models.ErrKeyLimit.Error(), "100") {
 			t.Errorf("the error does not name the limit: %v", models.ErrKeyLimit)
 		}
-		// Revoked keys do not count, nor do another account's.
+		// Revoked keys and keys of other accounts do not count.
 		f.key(t, f.customer(t))
 		f.revoke(t, keys[50])
 		f.key(t, c)
@@ -194,7 +193,7 @@ func TestKeysAreListedNewestFirst(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		if keys, err := f.APIKeys(t.Context(), c.ID); keys == nil || len(keys) != 0 || err != nil {
-			t.Errorf("of an account without any: %v, %v", keys, err)
+			t.Errorf("an account without keys: %v, %v", keys, err)
 		}
 		var made []uuid.UUID
 		for range 5 {
@@ -202,7 +201,7 @@ func TestKeysAreListedNewestFirst(t *testing.T) {
 			f.clock.Advance(time.Second)
 			made = append(made, key.ID)
 		}
-		// What an account does not have is not listed: another's, a revoked one.
+		// Another account's key and a revoked key are not listed.
 		f.key(t, f.customer(t))
 		must(t, errOf(f.RevokeAPIKey(t.Context(), c.ID, made[2], c.actor)))
 		keys, err := f.APIKeys(t.Context(), c.ID)
@@ -223,7 +222,7 @@ func TestKeyOfAnotherAccountIsNotFound(t *testing.T) {
 		if keys, err := f.APIKeys(ctx, other.ID); err != nil || len(keys) != 0 {
 			t.Errorf("listed %v, %v", keys, err)
 		}
-		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "no": newID(), "the zero": uuid.Nil} {
+		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "an unknown": newID(), "the zero": uuid.Nil} {
 			if found, err := f.APIKey(ctx, other.ID, id); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
@@ -252,10 +251,10 @@ func TestKeyIsFoundByItsValue(t *testing.T) {
 	})
 }
 
-// unknownKey is well-formed, but nobody's.
+// unknownKey is well-formed, but no account has it.
 const unknownKey = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
 
-// manyKeys stores n active keys without anybody knowing their values.
+// manyKeys stores n active keys with random hashes.
 func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
 	t.Helper()
 	keys := make([]models.APIKey, n)
@@ -283,8 +282,8 @@ func (f *fixture) recorded(t *testing.T, c customer, action models.Action) []mod
 	return activities
 }
 
-// atOnce does something n times at once. It returns how often that succeeded,
-// and the errors of the other times.
+// atOnce calls do n times concurrently. It returns the number of successes and the errors of the
+// other calls.
 func atOnce(n int, do func(i int) error) (succeeded int, failures []error) {
 	start, results := make(chan struct{}), make(chan error, n)
 	var running sync.WaitGroup

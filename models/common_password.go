@@ -28,8 +28,8 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 })
 
 // isCommon reports whether a password is among the first guesses of an attacker (OWASP ASVS 5.0,
-// 6.2.4 and 6.2.11): a common password or one of words, also if repeated or surrounded by digits and
-// punctuation, or a sequence such as abcdefghijkl.
+// 6.2.4 and 6.2.11): a common password or one of words, also if repeated or surrounded by digits
+// and punctuation, or a sequence such as abcdefghijkl.
 func isCommon(password string, words ...string) bool {
 	password = strings.ToLower(password)
 	core := strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) })

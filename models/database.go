@@ -41,8 +41,8 @@ func SQLitePath(databaseURL string) (path string, ok bool) {
 	return path, true
 }
 
-// CheckDatabaseURL returns an error that says what is wrong if [Open] cannot use the URL. It does not
-// connect.
+// CheckDatabaseURL returns an error that says what is wrong if [Open] cannot use the URL. It does
+// not connect.
 func CheckDatabaseURL(databaseURL string) error {
 	if path, ok := SQLitePath(databaseURL); ok {
 		if path == "" || strings.Contains(path, ":memory:") {
@@ -94,8 +94,8 @@ func openPostgres(databaseURL string) (*bun.DB, error) {
 }
 
 func openSQLite(path string) (*bun.DB, error) {
-	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL makes a
-	// confirmed revocation survive a power failure.
+	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL makes
+	// a confirmed revocation survive a power failure.
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",

@@ -74,17 +74,17 @@ func TestSQLiteFileOfAnyName(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatIsNotThereIsUnavailable(t *testing.T) {
+func TestMissingDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	damaged := filepath.Join(dir, "damaged.db")
 	must(t, os.WriteFile(damaged, []byte(strings.Repeat("this is no database ", 100)), 0o600))
 	for name, url := range map[string]string{
-		"no folder":         "sqlite:" + filepath.Join(dir, "no", "portal.db"),
-		"a folder":          "sqlite:" + dir,
-		"another file":      "sqlite:" + damaged,
-		"nobody listens":    "postgres://portal@127.0.0.1:1/portal?sslmode=disable",
-		"two hosts are off": "postgres://portal@127.0.0.1:1,127.0.0.1:2/portal?sslmode=disable",
+		"no directory":         "sqlite:" + filepath.Join(dir, "no", "portal.db"),
+		"a directory":          "sqlite:" + dir,
+		"another file":         "sqlite:" + damaged,
+		"no server":            "postgres://portal@127.0.0.1:1/portal?sslmode=disable",
+		"two hosts, both down": "postgres://portal@127.0.0.1:1,127.0.0.1:2/portal?sslmode=disable",
 	} {
 		store, err := models.Open(t.Context(), url, models.Options{})
 		if store != nil || !errors.Is(err, models.ErrUnavailable) {
@@ -130,14 +130,13 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	f.revoke(t, key)
 }
 
-// Not parallel: other tests' goroutines are none of its business.
+// This test does not run in parallel, because goroutines of other tests would fail it.
 func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see above
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		before := goleak.IgnoreCurrent()
 		f := newFixture(t, url, models.Options{})
 		_, secret := f.key(t, f.customer(t))
-		// By the clock: a context says a moment later than others that its time
-		// is over.
+		// The clock decides, because a context reports its deadline slightly late.
 		end := time.Now().Add(20 * time.Millisecond)
 		ctx, cancel := context.WithDeadline(t.Context(), end)
 		f.briefly(t, models.Options{}, func(s *models.Store) {
@@ -154,7 +153,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 			}
 		})
 		cancel()
-		// What the fixture itself opened is closed only after the test.
+		// Ignore the fixture's own store, which is closed after the test.
 		_ = f.db.Close()
 		f.briefly(t, models.Options{}, func(*models.Store) {})
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("portal/models.(*Store).writeBehind"),

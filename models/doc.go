@@ -6,8 +6,8 @@
 // depend on HTTP.
 //
 // The values of API keys, session tokens and passwords are never fields of a stored struct. A
-// constructor returns the value once, and the database holds its hash. Methods on customer data take
-// the account's id, except the few for operators.
+// constructor returns the value once, and the database holds its hash. Methods on customer data
+// take the account's id, except the few for operators.
 //
 // Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
 // A missed deadline is [ErrUnavailable].
@@ -19,10 +19,10 @@
 //   - operator: a person who runs the service and its commands.
 //   - agent: a voice agent of an account.
 //   - API key: the credential of a customer's backend. Its secret is the whole key.
-//   - widget token: a short-lived JWT that lets one browser talk to one agent. An API key requests it.
-//   - session: a user's signed-in state in one browser. The session token in a cookie identifies it.
+//   - widget token: a short-lived JWT, requested with an API key. It lets a browser talk to one agent.
+//   - session: a user's signed-in state in one browser. A token in a cookie identifies it.
 //   - form id: a random id in a rendered form that makes repeated submissions harmless.
-//   - epoch: a random value in the database that changes with every insert, delete or change of access
-//     of a key, an agent or an account. The package authn says what follows from that.
+//   - epoch: a random value in the database. It is replaced by every insert, delete or change of
+//     access of a key, an agent or an account. Package authn explains why.
 //   - flush: the background write of usage and last-seen times, which requests keep in memory.
 package models

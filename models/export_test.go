@@ -7,13 +7,13 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Purge is what the store does each hour.
+// Purge deletes expired rows, as the store does each hour.
 func (s *Store) Purge(ctx context.Context) error { return s.purge(ctx) }
 
-// SigningKeys are those of widget tokens, the one that signs first.
+// SigningKeys returns the key pairs of widget tokens, the signing key first.
 func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
 
-// Watched is the store, whose every statement the hook sees.
+// Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
 		db: s.db.WithQueryHook(hook), now: s.now, logger: s.logger,
@@ -22,5 +22,5 @@ func (s *Store) Watched(hook bun.QueryHook) *Store {
 	}
 }
 
-// HashEmail is how emails are looked up.
+// HashEmail returns the hash by which users are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }

@@ -3,7 +3,8 @@ package models
 import "github.com/google/uuid"
 
 // ParseID parses a UUID in the 36-character form of RFC 9562, section 4, in either case. It reports
-// whether text is one. Unlike uuid.Parse it accepts no braces, no urn: prefix and no missing dashes.
+// whether text is one. Unlike uuid.Parse it accepts no braces, no urn: prefix and no missing
+// dashes.
 func ParseID(text string) (uuid.UUID, bool) {
 	const length = 36
 	if len(text) != length {

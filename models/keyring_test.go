@@ -23,7 +23,7 @@ func keyring(t *testing.T, secret, previous string) models.Keyring {
 	return k
 }
 
-func TestSecretsHave32Bytes(t *testing.T) {
+func TestSecretsHaveAtLeast32Bytes(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 32)
 	for _, test := range []struct{ secret, previous, field string }{
@@ -54,13 +54,13 @@ func TestCookieKeys(t *testing.T) {
 		t.Errorf("%x and %x", old, current)
 	}
 	if again := keyring(t, oldSecret, "").CookieKeys(); !bytes.Equal(again[0], old[0]) {
-		t.Error("two instances with one secret do not agree")
+		t.Error("two keyrings of one secret have different keys")
 	}
 	rotation := keyring(t, newSecret, oldSecret).CookieKeys()
 	if len(rotation) != 2 || !bytes.Equal(rotation[0], current[0]) || !bytes.Equal(rotation[1], old[0]) {
 		t.Errorf("during a rotation %x", rotation)
 	}
-	// Each purpose has a key of its own: one that leaks gives no other away.
+	// Each purpose has its own key, so a leaked key does not reveal the others.
 	for _, key := range keyring(t, newSecret, oldSecret).SigningKeys() {
 		if bytes.Equal(key.Seed(), old[0]) || bytes.Equal(key.Seed(), current[0]) {
 			t.Error("a cookie key signs tokens")

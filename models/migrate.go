@@ -14,8 +14,8 @@ import (
 	"portal/migrations"
 )
 
-// migrationLock is the key of the advisory lock that lets one instance at a time migrate a PostgreSQL
-// database. The value is arbitrary.
+// migrationLock is the key of the advisory lock that lets one instance at a time migrate a
+// PostgreSQL database. The value is arbitrary.
 const migrationLock = 0x6e61735f // "nas_"
 
 // sqliteMigrationTimeout is how long a migration is retried while other processes lock the file.

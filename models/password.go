@@ -19,8 +19,8 @@ const (
 	MaxPasswordLength = 128
 )
 
-// checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a rule.
-// It must not be one of words, such as the user's email and the account's name.
+// checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a
+// rule. It must not be one of words, such as the user's email and the account's name.
 func checkPassword(password string, words ...string) error {
 	switch length := utf8.RuneCountInString(password); {
 	case length < MinPasswordLength:
@@ -35,8 +35,8 @@ func checkPassword(password string, words ...string) error {
 	return nil
 }
 
-// argon2Params are the parameters of argon2id (RFC 9106). Each stored hash contains its own, so that
-// old hashes stay valid when currentParams change.
+// argon2Params are the parameters of argon2id (RFC 9106). Each stored hash contains its own, so
+// that old hashes stay valid when currentParams change.
 type argon2Params struct {
 	memory  uint32 // KiB
 	time    uint32 // passes
@@ -82,8 +82,8 @@ func (h passwordHasher) hash(ctx context.Context, password string) (string, erro
 	return encoded, err
 }
 
-// absentHash is compared with the password of an unknown user, so that the response takes as long as
-// for a known user. No password has this hash.
+// absentHash is compared with the password of an unknown user, so that the response takes as long
+// as for a known user. No password has this hash.
 var absentHash = encodePHC(currentParams, make([]byte, argon2SaltLength), make([]byte, argon2HashLength))
 
 // matchesHash reports in constant time whether the password has this hash. The result outdated

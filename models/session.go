@@ -129,7 +129,8 @@ func hashSessionToken(token string) []byte {
 	return hash[:]
 }
 
-// cleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as text.
+// cleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
+// text.
 func cleanUserAgent(userAgent string) string {
 	userAgent = userAgent[:min(maxUserAgent, len(userAgent))]
 	return strings.ToValidUTF8(strings.ReplaceAll(userAgent, "\x00", ""), "")

@@ -18,13 +18,13 @@ const hashQueueTimeout = 8 * time.Second
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
 var errHashReplaced = errors.New("the password's hash has been replaced")
 
-// VerifyPassword returns the user with this email and password. The address is the client's network
-// address.
+// VerifyPassword returns the user with this email and password. The address is the client's
+// network address.
 //
 // It returns [ErrWrongCredentials] if the email or the password is wrong, after the same time and
 // without saying which; [ErrSignInDisabled] if both are right but the user or the account is
-// disabled; a [*SignInLimitError] after too many wrong passwords for this email or from
-// this address, on any instance; or [ErrUnavailable]. It sets its own deadlines.
+// disabled; a [*SignInLimitError] after too many wrong passwords for this email or from this
+// address, on any instance; or [ErrUnavailable]. It sets its own deadlines.
 func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
 	subjects := [][]byte{signInSubject("email", string(hashEmail(email))), signInSubject("address", network(address))}
 	// The limit is checked before the queue, so that a flood of guesses does not fill it.

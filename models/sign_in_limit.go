@@ -12,15 +12,15 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// One email or one network address may have signInLimit wrong passwords within signInWindow. Further
-// attempts are refused without checking the password.
+// One email or one network address may have signInLimit wrong passwords within signInWindow.
+// Further attempts are refused without checking the password.
 const (
 	signInWindow = time.Minute
 	signInLimit  = 10
 )
 
-// signInFailure is one wrong password. Refused attempts are not stored, so that they do not extend the
-// limit.
+// signInFailure is one wrong password. Refused attempts are not stored, so that they do not extend
+// the limit.
 type signInFailure struct {
 	bun.BaseModel `bun:"table:sign_in_failures"`
 
@@ -50,8 +50,8 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 	return nil
 }
 
-// recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances have
-// reached the limit in the meantime.
+// recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances
+// have reached the limit in the meantime.
 func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -72,9 +72,9 @@ func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) erro
 	return failed("count a wrong password", err)
 }
 
-// lockSignIns locks these subjects until the transaction ends, so that one transaction at a time counts
-// them. All transactions lock the email before the address, so they cannot deadlock. SQLite needs no
-// lock: its transactions run one at a time.
+// lockSignIns locks these subjects until the transaction ends, so that one transaction at a time
+// counts them. All transactions lock the email before the address, so they cannot deadlock. SQLite
+// needs no lock: its transactions run one at a time.
 func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
 	if s.db.Dialect().Name() != dialect.PG {
 		return nil
@@ -102,8 +102,8 @@ func network(address string) string {
 	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
-// signInSubject returns the stored hash of a rate-limited email or address. It is a hash, because users
-// sometimes type a password into the email field.
+// signInSubject returns the stored hash of a rate-limited email or address. It is a hash, because
+// users sometimes type a password into the email field.
 func signInSubject(kind, value string) []byte {
 	hash := sha256.Sum256([]byte(kind + "\x00" + value))
 	return hash[:]

@@ -16,9 +16,9 @@ import (
 // oneHash is the memory that hashing one password takes, in bytes.
 const oneHash = 46 << 20
 
-// The response time must not reveal whether an email is known. So every attempt costs one hash with
-// the current parameters and the same statements in the same order. The test compares that work,
-// because measured times would also depend on the machine's load.
+// The response time must not reveal whether an email is known. So every attempt costs one hash
+// with the current parameters and the same statements in the same order. The test compares that
+// work, because measured times would also depend on the machine's load.
 func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	// Not beside other tests: memory is counted for the whole process.
 	modelstest.Databases(t, func(t *testing.T, url string) {

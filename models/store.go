@@ -19,8 +19,8 @@ import (
 // gets an answer.
 const Timeout = 1800 * time.Millisecond
 
-// Store stores accounts, keys and sessions. It is safe for concurrent use, and several processes may
-// share its database.
+// Store stores accounts, keys and sessions. It is safe for concurrent use, and several processes
+// may share its database.
 type Store struct {
 	db     *bun.DB
 	now    func() time.Time
@@ -108,8 +108,8 @@ func newAuthenticator(ctx context.Context, databaseURL string, db *bun.DB) (*aut
 	return authn.New(source, Timeout), nil
 }
 
-// Close flushes the memory and closes the database. If the flush fails, the usage of the last second
-// is lost. Close returns when ctx ends, even if the database hangs.
+// Close flushes the memory and closes the database. If the flush fails, the usage of the last
+// second is lost. Close returns when ctx ends, even if the database hangs.
 func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {

@@ -61,8 +61,8 @@ type WidgetTokens struct {
 	parser *jwt.Parser
 }
 
-// NewWidgetTokens returns the issuer and verifier of tokens with this issuer and lifetime. A nil now
-// means time.Now.
+// NewWidgetTokens returns the issuer and verifier of tokens with this issuer and lifetime. A nil
+// now means time.Now.
 func NewWidgetTokens(keyring Keyring, issuer string, ttl time.Duration, now func() time.Time) *WidgetTokens {
 	if now == nil {
 		now = time.Now

@@ -54,8 +54,8 @@ func (s *Store) flush(ctx context.Context) error {
 	)
 }
 
-// purge deletes expired sessions, old usage rows and old sign-in failures. If two instances deadlock,
-// one of them retries an hour later.
+// purge deletes expired sessions, old usage rows and old sign-in failures. If two instances
+// deadlock, one of them retries an hour later.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	var errs []error

@@ -1,5 +1,5 @@
--- The program generates the ids (UUIDv7). Ids and times (UTC) are text. Tables with triggers have no
--- rowid, because a statement could replace a row by its rowid without firing the triggers.
+-- The program generates the ids (UUIDv7). Ids and times (UTC) are text. Tables with triggers have
+-- no rowid, because a statement could replace a row by its rowid without firing the triggers.
 
 CREATE TABLE accounts (
     id          TEXT PRIMARY KEY,
@@ -137,9 +137,9 @@ CREATE TABLE auth_epoch (
 INSERT INTO auth_epoch (value) VALUES (randomblob(16));
 
 -- These triggers fire on every change that can take access away, also by an operator's own SQL.
--- Inserts only grant access, and labels and names are not cached. But SQLite's INSERT OR REPLACE and
--- UPDATE OR REPLACE delete rows without firing a delete trigger. So there are triggers for an insert
--- over an existing row, and for an update of form_id, which is unique.
+-- Inserts only grant access, and labels and names are not cached. But SQLite's INSERT OR REPLACE
+-- and UPDATE OR REPLACE delete rows without firing a delete trigger. So there are triggers for an
+-- insert over an existing row, and for an update of form_id, which is unique.
 CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, form_id, revoked_at ON api_keys
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);

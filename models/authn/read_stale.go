@@ -4,9 +4,9 @@ package authn
 
 import "time"
 
-// The build tag "stale" makes a program that is wrong on purpose: it takes an epoch that it has read
-// within the last second for the current one. The fault tests show with it that they find such a
-// defect. Nothing that is shipped is built with it, and no flag or environment can turn it on.
+// The build tag stale makes a program with a deliberate defect: it uses an epoch that is up to one
+// second old. The fault tests use it to show that they find this defect. Releases are never built
+// with the tag, and no flag or environment variable has the same effect.
 var stale struct {
 	epoch Epoch
 	until time.Time
