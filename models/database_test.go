@@ -153,7 +153,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 			}
 		})
 		cancel()
-		// Ignore the fixture's own store, which is closed after the test.
+		// The fixture's own store is closed after the test, so VerifyNone ignores its goroutines.
 		_ = f.db.Close()
 		f.briefly(t, models.Options{}, func(*models.Store) {})
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("portal/models.(*Store).writeBehind"),

@@ -43,7 +43,7 @@ func (f *fixture) migrator(t *testing.T) *migrate.Migrator {
 	return migrate.NewMigrator(f.db, found, migrate.WithMarkAppliedOnSuccess(true))
 }
 
-// works makes sure that the schema is all there, and applied once.
+// works checks that the schema is complete and was applied once.
 func (f *fixture) works(t *testing.T) {
 	t.Helper()
 	f.briefly(t, models.Options{}, func(s *models.Store) {
@@ -53,27 +53,27 @@ func (f *fixture) works(t *testing.T) {
 		use(t, s, secret, 1)
 		f.session(t, c)
 		if len(f.activities(t, c)) != 2 {
-			t.Error("no record of activity")
+			t.Error("the activity log is incomplete")
 		}
 	})
 	f.epoch(t)
 	files, err := fs.Glob(f.migrations(), "*.up.sql")
 	must(t, err)
 	if n := f.count(t, "SELECT count(*) FROM bun_migrations"); n != len(files) {
-		t.Errorf("%d migrations are marked as applied, of %d", n, len(files))
+		t.Errorf("%d migrations are marked as applied, want %d", n, len(files))
 	}
 	if n := f.count(t, "SELECT count(*) FROM auth_epoch"); n != 1 {
 		t.Errorf("%d epochs", n)
 	}
 }
 
-func TestDatabaseIsOpenedAgain(t *testing.T) {
+func TestReopeningChangesNothing(t *testing.T) {
 	eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
 		f.works(t)
 		epoch := f.epoch(t)
 		f.works(t)
 		if string(f.epoch(t)) != string(epoch) || f.count(t, "SELECT count(*) FROM accounts") != 2 {
-			t.Error("opening it changed what it holds")
+			t.Error("opening the database changed its contents")
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestManyInstancesOpenAnEmptyDatabase(t *testing.T) {
 }
 
 // A crash at any point of a migration leaves a database that the next start migrates.
-func TestMigrationGoesOnAfterACrash(t *testing.T) {
+func TestMigrationAfterACrash(t *testing.T) {
 	for name, crash := range map[string]func(t *testing.T, f *fixture){
 		"before anything was applied":      func(*testing.T, *fixture) {},
 		"under the lock of Bun's migrator": func(t *testing.T, f *fixture) { must(t, f.migrator(t).Lock(t.Context())) },
@@ -128,8 +128,8 @@ func TestMigrationGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// An instance that waits for another's migration goes on when that one dies.
-func TestMigrationGoesOnWhenTheOneAheadDies(t *testing.T) {
+// An instance that waits for another's migration continues when that instance dies.
+func TestMigrationContinuesWhenTheLockHolderDies(t *testing.T) {
 	t.Parallel()
 	url := modelstest.EmptyPostgresURL(t)
 	f := &fixture{url: url, clock: newClock(), db: modelstest.OpenDatabase(t, url)}
@@ -170,8 +170,8 @@ func TestMigrationsDownAndUpAgain(t *testing.T) {
 	})
 }
 
-// One store works on both, so they have the same tables of the same columns,
-// which may be empty or not alike.
+// One store serves both databases, so both have the same tables and columns, and the same columns
+// are NOT NULL.
 func TestBothDatabasesHaveOneSchema(t *testing.T) {
 	schemas := map[bool]map[string]bool{}
 	modelstest.Databases(t, func(t *testing.T, url string) {
@@ -198,8 +198,8 @@ func TestBothDatabasesHaveOneSchema(t *testing.T) {
 	}
 }
 
-// By its rowid a row could be replaced without any trigger that looks for it.
-func TestSQLiteTablesThatTriggersWatchHaveNoRowID(t *testing.T) {
+// A statement could replace a row by its rowid without firing the triggers.
+func TestSQLiteTablesWithTriggersHaveNoRowID(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	var watched []string
@@ -226,7 +226,7 @@ func (f *fixture) files(t *testing.T, pattern string) (contents []string) {
 	return contents
 }
 
-// objects names whatever a migration can leave behind, but Bun's own tables.
+// objects returns the names of all schema objects except those of Bun.
 func (f *fixture) objects(t *testing.T) (names []string) {
 	t.Helper()
 	query := "SELECT name FROM sqlite_master WHERE tbl_name NOT LIKE 'bun_%' AND name NOT LIKE 'sqlite_%'"

@@ -13,11 +13,10 @@ import (
 	"portal/models/modelstest"
 )
 
-// While the database is away nobody is let in and nobody is turned away, and
-// nothing that was counted is lost.
-func TestPostgresIsAwayForAWhile(t *testing.T) {
+// During an outage every result is ErrUnavailable, and no usage count is lost.
+func TestPostgresOutage(t *testing.T) {
 	t.Parallel()
-	// What was committed is still there after the crash.
+	// With this setting, committed data survives the crash.
 	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 	logged := &modelstest.LogBuffer{}
 	f := newFixture(t, cluster.URL("postgres"), models.Options{Logger: logged.Logger()})
@@ -25,13 +24,13 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 	key, secret := f.key(t, c)
 	revokedKey, revokedSecret := f.key(t, c)
 	f.revoke(t, revokedKey)
-	reference := f.session(t, c)
+	token := f.session(t, c)
 	use(t, f.Store, secret, 5)
 
 	var requests, refusals int64 = 5, 0
 	written := func() bool { return sum(f.days(t, key)) == requests && f.refusals(t, revokedKey) == refusals }
 	for range 2 {
-		eventually(t, "usage from before is written", written)
+		eventually(t, "usage before the outage is written", written)
 		must(t, cluster.Halt())
 		away := func(name string, do func(context.Context) error) {
 			t.Helper()
@@ -64,10 +63,10 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 		away("sign in", func(ctx context.Context) error {
 			return errOf(f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7"))
 		})
-		away("session", func(ctx context.Context) error { return errOf(f.Session(ctx, reference, browser)) })
+		away("session", func(ctx context.Context) error { return errOf(f.Session(ctx, token, browser)) })
 		away("ping", f.Ping)
 		must(t, cluster.Resume())
-		// The connections of before are dead: no request pays for that.
+		// The old connections are dead, but no request fails because of that.
 		use(t, f.Store, secret, 2)
 		refuse(t, f.Store, revokedSecret, 1)
 		must(t, f.Ping(t.Context()))
@@ -75,15 +74,15 @@ func TestPostgresIsAwayForAWhile(t *testing.T) {
 		if err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 			t.Errorf("listed %+v, %v", keys, err)
 		}
-		must(t, errOf(f.Session(t.Context(), reference, browser)))
+		must(t, errOf(f.Session(t.Context(), token, browser)))
 		requests, refusals = requests+2, refusals+1
-		eventually(t, "usage from before and after is written", written)
+		eventually(t, "usage before and after the outage is written", written)
 	}
 }
 
-// A database that takes requests and never answers, as on a stalled disk, keeps
-// nobody longer than their deadline, and is in use again when it recovers.
-func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
+// While PostgreSQL hangs, for example on a stalled disk, requests fail at their deadline. They
+// succeed again when it recovers.
+func TestHangingPostgresIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
 	key, secret := f.key(t, f.customer(t))
@@ -91,8 +90,8 @@ func TestPostgresThatHangsIsUnavailableInTime(t *testing.T) {
 	tx, err := f.db.BeginTx(t.Context(), nil)
 	must(t, err)
 	must(t, errOf(tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE")))
-	// Requests keep coming, some with less time left than others, so that one
-	// is always waiting when another's question has run out of time.
+	// Requests with different deadlines overlap, so that one waits whenever another one's statement
+	// times out.
 	next := time.NewTicker(150 * time.Millisecond)
 	defer next.Stop()
 	var running sync.WaitGroup

@@ -30,7 +30,7 @@ func TestRevocation(t *testing.T) {
 			again.RevokedAt == nil || !again.RevokedAt.Equal(at) {
 			t.Errorf("again: %+v, %v", again, err)
 		}
-		// It can still be looked at, and only it was revoked.
+		// The revoked key can still be read, and the other key is still active.
 		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.RevokedAt == nil {
 			t.Errorf("found %+v, %v", found, err)
 		}
@@ -41,28 +41,28 @@ func TestRevocation(t *testing.T) {
 	})
 }
 
-func TestRevocationOfWhatIsNotTheirs(t *testing.T) {
+func TestOnlyTheOwnAccountCanRevokeAKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, owner, other := t.Context(), f.customer(t), f.customer(t)
 		key, secret := f.key(t, owner)
 		revokedKey, _ := f.key(t, owner)
 		f.revoke(t, revokedKey)
 		for name, id := range map[string]uuid.UUID{
-			"another account's": key.ID, "another account's revoked": revokedKey.ID, "no": newID(), "the zero": uuid.Nil,
+			"another account's": key.ID, "another account's revoked": revokedKey.ID, "an unknown": newID(), "the zero": uuid.Nil,
 		} {
 			found, err := f.RevokeAPIKey(ctx, other.ID, id, other.actor)
 			if !errors.Is(err, models.ErrKeyNotFound) || errors.Is(err, models.ErrKeyAlreadyRevoked) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
-		checkError(t, "the key was revoked all the same", errOf(f.Authenticate(ctx, secret)), nil)
+		checkError(t, "the key after refused revocations", errOf(f.Authenticate(ctx, secret)), nil)
 		if activities := f.activities(t, other); len(activities) != 0 {
 			t.Errorf("recorded %+v", activities)
 		}
 	})
 }
 
-func TestRevocationsAtOnceAreOne(t *testing.T) {
+func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, _ := f.key(t, c)
@@ -79,9 +79,9 @@ func TestRevocationsAtOnceAreOne(t *testing.T) {
 	})
 }
 
-// What one instance does holds for the other on its very next request, however
-// warm its memory of the key is.
-func TestRevocationHoldsOnEveryInstanceAtOnce(t *testing.T) {
+// After a revocation, the next request on another instance is refused, even if that instance has
+// the key in memory.
+func TestRevocationHoldsOnEveryInstance(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		other := f.open(t, models.Options{})
@@ -99,8 +99,8 @@ func TestRevocationHoldsOnEveryInstanceAtOnce(t *testing.T) {
 	})
 }
 
-// Requests run on two instances all the time; none that begins after the
-// revocation has returned succeeds.
+// Requests run continuously on two instances. No request that starts after the revocation has
+// returned succeeds.
 func TestRevocationUnderLoad(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
@@ -134,9 +134,9 @@ func TestRevocationUnderLoad(t *testing.T) {
 	})
 }
 
-// The deed and its record are one transaction: without the record there is no
-// deed.
-func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
+// An action and its activity are one transaction: if the activity cannot be written, the action
+// fails.
+func TestActionFailsWithoutItsActivity(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
@@ -157,7 +157,7 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 			}
 		}
 		f.exec(t, "ALTER TABLE activities_away RENAME TO activities")
-		checkError(t, "the key is revoked", errOf(f.Authenticate(ctx, secret)), nil)
+		checkError(t, "the key after the failed revocation", errOf(f.Authenticate(ctx, secret)), nil)
 		for table, want := range map[string]int{"api_keys": 1, "agents": 1, "sessions": 1, "activities": 3} {
 			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
 				t.Errorf("%d rows in %s, want %d", n, table, want)

@@ -37,11 +37,10 @@ func TestReplacement(t *testing.T) {
 				t.Errorf("%s: %+v, %v, want %s", when, found, err, want)
 			}
 		}
-		replacement("before there is one", uuid.Nil)
+		replacement("without a replacement", uuid.Nil)
 		first := f.replace(t, c, key)
 		replacement("the first", first.ID)
-		// No grace period and no end either: the old key is good until it is
-		// revoked.
+		// The old key works until it is revoked.
 		use(t, f.Store, secret, 1)
 		second := f.replace(t, c, key)
 		replacement("the newest of two", second.ID)
@@ -76,21 +75,21 @@ func TestKeysThatCannotBeReplaced(t *testing.T) {
 		}{
 			"revoked":           {revoked.ID, models.ErrKeyAlreadyRevoked},
 			"another account's": {foreign.ID, models.ErrKeyNotFound},
-			"no":                {newID(), models.ErrKeyNotFound},
+			"an unknown":        {newID(), models.ErrKeyNotFound},
 		} {
 			n := models.NewAPIKey{Label: "new", FormID: uuid.New(), Replaces: test.id}
 			key, secret, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
 			if !errors.Is(err, test.want) || key.ID != uuid.Nil || secret != "" {
 				t.Errorf("%s key: %+v, %v", name, key, err)
 			}
-			// The form has made nothing, so it can be sent again.
+			// The form has generated nothing, so it can be submitted again.
 			n.Replaces = uuid.Nil
 			if _, _, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor); err != nil {
 				t.Errorf("%s key, without it: %v", name, err)
 			}
 		}
 		if n := f.count(t, "SELECT count(*) FROM api_keys"); n != before+3 {
-			t.Errorf("%d keys made", n-before)
+			t.Errorf("%d keys generated, want 3", n-before)
 		}
 	})
 }
@@ -107,7 +106,7 @@ func TestKeyIsRenamed(t *testing.T) {
 			t.Errorf("%+v, %v", found, err)
 		}
 		use(t, f.Store, secret, 1)
-		// The name it has already is no change to record.
+		// Renaming a key to its current label records nothing.
 		if again, err := f.RenameAPIKey(ctx, c.ID, key.ID, "staging", c.actor); err != nil || again.Label != "staging" {
 			t.Errorf("again: %+v, %v", again, err)
 		}

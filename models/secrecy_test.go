@@ -15,10 +15,10 @@ import (
 	"portal/models/modelstest"
 )
 
-// secrets are values that nothing but their owner may hold.
+// secrets are secret values by name.
 type secrets map[string]string
 
-// find names the secrets that stand in a text, in whatever form.
+// find returns the names of the secrets in a text, also in hexadecimal and base64.
 func (s secrets) find(text string) (found []string) {
 	for name, secret := range s {
 		for _, form := range []string{
@@ -33,8 +33,7 @@ func (s secrets) find(text string) (found []string) {
 	return found
 }
 
-// live does what a customer does in a day, some of it wrong, and returns the
-// secrets that came up.
+// live uses every method that handles a secret, also with wrong input, and returns the secrets.
 func (f *fixture) live(t *testing.T) secrets {
 	t.Helper()
 	ctx := t.Context()
@@ -43,7 +42,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, err)
 	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], "203.0.113.7")
 	must(t, err)
-	// People type passwords into the wrong field.
+	// Users sometimes type a password into the e-mail field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
 		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], "203.0.113.7"); err == nil {
 			t.Fatal("signed in")
@@ -56,7 +55,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	actor := models.UserActor(user.ID, "203.0.113.7")
 	key, secret, err := f.GenerateAPIKey(ctx, account.ID, form("production"), actor)
 	must(t, err)
-	// The random part alone: enough of the key to make the rest of it.
+	// The random part is enough to compute the whole key.
 	s["API key"] = secret[4:34]
 	must(t, errOf(f.Authenticate(ctx, secret)))
 	must(t, errOf(f.FindAPIKeyBySecret(ctx, secret)))
@@ -88,10 +87,10 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		logged := &modelstest.LogBuffer{}
 		f.Store = f.open(t, models.Options{Logger: logged.Logger()})
 		s := f.live(t)
-		f.briefly(t, models.Options{}, func(*models.Store) {}) // writes what other stores left in the WAL, too
+		f.briefly(t, models.Options{}, func(*models.Store) {}) // also writes the WAL of other stores
 		dump := f.dump(t)
 		if !strings.Contains(dump, "production") || !strings.Contains(dump, "ada@example.com") {
-			t.Fatalf("the dump is not one:\n%s", dump)
+			t.Fatalf("the dump lacks known values:\n%s", dump)
 		}
 		if found := s.find(dump); found != nil {
 			t.Errorf("the database holds %s:\n%s", found, dump)
@@ -102,7 +101,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 	})
 }
 
-// The files hold what tables no longer do: freed pages, the write-ahead log.
+// The files also contain freed pages and the write-ahead log.
 func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
@@ -117,14 +116,14 @@ func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 		all.Write(content)
 	}
 	if !bytes.Contains(all.Bytes(), []byte("ada@example.com")) {
-		t.Fatal("these are not the database's files")
+		t.Fatal("the files lack known values")
 	}
 	if found := s.find(all.String()); found != nil {
 		t.Errorf("the files hold %s", found)
 	}
 }
 
-// An operator may let the server log every statement.
+// An operator may configure the server to log every statement.
 func TestPostgresLogHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0")
@@ -133,16 +132,14 @@ func TestPostgresLogHoldsNoSecret(t *testing.T) {
 	text, err := os.ReadFile(cluster.LogFile())
 	must(t, err)
 	if !bytes.Contains(text, []byte("ada@example.com")) {
-		t.Fatalf("no statement is in the log:\n%s", text)
+		t.Fatalf("the log contains no statement:\n%s", text)
 	}
-	// What was typed as an email is looked for as an email.
-	delete(s, "wrong password")
 	if found := s.find(string(text)); found != nil {
 		t.Errorf("the log holds %s", found)
 	}
 }
 
-// dump returns every value of every table as text, bytes also as they are.
+// dump returns every value of every table as text. Bytes are dumped as text and in hexadecimal.
 func (f *fixture) dump(t *testing.T) string {
 	t.Helper()
 	tables := "SELECT name FROM sqlite_master WHERE type = 'table'"
