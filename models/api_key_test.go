@@ -170,7 +170,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 			return err
 		})
 		for _, err := range errs {
-			checkError(t, "the other calls", err, models.ErrKeyLimit)
+			checkError(t, "a key beyond the limit", err, models.ErrKeyLimit)
 		}
 		keys, err := f.APIKeys(ctx, c.ID)
 		if err != nil || made != 1 || len(keys) != models.MaxActiveKeys {

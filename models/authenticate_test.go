@@ -48,7 +48,7 @@ func TestNewKeyWorksAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		other := f.open(t, models.Options{})
-		// Requests with the key come before it exists.
+		// Requests with the key arrive before it exists.
 		for range 3 {
 			checkError(t, "before it exists", errOf(other.Authenticate(ctx, unknownKey)), models.ErrKeyUnknown)
 		}
@@ -197,7 +197,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		f.exec(t, "DELETE FROM auth_epoch")
 		fails("without an epoch")
 		if err := f.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, models.ErrAgentNotFound) {
-			t.Errorf("an agent without an epoch: %v", err)
+			t.Errorf("check an agent without an epoch: %v", err)
 		}
 		f.exec(t, "INSERT INTO auth_epoch (value) VALUES (?)", epoch)
 		checkError(t, "with the epoch again", errOf(f.Authenticate(ctx, secret)), nil)
@@ -225,10 +225,10 @@ func TestCheckAgent(t *testing.T) {
 				checkError(t, when, elsewhere.CheckAgent(ctx, p, id), want)
 			}
 		}
-		check("their agent", secret, agent.ID, nil)
+		check("its agent", secret, agent.ID, nil)
 		check("another account's", otherSecret, agent.ID, models.ErrAgentNotFound)
 		check("unknown agent", secret, newID(), models.ErrAgentNotFound)
-		check("still their agent", secret, agent.ID, nil)
+		check("still its agent", secret, agent.ID, nil)
 		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
 		check("removed", secret, agent.ID, models.ErrAgentNotFound)
 		must(t, errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor)))

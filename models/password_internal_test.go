@@ -24,16 +24,15 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 		hashes = append(hashes, hash)
 	}
 	if hashes[0] == hashes[1] {
-		t.Error("two hashes of one password are the same: no salt")
+		t.Error("two hashes of one password are the same: no random salt")
 	}
 	if right, _, err := matchesHash("correct horse battery stapler", hashes[0]); right || err != nil {
 		t.Errorf("another password: %t, %v", right, err)
 	}
 }
 
-// Parameters can change without making the hashes of before useless. This one is
-// the reference implementation's.
-func TestPasswordHashOfOtherParameters(t *testing.T) {
+// Hashes with old parameters stay valid. This one is from the reference implementation.
+func TestPasswordHashWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	const hash = "$argon2id$v=19$m=64,t=2,p=2$c29tZXNhbHQ$NQrDciL0Nsy1wJcvHr079rlYvyBxhBNi"
 	if right, _, err := matchesHash("password", hash); !right || err != nil {
@@ -48,7 +47,7 @@ func TestDamagedPasswordHash(t *testing.T) {
 	t.Parallel()
 	for name, hash := range map[string]string{
 		"empty":              "",
-		"no PHC string":      "5f4dcc3b5aa765d61d8327deb882cf99",
+		"not a PHC string":   "5f4dcc3b5aa765d61d8327deb882cf99",
 		"bcrypt":             "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
 		"argon2i":            "$argon2i$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDEyMzQ1Njc4OWFiY2RlZg",
 		"another version":    "$argon2id$v=16$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDEyMzQ1Njc4OWFiY2RlZg",

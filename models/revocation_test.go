@@ -71,7 +71,7 @@ func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 			return errOf(stores[i%2].RevokeAPIKey(t.Context(), c.ID, key.ID, c.actor))
 		})
 		for _, err := range errs {
-			checkError(t, "the other calls", err, models.ErrKeyAlreadyRevoked)
+			checkError(t, "a later revocation", err, models.ErrKeyAlreadyRevoked)
 		}
 		if recorded := len(f.activities(t, c)); succeeded != 1 || recorded != 2 {
 			t.Errorf("%d succeeded, %d activities recorded", succeeded, recorded)

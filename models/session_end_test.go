@@ -10,8 +10,7 @@ import (
 	"portal/models"
 )
 
-// identify returns the id of the session with this token, without its
-// having been seen.
+// identify returns the id of the session with this token.
 func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	t.Helper()
 	session, err := f.Session(t.Context(), token, browser)
@@ -43,10 +42,10 @@ func TestSessionsOfAUser(t *testing.T) {
 				t.Errorf("%s: %v, want %v, %v", when, ids(sessions), want, err)
 			}
 		}
-		list("the latest first", second, first, idle)
+		list("the most recent first", second, first, idle)
 		f.clock.Advance(time.Hour)
-		list("one idle for 12 hours", second, first)
-		// A use counts at once, also before it is written.
+		list("one expired, idle for 12 hours", second, first)
+		// A request counts at once, before it is written.
 		must(t, errOf(f.Session(ctx, token, browser)))
 		list("after the first was used", first, second)
 		sessions, err := f.Sessions(ctx, c.ID, c.user.ID)
@@ -62,29 +61,29 @@ func TestSessionsOfAUser(t *testing.T) {
 			}
 		}
 		f.clock.Advance(720 * time.Hour)
-		list("at the end of all")
+		list("all expired")
 	})
 }
 
-func TestSessionIsRevokedFromAnother(t *testing.T) {
+func TestSessionIsRevokedFromAnotherSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		kept, lost := f.session(t, c), f.session(t, c)
 		id := f.identify(t, lost)
 		otherID := f.identify(t, f.session(t, other))
 		for name, revoke := range map[string]func() error{
-			"asked by another account":      func() error { return f.RevokeSession(ctx, other.ID, other.user.ID, id, other.actor) },
-			"as another account's user's":   func() error { return f.RevokeSession(ctx, other.ID, c.user.ID, id, other.actor) },
-			"another account's":             func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, otherID, c.actor) },
-			"another user's of the account": func() error { return f.RevokeSession(ctx, c.ID, newID(), id, c.actor) },
-			"none":                          func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, newID(), c.actor) },
+			"by another account":          func() error { return f.RevokeSession(ctx, other.ID, other.user.ID, id, other.actor) },
+			"as another account's user's": func() error { return f.RevokeSession(ctx, other.ID, c.user.ID, id, other.actor) },
+			"another account's":           func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, otherID, c.actor) },
+			"another user's":              func() error { return f.RevokeSession(ctx, c.ID, newID(), id, c.actor) },
+			"none":                        func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, newID(), c.actor) },
 		} {
 			checkError(t, name, revoke(), models.ErrSessionNotFound)
 		}
 		must(t, f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor))
-		checkError(t, "it goes on", errOf(f.Session(ctx, lost, browser)), models.ErrSessionNotFound)
-		checkError(t, "the other", errOf(f.Session(ctx, kept, browser)), nil)
-		checkError(t, "again", f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor), models.ErrSessionNotFound)
+		checkError(t, "the revoked session", errOf(f.Session(ctx, lost, browser)), models.ErrSessionNotFound)
+		checkError(t, "the other session", errOf(f.Session(ctx, kept, browser)), nil)
+		checkError(t, "revoked again", f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor), models.ErrSessionNotFound)
 		latest := f.activities(t, c)[0]
 		if latest.Action != models.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
 			t.Errorf("recorded %+v", latest)
@@ -106,7 +105,7 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 			must(t, f.RevokeOtherSessions(ctx, c.ID, c.user.ID, id, c.actor))
 		}
 		for _, token := range lost {
-			checkError(t, "it goes on", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+			checkError(t, "a revoked session", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 		for _, token := range []string{kept, foreign} {
 			must(t, errOf(f.Session(ctx, token, browser)))

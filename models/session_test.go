@@ -22,7 +22,7 @@ func (f *fixture) session(t *testing.T, c customer) (token string) {
 	return token
 }
 
-// lastSeen is what the database has of the only session there is.
+// lastSeen returns the stored last-seen time and address of the only session.
 func (f *fixture) lastSeen(t *testing.T) (at time.Time, address string) {
 	t.Helper()
 	f.scan(t, "SELECT last_seen_at, last_address FROM sessions", nil, &at, &address)
@@ -82,21 +82,20 @@ func TestNoSessionForAnotherToken(t *testing.T) {
 func TestIdleSessionEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		// 12 hours unless the options say otherwise; use prolongs it.
+		// The default limit is 12 hours, and each request restarts it.
 		token := f.session(t, f.customer(t))
 		for range 3 {
 			f.clock.Advance(12*time.Hour - time.Microsecond)
 			checkError(t, "idle for less than 12 h", errOf(f.Session(ctx, token, browser)), nil)
 		}
 		f.clock.Advance(12 * time.Hour)
-		for range 2 { // asking does not revive it
+		for range 2 { // a refused request does not restart it
 			checkError(t, "idle for 12 h", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 	})
 }
 
-// With a limit shorter than the time between two writes a session still lives
-// for as long as it is used.
+// A session in use stays open even if the idle limit is shorter than the interval between writes.
 func TestShortIdleLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{SessionIdle: 30 * time.Second, SessionMax: 10 * time.Minute})
@@ -110,7 +109,7 @@ func TestShortIdleLimit(t *testing.T) {
 	})
 }
 
-func TestSessionEndsHoweverMuchItIsUsed(t *testing.T) {
+func TestSessionInUseEndsAtItsAbsoluteLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.Store = f.open(t, models.Options{SessionIdle: time.Hour, SessionMax: 3 * time.Hour})
 		token := f.session(t, f.customer(t))
@@ -131,7 +130,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		created := f.clock.Now()
 
-		// Within the minute a read writes nothing.
+		// Within a minute, a request writes nothing.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Minute - time.Microsecond)
 			must(t, errOf(s.Session(ctx, token, browser)))
@@ -139,7 +138,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		if at, _ := f.lastSeen(t); !at.Equal(created) {
 			t.Errorf("within a minute of %v: written %v", created, at)
 		}
-		// After it one does, but behind.
+		// Later requests are written in the background.
 		f.clock.Advance(time.Microsecond)
 		session, err := f.Session(ctx, token, browser)
 		must(t, err)
@@ -147,7 +146,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		if again, err := f.Session(ctx, token, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
 			t.Errorf("%+v, %v", again, err)
 		}
-		// A new address is noted whenever it comes.
+		// A new address is written at any time.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Second)
 			must(t, errOf(s.Session(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"})))
@@ -160,7 +159,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		if err != nil || session.FirstAddress != browser.Address || session.UserAgent != browser.UserAgent {
 			t.Errorf("%+v, %v", session, err)
 		}
-		// An instance whose clock is behind does not move it back.
+		// An instance whose clock is slow does not move the time back.
 		latest := f.clock.Now().Add(time.Hour)
 		f.briefly(t, models.Options{}, func(slow *models.Store) {
 			f.clock.Advance(2 * time.Minute)
@@ -177,7 +176,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 
 // Disabling a user or account ends access at once in every browser. Enabling it again restores the
 // old sessions.
-func TestDisabledIsOutAtOnce(t *testing.T) {
+func TestDisablingEndsAccessAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		token, otherToken := f.session(t, c), f.session(t, other)
@@ -199,19 +198,19 @@ func TestSignOutEndsTheSession(t *testing.T) {
 		token, kept := f.session(t, c), f.session(t, c)
 		elsewhere := f.open(t, models.Options{})
 		f.clock.Advance(2 * time.Minute)
-		session, err := elsewhere.Session(ctx, token, browser) // has a sighting to write
+		session, err := elsewhere.Session(ctx, token, browser) // leaves a last-seen time to write
 		must(t, err)
 		for name, end := range map[string]func() error{
 			"another account's": func() error { return f.EndSession(ctx, other.ID, session.ID, other.actor) },
-			"no":                func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
+			"an unknown":        func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
 		} {
 			if err := end(); !errors.Is(err, models.ErrSessionNotFound) {
 				t.Errorf("%s session: %v", name, err)
 			}
 		}
-		checkError(t, "ended by another", errOf(f.Session(ctx, token, browser)), nil)
+		checkError(t, "after refused sign-outs", errOf(f.Session(ctx, token, browser)), nil)
 		if len(f.activities(t, other)) != 0 || len(f.activities(t, c)) != 2 {
-			t.Error("what was not done was recorded")
+			t.Error("a refused sign-out was recorded")
 		}
 		must(t, f.EndSession(ctx, c.ID, session.ID, c.actor))
 		checkError(t, "on another instance", errOf(elsewhere.Session(ctx, token, browser)), models.ErrSessionNotFound)
@@ -220,7 +219,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 	})
 }
 
-func TestUserAgentsOfAllKinds(t *testing.T) {
+func TestUnusualUserAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, agent := range []string{"", "a\x00b", "\xff\xfe", "'; --", strings.Repeat("é", 1000), strings.Repeat("a", 1<<16), "x" + strings.Repeat("👩", 100)} {

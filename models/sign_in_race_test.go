@@ -8,9 +8,8 @@ import (
 	"portal/models"
 )
 
-// Who knew the old password, and was verified a moment before it was changed,
-// gets no session after all the others have ended.
-func TestNoSessionBeginsWithAPasswordOfBefore(t *testing.T) {
+// A client that was verified with the old password just before a reset gets no session after it.
+func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		guesser, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
@@ -29,8 +28,8 @@ func TestNoSessionBeginsWithAPasswordOfBefore(t *testing.T) {
 	})
 }
 
-// However sign-in and reset interleave, no session of before is left.
-func TestResetLeavesNoSessionOfBefore(t *testing.T) {
+// Sign-ins and a reset run concurrently, and the reset leaves no session with the old password.
+func TestResetLeavesNoOldSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		user, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
@@ -44,7 +43,7 @@ func TestResetLeavesNoSessionOfBefore(t *testing.T) {
 			return err
 		})
 		for _, err := range errs {
-			checkError(t, "the other calls", err, models.ErrWrongCredentials)
+			checkError(t, "sign in", err, models.ErrWrongCredentials)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
 			t.Errorf("%d sessions are left", n)
@@ -52,9 +51,8 @@ func TestResetLeavesNoSessionOfBefore(t *testing.T) {
 	})
 }
 
-// A session that has been ended changes no password, although it was there when
-// the request came.
-func TestEndedSessionChangesNoPassword(t *testing.T) {
+// A session that ends while a request is handled cannot change the password.
+func TestEndedSessionCannotChangeThePassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		session, err := f.Session(t.Context(), f.session(t, c), browser)
@@ -67,8 +65,8 @@ func TestEndedSessionChangesNoPassword(t *testing.T) {
 	})
 }
 
-// Two sign-ins that upgrade the same old hash on two instances are both right.
-func TestUpgradesAtOnceAreBothSignedIn(t *testing.T) {
+// Two concurrent sign-ins that upgrade the same old hash both succeed.
+func TestConcurrentUpgradesBothSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}

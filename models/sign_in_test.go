@@ -16,15 +16,15 @@ import (
 	"portal/models/modelstest"
 )
 
-// longPassword has the most characters that a password can have.
+// longPassword has the maximum length.
 var longPassword = "A pass phrase of some words: " + strings.Repeat("0aZ", 33)
 
 const wrongPassword = "correct horse battery stapler"
 
-// The customers' hashes cost next to nothing until the first right password,
-// with which they are upgraded: that comes late in these tests.
+// The first right password upgrades a customer's cheap hash to an expensive one, so most tests use
+// right passwords late.
 
-// signIn is a sign-in attempt whose outcome is known beforehand.
+// signIn attempts to sign in and fails the test unless the error is want.
 func signIn(t *testing.T, s *models.Store, email, password, address string, want error) {
 	t.Helper()
 	user, err := s.VerifyPassword(t.Context(), email, password, address)
@@ -36,16 +36,16 @@ func signIn(t *testing.T, s *models.Store, email, password, address string, want
 	}
 }
 
-// limited is a sign-in attempt that is refused unseen, until so much later.
-func limited(t *testing.T, s *models.Store, email, password, address string, until time.Duration) {
+// limited attempts to sign in and fails the test unless the limit refuses it for this duration.
+func limited(t *testing.T, s *models.Store, email, password, address string, retryAfter time.Duration) {
 	t.Helper()
 	user, err := s.VerifyPassword(t.Context(), email, password, address)
 	var limit *models.SignInLimitError
 	if !errors.As(err, &limit) || errors.Is(err, models.ErrWrongCredentials) || user.ID != uuid.Nil {
 		t.Fatalf("%+v, %v, want the limit", user, err)
 	}
-	if limit.RetryAfter != until {
-		t.Fatalf("to be tried again in %s, not %s", limit.RetryAfter, until)
+	if limit.RetryAfter != retryAfter {
+		t.Fatalf("retry after %s, want %s", limit.RetryAfter, retryAfter)
 	}
 }
 
@@ -82,8 +82,8 @@ func TestDisabledCannotSignIn(t *testing.T) {
 	})
 }
 
-func TestPasswordsAreTakenExactlyAsTyped(t *testing.T) {
-	// Passwords reach no database, so one will do.
+func TestPasswordsAreComparedExactly(t *testing.T) {
+	// Passwords never reach the database, so one kind of database is enough.
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	for i, test := range []struct {
@@ -91,7 +91,7 @@ func TestPasswordsAreTakenExactlyAsTyped(t *testing.T) {
 		others   []string
 	}{
 		{" leading and trailing ", []string{"leading and trailing", " leading and trailing", " Leading and trailing "}},
-		// The same to the eye, in two normal forms of Unicode.
+		// The two look the same, but have different normal forms of Unicode.
 		{"Zu\u0308rich 東京 👩‍💻", []string{"Z\u00fcrich 東京 👩‍💻"}},
 		{"ünïcödé wörd", []string{"ünïcödé wör", "ünïcödé wördd", "UNÏCÖDÉ WÖRD"}}, // 12 characters
 		{longPassword, []string{longPassword[:127], longPassword + "x"}},
@@ -113,7 +113,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		for i := range 10 {
-			if i == 9 { // right ones never count: this would be the tenth
+			if i == 9 { // right passwords never count, or this would be the tenth
 				signIn(t, f.Store, c.user.Email, password, address(99), nil)
 			}
 			email := []string{c.user.Email, strings.ToUpper(c.user.Email), " " + c.user.Email}[i%3]
@@ -126,7 +126,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 		// Other users can sign in, also from that address.
 		signIn(t, f.Store, other.user.Email, password, address(0), nil)
 		signIn(t, f.Store, other.user.Email, password, address(99), nil)
-		// It holds on every instance.
+		// The limit holds on every instance.
 		elsewhere := f.open(t, models.Options{})
 		limited(t, elsewhere, c.user.Email, password, address(99), 50*time.Second)
 
@@ -135,7 +135,7 @@ func TestTenWrongPasswordsForOneEmail(t *testing.T) {
 		f.clock.Advance(time.Microsecond)
 		signIn(t, f.Store, c.user.Email, password, address(99), nil)
 		signIn(t, elsewhere, c.user.Email, password, address(99), nil)
-		// There is room for one wrong password again, and then not.
+		// One more wrong password reaches the limit again.
 		signIn(t, f.Store, c.user.Email, wrongPassword, address(99), models.ErrWrongCredentials)
 		limited(t, f.Store, c.user.Email, password, address(99), time.Second)
 	})
@@ -151,7 +151,7 @@ func TestTenWrongPasswordsFromOneAddress(t *testing.T) {
 		limited(t, f.Store, victim.user.Email, password, address(1), time.Minute)
 		limited(t, f.Store, "nobody@example.com", password, address(1), time.Minute)
 		limited(t, f.open(t, models.Options{}), victim.user.Email, password, address(1), time.Minute)
-		// From elsewhere everybody signs in.
+		// Everyone can sign in from another address.
 		for _, c := range []customer{guessed, victim} {
 			signIn(t, f.Store, c.user.Email, password, address(2), nil)
 		}
@@ -170,9 +170,9 @@ func TestTenWrongPasswordsForAnUnknownEmail(t *testing.T) {
 	})
 }
 
-// Guessing on while refused does not prolong the limit: the right password works
-// a minute after the last guess that was looked at.
-func TestRefusedGuessesDoNotProlongTheLimit(t *testing.T) {
+// Refused guesses do not extend the limit: the right password works a minute after the last counted
+// guess.
+func TestRefusedGuessesDoNotExtendTheLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for range 10 {
@@ -187,7 +187,7 @@ func TestRefusedGuessesDoNotProlongTheLimit(t *testing.T) {
 	})
 }
 
-func TestGuessesAtOnceDoNotExceedTheLimit(t *testing.T) {
+func TestConcurrentGuessesDoNotExceedTheLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		stores := []*models.Store{f.Store}
 		for range 3 {
@@ -206,31 +206,31 @@ func TestGuessesAtOnceDoNotExceedTheLimit(t *testing.T) {
 		} {
 			c := f.customer(t)
 			_, errs := atOnce(40, func(i int) error { return guess(i, c.user.Email) })
-			var looked, refused int
+			var checked, refused int
 			for _, err := range errs {
 				var limit *models.SignInLimitError
 				switch {
 				case errors.Is(err, models.ErrWrongCredentials):
-					looked++
+					checked++
 				case errors.As(err, &limit):
 					refused++
 				default:
 					t.Error(err)
 				}
 			}
-			if looked != 10 || refused != 30 {
-				t.Errorf("%s: %d looked at, %d refused", name, looked, refused)
+			if checked != 10 || refused != 30 {
+				t.Errorf("%s: %d checked, %d refused", name, checked, refused)
 			}
 		}
 	})
 }
 
-// While one instance hashes a password, others go on counting: when they have
-// reached the limit it says no more of that password, right or wrong.
-func TestLimitReachedElsewhereMeanwhileHoldsForThePasswordInHand(t *testing.T) {
+// If other instances reach the limit while one instance hashes a password, that password is refused
+// too, right or wrong.
+func TestLimitReachedDuringHashing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		elsewhere := f.open(t, models.Options{})
-		for _, inHand := range []string{password, wrongPassword} {
+		for _, current := range []string{password, wrongPassword} {
 			for name, guess := range map[string]func(c customer, i int){
 				"for one email": func(c customer, i int) {
 					signIn(t, elsewhere, c.user.Email, wrongPassword, address(i), models.ErrWrongCredentials)
@@ -245,9 +245,9 @@ func TestLimitReachedElsewhereMeanwhileHoldsForThePasswordInHand(t *testing.T) {
 						guess(c, i)
 					}
 				}})
-				limited(t, store, c.user.Email, inHand, address(99), time.Minute)
+				limited(t, store, c.user.Email, current, address(99), time.Minute)
 				if n := f.count(t, "SELECT count(*) FROM sign_in_failures"); n != 20 {
-					t.Errorf("%s: %d rows are counted, of ten passwords", name, n)
+					t.Errorf("%s: %d rows are stored, want two for each of ten passwords", name, n)
 				}
 				f.exec(t, "DELETE FROM sign_in_failures")
 			}
@@ -255,8 +255,8 @@ func TestLimitReachedElsewhereMeanwhileHoldsForThePasswordInHand(t *testing.T) {
 	})
 }
 
-// onUser does something the first time that a user is looked for, which is after
-// the limit was asked and before the password is hashed.
+// onUser is a query hook. It calls do before the first query of a user, which runs after the check
+// of the limit and before the hashing.
 type onUser struct {
 	once sync.Once
 	do   func()
@@ -271,9 +271,9 @@ func (o *onUser) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context
 
 func (o *onUser) AfterQuery(context.Context, *bun.QueryEvent) {}
 
-// A guess that cannot be counted gets no answer, or guessing would be free for
-// as long as the table cannot be written.
-func TestGuessThatCannotBeCountedGetsNoAnswer(t *testing.T) {
+// A guess that cannot be counted fails with another error. Otherwise guesses would have no limit
+// while the table cannot be written.
+func TestGuessThatCannotBeCountedFails(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		create := "CREATE TRIGGER refuse BEFORE INSERT ON sign_in_failures BEGIN SELECT RAISE(ABORT, 'full'); END"

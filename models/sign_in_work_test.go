@@ -20,7 +20,7 @@ const oneHash = 46 << 20
 // with the current parameters and the same statements in the same order. The test compares that
 // work, because measured times would also depend on the machine's load.
 func TestUnknownEmailIsAsMuchWork(t *testing.T) {
-	// Not beside other tests: memory is counted for the whole process.
+	// This test does not run in parallel, because memory is measured for the whole process.
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		f := newFixture(t, url, models.Options{})
 		for _, email := range []string{"ada@example.com", "disabled@example.com"} {
@@ -34,7 +34,7 @@ func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 		if len(known.statements) == 0 {
 			t.Fatal("no statement was seen")
 		}
-		for _, email := range []string{"nobody@example.com", "disabled@example.com", "", "no email"} {
+		for _, email := range []string{"nobody@example.com", "disabled@example.com", "", "not an email"} {
 			got := f.workOf(t, email)
 			if !slices.Equal(got.statements, known.statements) {
 				t.Errorf("%q: the statements %q, for a known email %q", email, got.statements, known.statements)
@@ -50,7 +50,7 @@ func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	})
 }
 
-// work is what a sign-in attempt costs before it is answered.
+// work is the cost of a sign-in attempt.
 type work struct {
 	memory     uint64 // allocated, in bytes
 	statements []string
@@ -60,7 +60,7 @@ func (f *fixture) workOf(t *testing.T, email string) work {
 	t.Helper()
 	seen := &statements{}
 	store := f.Watched(seen)
-	ctx := context.WithValue(t.Context(), askedBy{}, seen)
+	ctx := context.WithValue(t.Context(), requestKey{}, seen)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := store.VerifyPassword(ctx, email, wrongPassword, address(1))
@@ -71,18 +71,18 @@ func (f *fixture) workOf(t *testing.T, email string) work {
 	return work{after.TotalAlloc - before.TotalAlloc, seen.list()}
 }
 
-// statements are the operations and tables of what a request asked the database,
-// without what others asked meanwhile.
+// statements is a query hook. It collects the operations and tables of the statements of one
+// request.
 type statements struct {
 	mu   sync.Mutex
 	seen []string
 }
 
-// askedBy marks the context of the request.
-type askedBy struct{}
+// requestKey marks the context of the request.
+type requestKey struct{}
 
 func (s *statements) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
-	if ctx.Value(askedBy{}) == s {
+	if ctx.Value(requestKey{}) == s {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		table := ""

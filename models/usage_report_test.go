@@ -19,14 +19,14 @@ func TestDailyRequests(t *testing.T) {
 		revoked, revokedSecret := f.key(t, c)
 		f.key(t, c) // never used
 		_, otherSecret := f.key(t, other)
-		// Stored: three days ago and, by another instance, today.
+		// Requests in the database: three days ago and, from another instance, today.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			use(t, s, secret, 3)
 			use(t, s, otherSecret, 1)
 		})
 		f.clock.Advance(3 * models.Day)
 		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 2) })
-		// In memory, or written just now: today, and in the first of its hours.
+		// Requests today, in memory or just written.
 		use(t, f.Store, secret, 5)
 		use(t, f.Store, secondSecret, 1)
 		use(t, f.Store, revokedSecret, 1)
@@ -60,7 +60,7 @@ func TestHourlyRequests(t *testing.T) {
 		if report, err := f.HourlyRequests(ctx, c.ID, 24); err != nil || len(report) != 0 {
 			t.Errorf("of no keys: %v, %v", report, err)
 		}
-		// Stored: two hours ago and, by another instance, in this hour.
+		// Requests in the database: two hours ago and, from another instance, in this hour.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			use(t, s, secret, 3)
 			use(t, s, foreignSecret, 1)
@@ -70,7 +70,7 @@ func TestHourlyRequests(t *testing.T) {
 		})
 		f.clock.Advance(2 * time.Hour)
 		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 2) })
-		use(t, f.Store, secret, 5) // in memory, or written just now
+		use(t, f.Store, secret, 5) // in memory or just written
 		for hours, want := range map[int]map[uuid.UUID][]int64{
 			1: {key.ID: {7}},
 			3: {key.ID: {3, 0, 7}, revoked.ID: {1, 0, 0}},
@@ -116,7 +116,7 @@ func TestRecentUsage(t *testing.T) {
 		use(t, f.Store, secret, 2)
 		refuse(t, f.Store, revokedSecret, 1)
 		recent("now", map[uuid.UUID]models.RecentUsage{key.ID: {Requests: 5}, revoked.ID: {Requests: 1, Refusals: 5}})
-		// Hours are counted as a whole: 15:09 is in the last hour until 17:00.
+		// Whole hours are counted, so 15:09 is in the last hour until 17:00.
 		f.clock.Advance(110 * time.Minute)
 		recent("at 16:59", map[uuid.UUID]models.RecentUsage{key.ID: {Requests: 5}, revoked.ID: {Requests: 1, Refusals: 5}})
 		f.clock.Advance(time.Minute)
@@ -128,8 +128,8 @@ func TestRecentUsage(t *testing.T) {
 	})
 }
 
-// What a list shows does not go back for a moment while it is being written.
-func TestReportsCountEveryRequestWhileItIsWritten(t *testing.T) {
+// A flush never makes a reported count or time go back.
+func TestReportsCountEveryRequestDuringAFlush(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
@@ -139,11 +139,11 @@ func TestReportsCountEveryRequestWhileItIsWritten(t *testing.T) {
 		eventually(t, "it is written", func() bool {
 			daily, err := f.DailyRequests(t.Context(), c.ID, 1)
 			if err != nil || len(daily[key.ID]) != 1 || daily[key.ID][0] != 9 {
-				t.Fatalf("by the day %v, %v", daily, err)
+				t.Fatalf("daily requests %v, %v", daily, err)
 			}
 			recent, err := f.RecentUsage(t.Context(), c.ID, key.ID)
 			if err != nil || recent[key.ID].Requests != 9 {
-				t.Fatalf("of late %v, %v", recent, err)
+				t.Fatalf("recent usage %v, %v", recent, err)
 			}
 			found, err := f.APIKey(t.Context(), c.ID, key.ID)
 			if err != nil || found.LastUsedAt == nil {

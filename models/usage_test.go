@@ -15,7 +15,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// period is one row of usage: what a key did in an hour or on a day.
+// period is one row of usage: the requests with a key in an hour or on a day.
 type period struct {
 	Start              time.Time
 	Requests, Refusals int64
@@ -40,7 +40,7 @@ func (f *fixture) periods(t *testing.T, query string, key models.APIKey) (period
 	return periods
 }
 
-// lastUse is what the database has of it, or nil.
+// lastUse returns the stored time of the key's last use, or nil.
 func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
 	t.Helper()
 	var at []time.Time
@@ -88,7 +88,7 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 				t.Errorf("never used: %+v", listed[0])
 			}
 		}
-		// A refused request is no use of the key.
+		// A refused request does not count as a use.
 		at := f.clock.Now()
 		f.revoke(t, key)
 		f.clock.Advance(time.Minute)
@@ -99,14 +99,14 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 	})
 }
 
-func TestUseIsOnDiskWithinASecond(t *testing.T) {
+func TestUseIsStoredWithinASecond(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
 		reader := f.open(t, models.Options{})
 		var took []time.Duration
-		// Each round but the first begins right after a write, which makes it
-		// the longest wait there is. Other work on the machine may delay some.
+		// Every round except the first begins right after a flush, so its wait is the longest
+		// possible. Other load on the machine can delay some rounds.
 		for range 3 {
 			f.clock.Advance(time.Minute)
 			used := time.Now()
@@ -129,7 +129,7 @@ func TestUsageIsWrittenOnClose(t *testing.T) {
 		started := time.Now()
 		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 7) })
 		if took := time.Since(started); took > 5*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("closing took %s", took)
 		}
 		at := f.lastUse(t, key)
 		if hours := f.hours(t, key); at == nil || !at.Equal(f.clock.Now()) || len(hours) != 1 || hours[0].Requests != 7 {
@@ -181,8 +181,7 @@ func TestUsageIsCountedByHourAndDay(t *testing.T) {
 	})
 }
 
-// What nobody has as a key is counted nowhere.
-func TestUnknownKeysLeaveNoTrace(t *testing.T) {
+func TestUnknownKeysAreNotCounted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			for _, key := range []string{unknownKey, unknownKey[:39], ""} {
@@ -216,7 +215,7 @@ func TestLastUsedNeverMovesBack(t *testing.T) {
 		if at := f.lastUse(t, key); at == nil || !at.Equal(latest) {
 			t.Errorf("stored %v, not %v", at, latest)
 		}
-		// By fractions of a second, too, which SQLite compares as text.
+		// The same holds for fractions of a second, which SQLite compares as text.
 		for _, step := range []time.Duration{
 			time.Hour - time.Duration(latest.Nanosecond()), // a whole second
 			100 * time.Millisecond, 20 * time.Millisecond, time.Microsecond, 2 * time.Second,
@@ -232,9 +231,9 @@ func TestLastUsedNeverMovesBack(t *testing.T) {
 	})
 }
 
-// Instances that write the same many keys at the same moments neither deadlock
-// nor lose or repeat a count.
-func TestInstancesWriteTheSameKeysAtOnce(t *testing.T) {
+// Instances that write the usage of the same keys concurrently do not deadlock, and count each
+// request once.
+func TestInstancesWriteTheSameKeysConcurrently(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		const keys, rounds, instances = 60, 6, 3
 		c, logged := f.customer(t), &modelstest.LogBuffer{}
@@ -303,7 +302,7 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 		key, secret := f.key(t, c)
 		revokedKey, revokedSecret := f.key(t, c)
 		f.revoke(t, revokedKey)
-		// The last of the tables a write touches, so that it fails half-way.
+		// This table is the last one that a flush writes, so the flush fails half-way.
 		f.exec(t, "ALTER TABLE api_key_daily_usage RENAME TO api_key_daily_usage_away")
 		f.briefly(t, models.Options{Logger: logged.Logger()}, func(s *models.Store) {
 			use(t, s, secret, 3)
@@ -333,8 +332,8 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 	})
 }
 
-// A key that an operator deletes takes nobody else's usage with it.
-func TestUsageOfADeletedKey(t *testing.T) {
+// A deleted key does not prevent the flush of other keys.
+func TestUsageBesideADeletedKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		gone, goneSecret := f.key(t, c)
@@ -380,7 +379,7 @@ func TestOldRowsArePurged(t *testing.T) {
 				t.Errorf("%d rows in %s, want %d", n, table, want)
 			}
 		}
-		checkError(t, "a session under way", errOf(f.Session(ctx, token, models.Client{})), nil)
+		checkError(t, "an open session", errOf(f.Session(ctx, token, models.Client{})), nil)
 	})
 }
 

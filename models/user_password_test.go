@@ -29,7 +29,7 @@ func TestPasswordIsChanged(t *testing.T) {
 			t.Errorf("with both wrong: %v", err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
-		checkError(t, "sessions have ended already", errOf(f.Session(ctx, lost, browser)), nil)
+		checkError(t, "another session before the change", errOf(f.Session(ctx, lost, browser)), nil)
 
 		renewed, err := f.ChangePassword(ctx, session, password, newPassword, c.actor)
 		must(t, err)
@@ -52,7 +52,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	})
 }
 
-// Guessing the old password is as limited as guessing at sign-in.
+// The limit of wrong passwords at sign-in also applies to the old password.
 func TestChangeOfPasswordIsLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
@@ -70,8 +70,8 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 	})
 }
 
-// Of two changes at once, the second finds its old password gone.
-func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
+// Of several concurrent changes, only the first succeeds, because it replaces the old password.
+func TestConcurrentPasswordChangesChangeItOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		session, err := f.Session(t.Context(), f.session(t, c), browser)
@@ -81,7 +81,7 @@ func TestChangesOfPasswordAtOnceAreOne(t *testing.T) {
 			return errOf(stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
 		})
 		for _, err := range errs {
-			checkError(t, "the other calls", err, models.ErrWrongCredentials)
+			checkError(t, "a later change", err, models.ErrWrongCredentials)
 		}
 		if changed != 1 {
 			t.Errorf("changed %d times", changed)
@@ -105,7 +105,7 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 		must(t, f.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword))
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
-		checkError(t, "a session goes on", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "a session after the reset", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
 		reset := f.recorded(t, c, models.ActionPasswordReset)
 		if len(reset) != 1 || reset[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", reset)
@@ -113,8 +113,7 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 	})
 }
 
-// A hash of other parameters than today's is replaced when the password is at
-// hand, and by nothing else.
+// A hash with old parameters is replaced at the next sign-in with the right password.
 func TestOldPasswordHashIsUpgraded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
@@ -130,7 +129,7 @@ func TestOldPasswordHashIsUpgraded(t *testing.T) {
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		upgraded := hash()
 		if !strings.HasPrefix(upgraded, "$argon2id$v=19$m=47104,t=1,p=1$") {
-			t.Errorf("it is %s", upgraded)
+			t.Errorf("the hash is %s", upgraded)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		if hash() != upgraded {
@@ -139,7 +138,7 @@ func TestOldPasswordHashIsUpgraded(t *testing.T) {
 	})
 }
 
-func TestAccountLearnsOfWrongPasswords(t *testing.T) {
+func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		refusals := func(c customer) []models.Activity { return f.recorded(t, c, models.ActionSignInFailed) }
@@ -147,7 +146,7 @@ func TestAccountLearnsOfWrongPasswords(t *testing.T) {
 		for range 10 {
 			signIn(t, f.Store, c.user.Email, wrongPassword, address(3), models.ErrWrongCredentials)
 		}
-		// What was not looked at says nothing.
+		// Attempts beyond the limit are not recorded.
 		for range 5 {
 			limited(t, f.Store, c.user.Email, wrongPassword, address(3), time.Minute)
 		}
@@ -161,7 +160,7 @@ func TestAccountLearnsOfWrongPasswords(t *testing.T) {
 			t.Errorf("%d recorded: %+v", len(recorded), first)
 		}
 		if len(refusals(other)) != 0 {
-			t.Error("another account learns of it")
+			t.Error("another account has an activity")
 		}
 	})
 }

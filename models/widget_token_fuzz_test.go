@@ -12,8 +12,8 @@ import (
 	"portal/models"
 )
 
-// The header and claims of the one token that the fuzzed service has issued; by
-// them and the secret it is the same in every process that fuzzes.
+// The header and claims of the only token that the fuzzed service has issued. They are constant, so
+// every fuzzing process has the same token.
 const (
 	fuzzedHeader = `{"typ":"at+jwt","alg":"EdDSA","kid":"$KID"}`
 	fuzzedClaims = `{"iss":"https://portal.example.com","aud":"widget","sub":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c001",` +
@@ -21,7 +21,7 @@ const (
 		`"scope":"widget:connect","iat":1800000000,"nbf":1799999940,"exp":1800000600,"jti":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`
 )
 
-// signer issues and verifies by one secret at one moment.
+// signer issues and verifies tokens with one secret at a fixed time.
 type signer struct {
 	*models.WidgetTokens
 	private ed25519.PrivateKey
@@ -47,7 +47,7 @@ func (s signer) sign(header, claims string) string {
 
 func encoded(part string) string { return base64.RawURLEncoding.EncodeToString([]byte(part)) }
 
-// Of all texts there are, the token that was issued is the only one that is valid.
+// Only the issued token is valid, and no other text.
 func FuzzWidgetToken(f *testing.F) {
 	s := newSigner(f)
 	issued := s.sign(fuzzedHeader, fuzzedClaims)
@@ -79,8 +79,8 @@ func FuzzWidgetToken(f *testing.F) {
 	})
 }
 
-// Even what the service's own key has signed is valid only if it says of itself
-// that it is a widget token of this service, and of this moment.
+// A token with a valid signature is accepted only if its header and claims say that it is a current
+// widget token of this service.
 func FuzzSignedWidgetToken(f *testing.F) {
 	s := newSigner(f)
 	f.Add(fuzzedHeader, fuzzedClaims)
@@ -107,16 +107,16 @@ func FuzzSignedWidgetToken(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Instances' clocks may be 5 s apart.
+		// The clocks of instances may be 5 s apart.
 		if got.Issuer != issuer || got.Audience != "widget" || got.ExpiresAt <= 1800000300 || got.NotBefore > 1800000305 {
-			t.Fatalf("valid are the claims %s", claims)
+			t.Fatalf("the claims are accepted: %s", claims)
 		}
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(header, "$KID", s.kid)), &fields); err != nil {
 			t.Fatal(err)
 		}
 		if _, critical := fields["crit"]; critical || fields["typ"] != "at+jwt" || fields["alg"] != "EdDSA" || fields["kid"] != s.kid {
-			t.Fatalf("valid is the header %s", header)
+			t.Fatalf("the header is accepted: %s", header)
 		}
 	})
 }

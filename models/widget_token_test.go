@@ -33,13 +33,12 @@ func issue(t *testing.T, tokens *models.WidgetTokens, p models.Principal, agentI
 	return token
 }
 
-// claimsOf are those of a token that the key was exchanged for, as far as the
-// store looks at them.
+// claimsOf returns the claims that the store checks, for a token of this key and agent.
 func claimsOf(c customer, key models.APIKey, agent models.Agent) models.WidgetClaims {
 	return models.WidgetClaims{Subject: c.ID.String(), ClientID: key.ID.String(), AgentID: agent.ID.String()}
 }
 
-// decode reads one part of a token as anybody can.
+// decode returns the decoded JSON of one part of a token.
 func decode(t *testing.T, part string) map[string]any {
 	t.Helper()
 	text, err := base64.RawURLEncoding.Strict().DecodeString(part)
@@ -56,7 +55,7 @@ func encode(t *testing.T, part map[string]any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// publicKey is the key in a JWKS that anybody can read, by its id.
+// publicKey returns the published key with this id.
 func publicKey(t *testing.T, tokens *models.WidgetTokens, kid string) ed25519.PublicKey {
 	t.Helper()
 	keys := tokens.JWKS()
@@ -97,7 +96,7 @@ func TestWidgetToken(t *testing.T) {
 	}
 	signature, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
 	if err != nil || !ed25519.Verify(publicKey(t, tokens, kid), []byte(parts[0]+"."+parts[1]), signature) {
-		t.Errorf("the signature is not that of the published key: %v", err)
+		t.Errorf("the published key does not verify the signature: %v", err)
 	}
 	verified, err := tokens.Verify(token)
 	if want := (models.WidgetClaims{
@@ -127,7 +126,7 @@ func TestWidgetTokenLivesForItsTTL(t *testing.T) {
 	}
 }
 
-func TestJWKSHasThePublicKeysAlone(t *testing.T) {
+func TestJWKSHasOnlyPublicKeys(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	for previous, want := range map[string]int{"": 1, oldSecret: 2} {
@@ -144,7 +143,7 @@ func TestJWKSHasThePublicKeysAlone(t *testing.T) {
 				key["kty"] != "OKP" || key["crv"] != "Ed25519" || key["alg"] != "EdDSA" || key["use"] != "sig" {
 				t.Errorf("%v", key)
 			}
-			// RFC 7638 section 3, RFC 8037 section 2: these members in this order.
+			// RFC 7638 section 3, RFC 8037 section 2: the members in this order.
 			sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + key["x"] + `"}`))
 			if thumbprint := base64.RawURLEncoding.EncodeToString(sum[:]); key["kid"] != thumbprint {
 				t.Errorf("kid %s, not %s", key["kid"], thumbprint)
@@ -160,8 +159,7 @@ func TestJWKSHasThePublicKeysAlone(t *testing.T) {
 	}
 }
 
-// forger signs whatever it is given with the service's own key, unless told
-// otherwise.
+// forger creates tokens with any header and claims, signed with key.
 type forger struct {
 	header, claims map[string]any
 	key            ed25519.PrivateKey
@@ -204,7 +202,7 @@ func TestForgedWidgetTokens(t *testing.T) {
 		return encode(t, h) + "." + parts[1] + "."
 	}
 
-	checkError(t, "what is not changed must pass", errOf(tokens.Verify(forge(func(*forger) {}))), nil)
+	checkError(t, "an unchanged token", errOf(tokens.Verify(forge(func(*forger) {}))), nil)
 	for name, token := range map[string]string{
 		"empty":                        "",
 		"an API key":                   unknownKey,
@@ -266,15 +264,15 @@ func TestForgedWidgetTokens(t *testing.T) {
 	checkError(t, "the token itself", errOf(tokens.Verify(good)), nil)
 }
 
-// sibling is another character of base64url whose leading bits, all that count
-// at the end of a signature, are the same.
+// sibling returns another base64url character with the same leading bits. Only these bits count at
+// the end of a signature.
 func sibling(c byte) byte {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return alphabet[strings.IndexByte(alphabet, c)^1]
 }
 
-// withURLCharacters returns the signature with one of the characters that
-// standard base64 lacks; that it is another then is refused all the same.
+// withURLCharacters returns a signature with a character that standard base64 does not have. It may
+// be another signature, because the token must be refused in any case.
 func withURLCharacters(t *testing.T, signature string) string {
 	t.Helper()
 	if strings.ContainsAny(signature, "-_") {
@@ -283,7 +281,7 @@ func withURLCharacters(t *testing.T, signature string) string {
 	return "-" + signature[1:]
 }
 
-func TestRotationOfTheSecret(t *testing.T) {
+func TestRotatedSecret(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	before := widgetTokens(t, clock, oldSecret, "")
@@ -310,12 +308,12 @@ func TestRotationOfTheSecret(t *testing.T) {
 	} {
 		checkError(t, name, errOf(test.tokens.Verify(test.token)), test.want)
 	}
-	// The id of one key with the signature of the other.
+	// A token with the id of the current key, but signed with the previous one.
 	forged := forger{decode(t, strings.Split(newToken, ".")[0]), decode(t, strings.Split(newToken, ".")[1]), keyring(t, oldSecret, "").SigningKeys()[0]}
-	checkError(t, "signed by the previous key as the current", errOf(during.Verify(forged.token(t))), models.ErrTokenInvalid)
+	checkError(t, "signed with the previous key", errOf(during.Verify(forged.token(t))), models.ErrTokenInvalid)
 }
 
-func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
+func TestWidgetTokenIsActiveWhileItsKeyAndAgentAre(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		key, _ := f.key(t, c)
@@ -328,11 +326,11 @@ func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
 				t.Errorf("%s: %t, %v", name, active, err)
 			}
 		}
-		active("their own", c, claimsOf(c, key, agent), true)
-		active("asked by another account", other, claimsOf(c, key, agent), false)
+		active("its own", c, claimsOf(c, key, agent), true)
+		active("introspected by another account", other, claimsOf(c, key, agent), false)
 		active("another account's key", c, claimsOf(c, otherKey, agent), false)
 		active("another account's agent", c, claimsOf(c, key, otherAgent), false)
-		active("all of another account", c, claimsOf(other, otherKey, otherAgent), false)
+		active("everything of another account", c, claimsOf(other, otherKey, otherAgent), false)
 		active("no such key", c, claimsOf(c, models.APIKey{ID: newID()}, agent), false)
 		active("no such agent", c, claimsOf(c, key, models.Agent{ID: newID()}), false)
 		active("no ids", c, models.WidgetClaims{Subject: c.ID.String()}, false)
@@ -345,15 +343,14 @@ func TestWidgetTokenHoldsWhileItsKeyAndAgentDo(t *testing.T) {
 		active("before the agent's removal", c, claimsOf(c, key, removed), true)
 		must(t, errOf(f.RemoveAgent(ctx, c.ID, removed.ID, c.actor)))
 		active("agent removed", c, claimsOf(c, key, removed), false)
-		active("still their own", c, claimsOf(c, key, agent), true)
+		active("still its own", c, claimsOf(c, key, agent), true)
 	})
 }
 
-func TestTokensOfAnInstanceWhoseClockIsAheadAreGoodAtOnce(t *testing.T) {
-	keyring, err := models.NewKeyring("a secret of the test, 32 bytes at least", "")
-	must(t, err)
+func TestTokenOfAnInstanceWithAFastClockIsValidAtOnce(t *testing.T) {
+	keyring := keyring(t, newSecret, "")
 	instance := func(ahead time.Duration) *models.WidgetTokens {
-		return models.NewWidgetTokens(keyring, "https://portal.example.com", time.Minute,
+		return models.NewWidgetTokens(keyring, issuer, time.Minute,
 			func() time.Time { return time.Unix(1_800_000_000, 0).Add(ahead) })
 	}
 	token, err := instance(5*time.Second).Issue(models.Principal{}, uuid.New())
