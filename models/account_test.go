@@ -10,7 +10,7 @@ import (
 	"portal/models"
 )
 
-// acme returns the input of an account with this e-mail. Its password is [password].
+// acme returns the input of an account with this email. Its password is [password].
 func acme(email string) models.NewAccount {
 	return models.NewAccount{Name: "Acme", Email: email, Password: password}
 }

@@ -19,7 +19,8 @@ import (
 // confirmed.
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
-// [ErrKeyUnknown], [ErrKeyRevoked], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
+// [ErrKeyUnknown], [ErrKeyRevoked], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most
+// [Timeout].
 func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err

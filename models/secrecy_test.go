@@ -42,7 +42,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, err)
 	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], "203.0.113.7")
 	must(t, err)
-	// Users sometimes type a password into the e-mail field.
+	// Users sometimes type a password into the email field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
 		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], "203.0.113.7"); err == nil {
 			t.Fatal("signed in")

@@ -76,7 +76,8 @@ func (s *Store) recordRefusal(user User, address string) {
 }
 
 // userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With
-// [ErrWrongCredentials] it returns the user of the email, if there is one. The caller must have its turn in the queue.
+// [ErrWrongCredentials] it returns the user of the email, if there is one. The caller must have its
+// turn in the queue.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
 	// The time of hashing must not count against the database.
 	answer, cancel := context.WithTimeout(ctx, Timeout)

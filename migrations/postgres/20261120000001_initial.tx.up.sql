@@ -11,7 +11,7 @@ CREATE TABLE users (
     id            uuid PRIMARY KEY,
     account_id    uuid NOT NULL REFERENCES accounts (id),
     email         text NOT NULL,
-    -- SHA-256 of the trimmed e-mail in lower case. Users sometimes type a password into the e-mail
+    -- SHA-256 of the trimmed email in lower case. Users sometimes type a password into the email
     -- field, and it must not reach the database's log.
     email_hash    bytea NOT NULL UNIQUE,
     -- argon2id as a PHC string.
@@ -89,7 +89,7 @@ CREATE INDEX sessions_user ON sessions (user_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 
 -- Wrong passwords of the last minute. The subject is a SHA-256, because users sometimes type a
--- password into the e-mail field.
+-- password into the email field.
 CREATE TABLE sign_in_failures (
     id      uuid PRIMARY KEY,
     subject bytea NOT NULL,

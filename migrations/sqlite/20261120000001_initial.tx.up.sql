@@ -12,7 +12,7 @@ CREATE TABLE users (
     id            TEXT PRIMARY KEY,
     account_id    TEXT NOT NULL REFERENCES accounts (id),
     email         TEXT NOT NULL,
-    -- SHA-256 of the trimmed e-mail in lower case. Users sometimes type a password into the e-mail
+    -- SHA-256 of the trimmed email in lower case. Users sometimes type a password into the email
     -- field, and it must not reach the database's log.
     email_hash    BLOB NOT NULL UNIQUE,
     -- argon2id as a PHC string.
@@ -90,7 +90,7 @@ CREATE INDEX sessions_user ON sessions (user_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 
 -- Wrong passwords of the last minute. The subject is a SHA-256, because users sometimes type a
--- password into the e-mail field.
+-- password into the email field.
 CREATE TABLE sign_in_failures (
     id      TEXT PRIMARY KEY,
     subject BLOB NOT NULL,
