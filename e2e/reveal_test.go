@@ -3,7 +3,11 @@ package e2e
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
 )
@@ -145,6 +149,48 @@ func TestAFailedCopyDoesNotCount(t *testing.T) {
 			reveal.CloseWithoutCopying()
 			reveal.ExpectClosed()
 		})
+	}
+}
+
+// Reloading, going back and closing the tab first ask, until the key was copied.
+func TestLeavingThePageAsksIfTheKeyWasNotCopied(t *testing.T) {
+	t.Parallel()
+	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
+	holdClipboard(t)
+	var asked atomic.Int64
+	v.Page.OnDialog(func(dialog playwright.Dialog) {
+		asked.Add(1)
+		_ = dialog.Dismiss()
+	})
+	reveal := keys.Generate("precious")
+	secret := reveal.Key()
+	for name, leave := range map[string]string{
+		"reload":    `() => location.reload()`,
+		"back":      `() => history.back()`,
+		"open page": `() => location.assign("/activity")`,
+	} {
+		before := asked.Load()
+		if _, err := v.Page.Evaluate(leave); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(5 * time.Second); asked.Load() == before && time.Now().Before(deadline); {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if asked.Load() == before {
+			t.Fatalf("%s: the browser does not ask", name)
+		}
+		if reveal.Key() != secret {
+			t.Errorf("%s: the key is lost", name)
+		}
+	}
+	reveal.Copy()
+	reveal.ExpectCopied()
+	before := asked.Load()
+	v.Open("/activity")
+	pages.OpenKeys(v.Tab).Add("another")
+	v.Reload()
+	if asked.Load() != before {
+		t.Error("the browser asks although no key can be lost")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"hash/crc32"
+	"regexp"
 	"strings"
 )
 
@@ -63,6 +64,19 @@ func checkKeySecret(key string) error {
 		return ErrKeyMalformed
 	}
 	return nil
+}
+
+// keyInText matches API keys in a text. A key may be cut off at its end.
+var keyInText = regexp.MustCompile(`(?i)` + keyPrefix + `[0-9a-z]+`)
+
+// RedactKeys replaces every API key in text with at most its last four characters. Whole reports
+// whether one of them has the length of a whole key.
+func RedactKeys(text string) (redacted string, whole bool) {
+	redacted = keyInText.ReplaceAllStringFunc(text, func(key string) string {
+		whole = whole || len(key) >= keyLength
+		return key[max(len(keyPrefix), len(key)-4):]
+	})
+	return redacted, whole
 }
 
 func alphanumeric(c byte) bool {

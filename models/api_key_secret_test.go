@@ -164,3 +164,28 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 		}
 	}))
 }
+
+func TestRedactKeysLeavesTheLastFourCharacters(t *testing.T) {
+	t.Parallel()
+	const key = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
+	for text, want := range map[string]struct {
+		redacted string
+		whole    bool
+	}{
+		"":                               {"", false},
+		"production":                     {"production", false},
+		"nas_":                           {"nas_", false},
+		"nas_...UbFO":                    {"nas_...UbFO", false},
+		"nas_a":                          {"a", false},
+		"nas_0123456":                    {"3456", false},
+		key[:39]:                         {"9UbF", false},
+		key:                              {"UbFO", true},
+		strings.ToUpper(key):             {"UBFO", true},
+		"KEY=" + key + "; echo " + key:   {"KEY=UbFO; echo UbFO", true},
+		"\"" + key + "\" nas_0123 other": {"\"UbFO\" 0123 other", true},
+	} {
+		if redacted, whole := RedactKeys(text); redacted != want.redacted || whole != want.whole {
+			t.Errorf("RedactKeys(%q) = %q, %v; want %q, %v", text, redacted, whole, want.redacted, want.whole)
+		}
+	}
+}

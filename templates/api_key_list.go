@@ -11,6 +11,7 @@ type APIKeyList struct {
 	Header  APIKeyListHeader
 	Filter  *APIKeyFilter // nil if the account has too few keys to need a filter
 	Columns []APIKeyColumn
+	Pasted  *PastedKey // the key that was pasted into the filter; nil if none was
 	Keys    []APIKeyRow
 	Address string // URL of the list with its order and filter
 	Version string // changes when the content of the list changes
@@ -42,6 +43,13 @@ type APIKeyFilter struct {
 	Text            string // part of a label or masked key; empty shows all keys
 	Shown, Count    int    // numbers of keys
 	Sort, Direction string // kept by the form; empty in the default order
+}
+
+// PastedKey is a whole key that was pasted into the filter. Only its end is known.
+type PastedKey struct {
+	LastFour string
+	Matches  int       // number of active keys with this end
+	ID       uuid.UUID // of the last of them
 }
 
 // APIKeyColumn is a sortable column.

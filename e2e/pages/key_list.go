@@ -161,6 +161,17 @@ func (k Keys) Filter(text string) {
 	}
 }
 
+// RevokeFound follows the link to revoke the key that was pasted into the filter. It returns the
+// confirmation.
+func (k Keys) RevokeFound(label string) Confirmation {
+	k.t.Helper()
+	k.click(k.role("link", "Revoke this key"), "Revoke this key")
+	c := Confirmation{row: k.Row(label)}
+	c.ExpectOpen()
+	k.settled()
+	return c
+}
+
 // ExpectNoFilter checks that the page has no filter.
 func (k Keys) ExpectNoFilter() {
 	k.t.Helper()

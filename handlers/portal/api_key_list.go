@@ -54,7 +54,7 @@ func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, v
 	list := templates.APIKeyList{
 		Header:  templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys},
 		Columns: view.columns(), Address: view.address(), Version: versionOf(keys),
-		Keys: make([]templates.APIKeyRow, len(keys)),
+		Keys: make([]templates.APIKeyRow, len(keys)), Pasted: pastedKey(view, keys),
 	}
 	view.sort(keys)
 	shown := 0

@@ -20,6 +20,7 @@ const (
 	paramSort      = "sort"
 	paramDirection = "dir"
 	paramFilter    = "filter"
+	paramWhole     = "whole" // the filter was a whole key before it was redacted
 
 	ascending  = "asc"
 	descending = "desc"
@@ -65,6 +66,7 @@ type keyView struct {
 	column    keyColumn
 	direction string
 	filter    string
+	whole     bool // the filter was a whole key before it was redacted
 }
 
 // defaultKeyView shows all keys, the newest first.
@@ -72,18 +74,24 @@ func defaultKeyView() keyView {
 	return keyView{column: keyColumns[2], direction: descending}
 }
 
-// keyViewOf returns the view of the query string. Unknown values are ignored.
-func keyViewOf(c *gin.Context) keyView {
+// keyViewOf returns the view of the query string.
+func keyViewOf(c *gin.Context) keyView { return newKeyView(c.Request.URL.Query()) }
+
+// newKeyView returns the view that the parameters describe. Unknown values are ignored, and keys in
+// the filter are redacted.
+func newKeyView(parameters url.Values) keyView {
 	view := defaultKeyView()
 	for _, column := range keyColumns {
-		if column.id == c.Query(paramSort) {
+		if column.id == parameters.Get(paramSort) {
 			view.column, view.direction = column, column.first
 		}
 	}
-	if direction := c.Query(paramDirection); direction == ascending || direction == descending {
+	if direction := parameters.Get(paramDirection); direction == ascending || direction == descending {
 		view.direction = direction
 	}
-	view.filter = strings.TrimSpace(c.Query(paramFilter))
+	filter, whole := models.RedactKeys(parameters.Get(paramFilter))
+	view.filter = strings.TrimSpace(filter)
+	view.whole = view.filter != "" && (whole || parameters.Get(paramWhole) != "")
 	return view
 }
 
@@ -119,13 +127,16 @@ func (v keyView) address() string {
 	if v.filter != "" {
 		query.Set(paramFilter, v.filter)
 	}
+	if v.whole {
+		query.Set(paramWhole, "yes")
+	}
 	return (&url.URL{Path: homePath, RawQuery: query.Encode()}).String()
 }
 
 func (v keyView) columns() []templates.APIKeyColumn {
 	columns := make([]templates.APIKeyColumn, len(keyColumns))
 	for i, column := range keyColumns {
-		next := keyView{column: column, direction: column.first, filter: v.filter}
+		next := keyView{column: column, direction: column.first, filter: v.filter, whole: v.whole}
 		columns[i] = templates.APIKeyColumn{ID: column.id, Name: column.name}
 		if column.id == v.column.id {
 			columns[i].Order = map[string]string{ascending: "ascending", descending: "descending"}[v.direction]

@@ -21,16 +21,17 @@ func (p *Portal) Register(r gin.IRouter) {
 	}
 
 	// These wait for a turn to hash, for news or for a download, and limit their own time.
-	long := r.Group("", p.requireSession)
+	long := r.Group("", p.redactQuery, p.requireSession)
 	page(long, "/api-keys/:id/first-use", p.showFirstUse)
 	page(long, "/api-keys/:id/rotation/progress", p.showRotationProgress)
 	long.GET(exportPath, p.handle(p.exportActivities))
 	long.POST("/account/password", p.handle(p.changePassword))
 
-	users := r.Group("", deadline, p.requireSession)
+	users := r.Group("", p.redactQuery, deadline, p.requireSession)
 	page(users, "/", p.home)
 	page(users, homePath, p.listAPIKeys)
 	users.POST(homePath, p.handle(p.generateAPIKey))
+	users.POST(homePath+"/filter", p.handle(p.filterAPIKeys))
 	page(users, changesPath, p.showChanges)
 	page(users, "/api-keys/:id", p.showAPIKey)
 	page(users, "/api-keys/:id/usage", p.showUsage)

@@ -58,17 +58,36 @@
       Boolean(element.querySelector('[data-confirmation]'));
   }
 
-  // Filtering.
+  // Filtering. At most the last four characters of a key may reach the address bar or a request.
+  const keyInText = /nas_[0-9a-z]+/gi;
+  const wholeKey = /nas_[0-9a-z]{36}/i;
+  const redact = (text) => text.replace(keyInText, (key) => key.slice(4).slice(-4)).trim();
+
   document.addEventListener('input', ({ target }) => {
-    if (target.matches('#key-filter')) {
-      filter();
-      const address = new URL(list().dataset.address, location.href);
-      address.searchParams.delete('filter');
-      if (target.value.trim()) {
-        address.searchParams.set('filter', target.value.trim());
-      }
-      list().dataset.address = address.pathname + address.search;
-      updateAddress();
+    if (!target.matches('#key-filter')) {
+      return;
+    }
+    const pasted = wholeKey.test(target.value);
+    if (pasted) {
+      target.value = redact(target.value);
+    }
+    filter();
+    const address = new URL(list().dataset.address, location.href);
+    address.searchParams.delete('filter');
+    address.searchParams.delete('whole');
+    if (redact(target.value)) {
+      address.searchParams.set('filter', redact(target.value));
+    }
+    list().dataset.address = address.pathname + address.search;
+    updateAddress();
+    if (pasted) {
+      address.searchParams.set('whole', 'yes');
+      htmx.ajax('GET', address.pathname + address.search, { source: target, target: '#api-key-list', swap: 'outerHTML' });
+    }
+  });
+  document.addEventListener('htmx:config:request', ({ detail: { ctx: { request: { body } } } }) => {
+    if (body.has('filter')) {
+      body.set('filter', redact(body.get('filter')));
     }
   });
   document.addEventListener('submit', (event) => {
@@ -83,7 +102,7 @@
     if (!field || !rows) {
       return;
     }
-    const text = field.value.trim().toLowerCase();
+    const text = redact(field.value).toLowerCase();
     for (const row of keyRows(rows)) {
       const matches = ['.key-label', '.key-masked'].some((cell) => row.querySelector(cell).textContent.toLowerCase().includes(text));
       row.hidden = !matches && !isInUse(row);

@@ -1,5 +1,5 @@
 // The one-time reveal of a new key. Escape or a click outside does not close it before the key was
-// copied. After it is closed or the page is left, the key is no longer in the page.
+// copied, and the browser asks before it leaves the page. After it is closed or the page is left, the key is no longer in the page.
 (() => {
   'use strict';
 
@@ -17,7 +17,15 @@
     let copying = Promise.resolve();
     let pressedOutside = false;
 
+    const warn = (event) => {
+      if (!copied) {
+        event.preventDefault();
+      }
+    };
+    addEventListener('beforeunload', warn);
+
     const close = () => {
+      removeEventListener('beforeunload', warn);
       forget(field);
       htmx.trigger(dialog.querySelector('#first-use'), 'htmx:abort');
       dialog.remove();
