@@ -57,8 +57,8 @@ func (s *Store) changeKey(
 			return err
 		}
 		if revoked = key.RevokedAt != nil; revoked {
-			// The commit of the row lock waits for a synchronous standby, and with it for the earlier
-			// revocation, whose own commit may have been interrupted.
+			// The commit of the row lock waits for a synchronous standby, and with it for the
+			// earlier revocation, whose own commit may have been interrupted.
 			return nil
 		}
 		return change(ctx, tx, &key)

@@ -129,9 +129,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 			}
 			if f.postgres() {
 				// Otherwise the triggers run at the commit.
-				if _, err := tx.ExecContext(t.Context(), "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errOf(tx.ExecContext(t.Context(), "SET CONSTRAINTS ALL IMMEDIATE")))
 			}
 			if renewed := !bytes.Equal(epochIn(t, tx), before); renewed != s.renews {
 				t.Errorf("%s: renewed in its transaction: %t", s.name, renewed)

@@ -124,14 +124,8 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	_, secret := f.key(t, c)
 	agent := f.agent(t, c)
 	p, err := f.Authenticate(t.Context(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-	if _, err := f.open(t, models.Options{}).Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("key: %v", err)
-	}
-	if err := f.CheckAgent(t.Context(), p, agent.ID); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("agent: %v", err)
-	}
+	checkError(t, "key", errOf(f.open(t, models.Options{}).Authenticate(t.Context(), secret)), models.ErrUnavailable)
+	checkError(t, "agent", f.CheckAgent(t.Context(), p, agent.ID), models.ErrUnavailable)
 }

@@ -1,5 +1,5 @@
--- The epoch is now renewed by inserts too. Two states of the database with the same epoch then hold
--- the same keys, agents and accounts, whatever failed over or was restored in between.
+-- Inserts renew the epoch too. Two states of the database with the same epoch therefore hold the
+-- same keys, agents and accounts, even after a failover or a restored backup.
 --
 -- The triggers are deferred: they run inside COMMIT. A transaction that stays open, in a frozen
 -- instance or in an operator's psql, therefore does not lock the row that every revocation needs.

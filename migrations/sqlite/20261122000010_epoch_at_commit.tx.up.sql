@@ -1,6 +1,6 @@
--- The epoch is now renewed by inserts too. Two states of the database with the same epoch then hold
--- the same keys, agents and accounts, whatever was restored or replaced in between. This also covers
--- INSERT OR REPLACE, which deletes rows without firing a delete trigger.
+-- Inserts renew the epoch too. Two states of the database with the same epoch therefore hold the
+-- same keys, agents and accounts, even after a restored backup. The new triggers also cover INSERT
+-- OR REPLACE, which deletes rows without firing a delete trigger.
 DROP TRIGGER api_keys_replace_renews_epoch;
 DROP TRIGGER agents_replace_renews_epoch;
 DROP TRIGGER accounts_replace_renews_epoch;

@@ -17,9 +17,9 @@
 // fact in memory is still true at the later statement.
 //
 // Nothing in this argument depends on time, or on which server answers. It also holds if the
-// database goes back to an earlier state: a failover to a standby that lags behind, a restored dump,
-// a restored or replaced SQLite file. A key that the earlier state lacks was remembered at an epoch
-// that came after this state. Epochs are only compared for equality, never for order.
+// database goes back to an earlier state: a failover to a standby that lags behind, a restored
+// dump, a restored or replaced SQLite file. A key that the earlier state lacks was remembered at an
+// epoch that came after this state. Epochs are only compared for equality, never for order.
 //
 // The argument fails if somebody disables the triggers and changes the tables by hand. An
 // authenticator therefore also drops its memory whenever its connection is a new one.

@@ -25,8 +25,8 @@ func (s *switching) Keys(deadline time.Time, hashes []authn.KeyHash) (authn.Epoc
 
 func (s *switching) Close() error { return (*s.current.Load()).Close() }
 
-// TestKeyThatARestoredStateLacksIsUnknown generates and uses a key, and then takes the database back
-// to the state before.
+// TestKeyThatARestoredStateLacksIsUnknown generates and uses a key, and then returns to the
+// database as it was before.
 func TestKeyThatARestoredStateLacksIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, newURL := range map[string]func(testing.TB) string{
@@ -58,7 +58,7 @@ func TestKeyThatARestoredStateLacksIsUnknown(t *testing.T) {
 			}
 			source.current.Store(&earlier)
 			if key, _, err := authenticator.Lookup(t.Context(), hash); !errors.Is(err, authn.ErrKeyUnknown) {
-				t.Errorf("the state that lacks the key accepts it: %+v, %v", key, err)
+				t.Errorf("a key that the database lacks is accepted: %+v, %v", key, err)
 			}
 			if err := errors.Join(latest.Close(), earlier.Close()); err != nil {
 				t.Error(err)
@@ -67,7 +67,8 @@ func TestKeyThatARestoredStateLacksIsUnknown(t *testing.T) {
 	}
 }
 
-// TestNewConnectionDropsMemory deletes a key without firing the triggers, as a careless restore does.
+// TestNewConnectionDropsMemory deletes a key without firing the triggers, as a careless restore
+// does.
 func TestNewConnectionDropsMemory(t *testing.T) {
 	t.Parallel()
 	url := modelstest.PostgresURL(t)

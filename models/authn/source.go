@@ -22,7 +22,8 @@ type Source interface {
 	Close() error
 }
 
-// Epoch identifies a state of the database. Two equal epochs mean the same keys, agents and accounts.
+// Epoch identifies a state of the database. Two equal epochs mean the same keys, agents and
+// accounts.
 type Epoch struct {
 	Value      EpochValue
 	Connection uint64 // the number of the source's connection that read the value
