@@ -19,7 +19,7 @@
 //   - operator: a person who runs the service and its commands.
 //   - agent: a voice agent of an account.
 //   - API key: the credential of a customer's backend. Its secret is the whole key.
-//   - widget token: a short-lived JWT, requested with an API key. It lets a browser talk to one agent.
+//   - widget token: a short-lived JWT, requested with an API key. It lets a browser call one agent.
 //   - session: a user's signed-in state in one browser. A token in a cookie identifies it.
 //   - form id: a random id in a rendered form that makes repeated submissions harmless.
 //   - epoch: a random value in the database. It is replaced by every insert, delete or change of
