@@ -26,6 +26,10 @@ type Deps struct {
 	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
 	SessionMax time.Duration // lifetime of the session cookie
 
+	Name            string // of the product, on every page
+	SupportURL      string // leads to help with a forgotten password; may be empty
+	SecurityContact string // URL in security.txt; empty: no security.txt
+
 	BaseURL        *url.URL // the public URL, as browsers see it
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is believed
 
@@ -63,6 +67,8 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		BaseURL:    d.BaseURL,
 		Now:        d.Now,
 		Stopping:   d.Stopping,
+
+		Name: d.Name, SupportURL: d.SupportURL, SecurityContact: d.SecurityContact,
 	})
 	if err != nil {
 		return nil, err

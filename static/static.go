@@ -38,7 +38,7 @@ var bundles = map[string][]string{
 	},
 	"app.js": {
 		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/confirmations.js",
-		"js/times.js", "js/list.js", "js/outcome.js",
+		"js/times.js", "js/passwords.js", "js/list.js", "js/outcome.js",
 	},
 	"favicon.svg": {"favicon.svg"},
 }

@@ -1,7 +1,10 @@
 package templates
 
 // SignInPage is /login.
-type SignInPage struct{ Form SignInForm }
+type SignInPage struct {
+	Form       SignInForm
+	SupportURL string // where users ask for a new password; empty: they ask their contact
+}
 
 func (SignInPage) screen() screen { return screen{file: "sessions/new.html", layout: layoutPlain} }
 

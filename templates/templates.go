@@ -60,6 +60,7 @@ const (
 
 // Frame is the data of the layout.
 type Frame struct {
+	Product string // name of the product
 	Account string // name of the account; empty for a visitor
 	Email   string // of the signed-in user
 	Notice  string // message for the live region

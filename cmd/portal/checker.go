@@ -7,9 +7,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"portal/handlers/api"
 	"portal/models"
@@ -141,6 +144,35 @@ func positive(value string) int {
 		return 0
 	}
 	return n
+}
+
+// maxProductName is the maximum length of the product's name in characters.
+const maxProductName = 40
+
+// productName returns the trimmed name, which must be one short line.
+func (c *checker) productName(name, value string) string {
+	value = strings.TrimSpace(value)
+	if length := utf8.RuneCountInString(value); length == 0 || length > maxProductName ||
+		!utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
+		c.add(name, "invalid name %q; use 1 to %d characters without control characters", value, maxProductName)
+	}
+	return value
+}
+
+// link checks a URL with one of the schemes. An empty value is valid.
+func (c *checker) link(name, value string, schemes ...string) string {
+	if value == "" {
+		return ""
+	}
+	u, err := url.Parse(value)
+	switch {
+	case err != nil || !slices.Contains(schemes, u.Scheme),
+		u.Scheme == "mailto" && !strings.Contains(u.Opaque, "@"),
+		u.Scheme != "mailto" && !isHost(u),
+		strings.ContainsFunc(value, unicode.IsSpace):
+		c.add(name, "invalid URL %q; use a URL that begins with %s:", value, strings.Join(schemes, ": or "))
+	}
+	return value
 }
 
 // secret checks the length of a secret. The message does not contain the value.

@@ -24,6 +24,10 @@ type config struct {
 	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
 	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus. Default: off."`
 
+	Name            string `env:"PORTAL_NAME" default:"Voice Portal" placeholder:"NAME" help:"Name of the product on every page. Default: ${default}."`
+	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help with a forgotten password: an https:, http: or mailto: URL."`
+	SecurityContact string `env:"PORTAL_SECURITY_CONTACT" placeholder:"URL" help:"Contact for vulnerability reports in security.txt: an https: or mailto: URL."`
+
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
@@ -39,9 +43,13 @@ type settings struct {
 	sessionIdle    time.Duration
 	sessionMax     time.Duration
 	metricsAddr    string // empty: no metrics
+	name           string // of the product
+	supportURL     string // may be empty
 	database       database
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
+
+	securityContact string // empty: no security.txt
 }
 
 const (
@@ -61,9 +69,13 @@ func (c *config) settings() (settings, error) {
 		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
 		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
 		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+		name:           check.productName("PORTAL_NAME", c.Name),
+		supportURL:     check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
 		database:       check.database(c.DatabaseURL),
 		secret:         check.secret("PORTAL_SECRET", c.Secret),
 		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
+
+		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}
 	if c.BaseURL != "" {
 		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)

@@ -52,11 +52,11 @@ func TestDefaults(t *testing.T) {
 	}
 	want := settings{
 		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: api.RateLimit{PerSecond: 50, Burst: 100},
-		sessionIdle: 12 * time.Hour, sessionMax: 720 * time.Hour,
+		sessionIdle: 12 * time.Hour, sessionMax: 720 * time.Hour, name: "Voice Portal",
 		database: database{url: "sqlite:data/portal.db", directory: "data"},
 	}
 	if s.addr != want.addr || s.widgetTokenTTL != want.widgetTokenTTL || s.rateLimit != want.rateLimit ||
-		s.sessionIdle != want.sessionIdle || s.sessionMax != want.sessionMax || s.database != want.database ||
+		s.sessionIdle != want.sessionIdle || s.sessionMax != want.sessionMax || s.name != want.name || s.database != want.database ||
 		s.baseURL != nil || s.metricsAddr != "" || len(s.trustedProxies) > 0 || s.secret != "" || s.secretPrevious != "" {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
@@ -108,6 +108,9 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 		"PORTAL_SESSION_IDLE":     "half a day",
 		"PORTAL_SESSION_MAX":      "-1h",
 		"PORTAL_METRICS_ADDR":     "localhost:http",
+		"PORTAL_NAME":             "two\nlines",
+		"PORTAL_SUPPORT_URL":      "javascript:alert(1)",
+		"PORTAL_SECURITY_CONTACT": "security@example.com",
 	}
 	if len(env) != len(configFields()) {
 		t.Errorf("the test sets %d of %d variables", len(env), len(configFields()))
@@ -168,6 +171,17 @@ func TestValues(t *testing.T) {
 		{one("PORTAL_SESSION_MAX", "1s"), ""},
 		{one("PORTAL_METRICS_ADDR", "127.0.0.1:9090"), ""},
 		{one("PORTAL_METRICS_ADDR", "127.0.0.1:8080"), "PORTAL_METRICS_ADDR"},
+		{one("PORTAL_NAME", " "), "PORTAL_NAME"},
+		{one("PORTAL_NAME", "Acme & Sons"), ""},
+		{one("PORTAL_NAME", strings.Repeat("a", 41)), "PORTAL_NAME"},
+		{one("PORTAL_SUPPORT_URL", "https://example.com/help?topic=portal"), ""},
+		{one("PORTAL_SUPPORT_URL", "mailto:help@example.com"), ""},
+		{one("PORTAL_SUPPORT_URL", "mailto:help"), "PORTAL_SUPPORT_URL"},
+		{one("PORTAL_SUPPORT_URL", "https://"), "PORTAL_SUPPORT_URL"},
+		{one("PORTAL_SUPPORT_URL", "/help"), "PORTAL_SUPPORT_URL"},
+		{one("PORTAL_SECURITY_CONTACT", "mailto:security@example.com"), ""},
+		{one("PORTAL_SECURITY_CONTACT", "http://example.com"), "PORTAL_SECURITY_CONTACT"},
+		{one("PORTAL_SECURITY_CONTACT", "https://example.com/a b"), "PORTAL_SECURITY_CONTACT"},
 		{one("PORTAL_SECRET", goodSecret[1:]), "PORTAL_SECRET"},
 		{one("PORTAL_SECRET", goodSecret), ""},
 		{one("DATABASE_URL", "sqlite:"), "DATABASE_URL"},

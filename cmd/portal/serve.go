@@ -70,12 +70,17 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil),
 		CookieKeys:     keyring.CookieKeys(),
 		BaseURL:        baseURL,
+		Name:           s.name,
+		SupportURL:     s.supportURL,
 		TrustedProxies: s.trustedProxies,
 		RateLimit:      s.rateLimit,
-		Logger:         logger,
-		Registry:       registry,
-		SessionMax:     s.sessionMax,
-		Stopping:       ctx.Done(),
+
+		SecurityContact: s.securityContact,
+
+		Logger:     logger,
+		Registry:   registry,
+		SessionMax: s.sessionMax,
+		Stopping:   ctx.Done(),
 	})
 	if err != nil {
 		return err

@@ -34,6 +34,7 @@ func Deps(
 		Tokens:     models.NewWidgetTokens(keyring, baseURL, TokenTTL, now),
 		CookieKeys: keyring.CookieKeys(),
 		SessionMax: 720 * time.Hour,
+		Name:       "Voice Portal",
 		BaseURL:    base,
 		Now:        now,
 		Logger:     slog.New(slog.DiscardHandler),

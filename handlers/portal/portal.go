@@ -26,6 +26,10 @@ type Deps struct {
 	BaseURL    *url.URL         // the public URL; under https cookies are Secure
 	Now        func() time.Time // nil: time.Now
 	Stopping   <-chan struct{}  // closed when the server stops and held responses must end; nil: never
+
+	Name            string // of the product
+	SupportURL      string // leads to help with a forgotten password; may be empty
+	SecurityContact string // URL in security.txt; empty: no security.txt
 }
 
 // Portal handles the requests of browsers.
@@ -42,6 +46,10 @@ type Portal struct {
 	waiting   chan struct{} // holds one value for each held response
 	stopping  <-chan struct{}
 	pages     []string // patterns of the paths that sign-in may lead back to
+
+	name, supportURL, securityContact string
+
+	baseURL *url.URL
 }
 
 // New returns the portal. It errs when a template or an asset is broken.
@@ -70,6 +78,10 @@ func New(d Deps) (*Portal, error) {
 		now:       d.Now,
 		waiting:   make(chan struct{}, maxWaiting),
 		stopping:  d.Stopping,
+
+		name: d.Name, supportURL: d.SupportURL, securityContact: d.SecurityContact,
+
+		baseURL: d.BaseURL,
 	}, nil
 }
 

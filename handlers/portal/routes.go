@@ -10,6 +10,7 @@ import (
 func (p *Portal) Register(r gin.IRouter) {
 	// For everyone. A sign-in also waits for its turn to hash, and limits its own time.
 	r.GET(static.Prefix+"*name", p.handle(p.showAsset))
+	r.GET("/.well-known/security.txt", p.handle(p.showSecurityContact))
 	r.GET("/login", deadline, p.handle(p.newSession))
 	r.POST("/login", p.handle(p.createSession))
 	r.POST("/logout", deadline, p.handle(p.destroySession))

@@ -26,7 +26,11 @@ func (p *Portal) newSession(c *gin.Context) error {
 		return err
 	}
 	form := templates.SignInForm{Next: next}
-	return p.reply(c, reply{fragment: form, page: present(templates.SignInPage{Form: form})})
+	return p.reply(c, reply{fragment: form, page: present(p.signInPage(form))})
+}
+
+func (p *Portal) signInPage(form templates.SignInForm) templates.SignInPage {
+	return templates.SignInPage{Form: form, SupportURL: p.supportURL}
 }
 
 // createSession signs in. Every sign-in creates a session with a new token.
@@ -45,7 +49,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 		setRetryAfter(c, refusal)
 		form.Problem = refusal.Message
 		return p.reply(c, reply{
-			status: refusal.Status, fragment: form, page: present(templates.SignInPage{Form: form}),
+			status: refusal.Status, fragment: form, page: present(p.signInPage(form)),
 		})
 	}
 	if err != nil {

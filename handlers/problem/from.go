@@ -61,8 +61,9 @@ func fromModels(err error) Problem {
 		return portalOnly(http.StatusUnprocessableEntity, invalid.Message)
 	}
 	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
-		p := portalOnly(http.StatusTooManyRequests, "Too many incorrect passwords. Try again later.")
+		p := portalOnly(http.StatusTooManyRequests, "")
 		p.RetryAfter = limit.RetryAfter
+		p.Message = fmt.Sprintf("Too many incorrect passwords. Wait %s seconds, then try again.", p.RetryAfterSeconds())
 		return p
 	}
 	for _, row := range table {
