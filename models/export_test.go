@@ -3,6 +3,8 @@ package models
 import (
 	"context"
 	"crypto/ed25519"
+	"io/fs"
+	"time"
 
 	"github.com/uptrace/bun"
 )
@@ -24,3 +26,8 @@ func (s *Store) Watched(hook bun.QueryHook) *Store {
 
 // HashEmail returns the hash by which users are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }
+
+// Migrate applies migrations that Open does not have.
+func (s *Store) Migrate(ctx context.Context, files fs.FS, wait time.Duration) error {
+	return migration{db: s.db, files: files, logger: s.logger, wait: wait}.run(ctx)
+}

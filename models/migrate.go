@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -14,52 +16,69 @@ import (
 	"portal/migrations"
 )
 
-// migrationLock is the key of the advisory lock that lets one instance at a time migrate a
-// PostgreSQL database. The value is arbitrary.
-const migrationLock = 0x6e61735f // "nas_"
-
-// sqliteMigrationTimeout is how long a migration is retried while other processes lock the file.
-const sqliteMigrationTimeout = 5 * time.Second
+// The waits of a migration for locks.
+const (
+	// defaultMigrationWait is the total wait unless [Options] have another.
+	defaultMigrationWait = 30 * time.Second
+	// sqliteMigrationWait is the most that a migration waits for other processes to unlock the file.
+	sqliteMigrationWait = 5 * time.Second
+	// tableLockTimeout is how long a migration waits for a table at a time. Until then, every later
+	// statement on that table queues behind it, also a revocation.
+	tableLockTimeout = 300 * time.Millisecond
+	// maxTableLockPause is the longest pause between two attempts.
+	maxTableLockPause = 3 * time.Second
+)
 
 // errAppliedMeanwhile rolls back a migration that another process has applied in the meantime.
 var errAppliedMeanwhile = errors.New("applied by another process in the meantime")
 
-// migrateSchema brings the schema up to date. It may run in several processes at once and after a
-// crash at any point: each migration is marked as applied in its own transaction.
-func migrateSchema(ctx context.Context, db *bun.DB) error {
-	// SQLite does not wait for a lock while several processes create one file, nor if another has
-	// written since this one began to read (sqlite.org/wal.html, section 8).
-	for deadline := time.Now().Add(sqliteMigrationTimeout); ; {
-		err := tryMigrateSchema(ctx, db)
-		if !sqliteBusy(err) || time.Now().After(deadline) {
+// migration updates the schema of one database.
+type migration struct {
+	db     *bun.DB
+	files  fs.FS // the migrations
+	logger *slog.Logger
+	wait   time.Duration // for the locks of other sessions, in total
+}
+
+// run brings the schema up to date. It may run in several processes at once and after a crash at
+// any point: each migration is marked as applied in its own transaction. It takes no lock if the
+// schema is up to date. It returns [errMigrationLocked] if other sessions held locks for too long.
+func (m migration) run(ctx context.Context) error {
+	postgres := m.db.Dialect().Name() == dialect.PG
+	deadline := time.Now().Add(m.wait)
+	for pause := tableLockTimeout; ; pause = min(2*pause, maxTableLockPause) {
+		err := m.attempt(ctx, deadline)
+		if !lockedOut(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(10 * time.Millisecond):
+		if postgres {
+			m.logger.WarnContext(ctx, "the migration waits for a table", slog.String("held_by", m.holder(ctx)), slog.Any("error", err))
+		} else {
+			// SQLite does not wait for a lock while several processes create one file, nor if another
+			// has written since this one began to read (sqlite.org/wal.html, section 8).
+			pause = 10 * time.Millisecond
+		}
+		if !sleepUntil(ctx, pause, deadline) {
+			return errors.Join(m.waited(ctx, "a table"), err)
 		}
 	}
 }
 
-func tryMigrateSchema(ctx context.Context, db *bun.DB) error {
-	files := migrations.SQLite()
-	if db.Dialect().Name() == dialect.PG {
-		files = migrations.Postgres()
-		// The lock belongs to the connection, so it is released if the process dies.
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return failed("connect", err)
-		}
-		defer func() { _ = conn.Close() }()
-		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(?)", migrationLock); err != nil {
-			return failed("wait for another instance's migration", err)
-		}
-		defer func() {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", migrationLock)
-		}()
+// attempt applies the pending migrations, if there are any.
+func (m migration) attempt(ctx context.Context, deadline time.Time) error {
+	limited, cancel := context.WithDeadline(ctx, deadline.Add(Timeout))
+	defer cancel()
+	if pending, err := m.pending(limited); err != nil || !pending {
+		return err
 	}
-	migrator, err := newMigrator(db, files)
+	if m.db.Dialect().Name() == dialect.PG {
+		unlock, err := m.lock(limited, deadline)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	migrator, err := m.migrator()
 	if err != nil {
 		return err
 	}
@@ -68,33 +87,95 @@ func tryMigrateSchema(ctx context.Context, db *bun.DB) error {
 	}
 	for {
 		_, err := migrator.Migrate(ctx)
-		if !errors.Is(err, errAppliedMeanwhile) {
+		if errors.Is(err, errAppliedMeanwhile) {
+			continue
+		}
+		if err != nil {
 			return failed("migrate", err)
 		}
+		return nil
 	}
 }
 
-func newMigrator(db *bun.DB, files fs.FS) (*migrate.Migrator, error) {
+// pending reports whether a migration has not been applied.
+func (m migration) pending(ctx context.Context) (bool, error) {
+	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'bun_migrations'"
+	if m.db.Dialect().Name() == dialect.PG {
+		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('bun_migrations')"
+	}
+	var tables int
+	if err := m.db.NewRaw(query).Scan(ctx, &tables); err != nil {
+		return false, failed("look for the table of migrations", err)
+	}
+	if tables == 0 {
+		return true, nil
+	}
+	var applied []string
+	if err := m.db.NewRaw("SELECT name FROM bun_migrations").Scan(ctx, &applied); err != nil {
+		return false, failed("list the applied migrations", err)
+	}
+	found, err := m.discover()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(found.Sorted(), func(one migrate.Migration) bool { return !slices.Contains(applied, one.Name) }), nil
+}
+
+func (m migration) discover() (*migrate.Migrations, error) {
 	found := migrate.NewMigrations()
-	if err := found.Discover(files); err != nil {
+	if err := found.Discover(m.files); err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
-	return migrate.NewMigrator(db, found,
+	return found, nil
+}
+
+func (m migration) migrator() (*migrate.Migrator, error) {
+	found, err := m.discover()
+	if err != nil {
+		return nil, err
+	}
+	return migrate.NewMigrator(m.db, found,
 		// Bun marks a migration after its commit. The hook below does so in the transaction, and
 		// Bun's own mark then repeats it.
 		migrate.WithMarkAppliedOnSuccess(true),
 		migrate.WithUpsert(true),
-		migrate.BeforeMigration(func(ctx context.Context, tx bun.IConn, m *migrate.Migration) error {
-			var applied int
-			err := tx.QueryRowContext(ctx, "SELECT count(*) FROM bun_migrations WHERE name = ?", m.Name).Scan(&applied)
-			if err == nil && applied > 0 {
-				err = errAppliedMeanwhile
-			}
-			return err
-		}),
-		migrate.AfterMigration(func(ctx context.Context, tx bun.IConn, m *migrate.Migration) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES (?, ?)", m.Name, m.GroupID)
+		migrate.BeforeMigration(m.begin),
+		migrate.AfterMigration(func(ctx context.Context, tx bun.IConn, one *migrate.Migration) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES (?, ?)", one.Name, one.GroupID)
 			return err
 		}),
 	), nil
+}
+
+// begin is called at the start of each migration's transaction. It returns [errAppliedMeanwhile] if
+// the migration has been applied.
+func (m migration) begin(ctx context.Context, tx bun.IConn, one *migrate.Migration) error {
+	if m.db.Dialect().Name() == dialect.PG {
+		// The limits of other statements would stop a long migration.
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0",
+			tableLockTimeout.Milliseconds()))
+		if err != nil {
+			return err
+		}
+	}
+	var applied int
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM bun_migrations WHERE name = ?", one.Name).Scan(&applied)
+	if err == nil && applied > 0 {
+		err = errAppliedMeanwhile
+	}
+	return err
+}
+
+// migrate brings the schema up to date as the options say.
+func (o Options) migrate(ctx context.Context, db *bun.DB) error {
+	m := migration{db: db, files: migrations.SQLite(), logger: o.Logger, wait: min(o.MigrationWait, sqliteMigrationWait)}
+	if db.Dialect().Name() == dialect.PG {
+		m.files, m.wait = migrations.Postgres(), o.MigrationWait
+	}
+	err := m.run(ctx)
+	if o.OldSchema && errors.Is(err, errMigrationLocked) {
+		o.Logger.WarnContext(ctx, "going on with the schema as it is", slog.Any("error", err))
+		return nil
+	}
+	return err
 }

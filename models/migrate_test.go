@@ -133,21 +133,21 @@ func TestMigrationContinuesWhenTheLockHolderDies(t *testing.T) {
 	t.Parallel()
 	url := modelstest.EmptyPostgresURL(t)
 	f := &fixture{url: url, clock: newClock(), db: modelstest.OpenDatabase(t, url)}
-	ahead, err := f.db.Conn(t.Context())
-	must(t, err)
-	must(t, errOf(ahead.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", 0x6e61735f)))
+	ahead := f.holdMigrationLock(t)
+	logs := &modelstest.LogBuffer{}
 	opened := make(chan error)
 	go func() {
-		store, err := models.Open(context.WithoutCancel(t.Context()), url, models.Options{})
+		store, err := models.Open(context.WithoutCancel(t.Context()), url, models.Options{Logger: logs.Logger()})
 		if err == nil {
 			err = store.Close(context.WithoutCancel(t.Context()))
 		}
 		opened <- err
 	}()
 	eventually(t, "the second instance waits", func() bool {
-		return f.count(t, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == 1
+		return strings.Contains(logs.String(), "waiting for the migration of another instance")
 	})
-	f.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
+	f.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = ? "+
+		"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", 0x6e61735f)
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,26 @@ type Options struct {
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
+
+	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s.
+	MigrationWait time.Duration
+	// OldSchema opens the database even if a migration must wait too long. It is for work that an
+	// older schema allows too.
+	OldSchema bool
+}
+
+// withDefaults returns the options with a value for each.
+func (o Options) withDefaults() Options {
+	o.MigrationWait = cmp.Or(o.MigrationWait, defaultMigrationWait)
+	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
+	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
 }
 
 // Open opens the database, migrates its schema and starts the background flush. It returns
@@ -52,11 +73,12 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := CheckDatabaseURL(databaseURL); err != nil {
 		return nil, err
 	}
+	o = o.withDefaults()
 	db, err := openDatabase(databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	if err := migrateSchema(ctx, db); err != nil {
+	if err := o.migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	authenticator, err := newAuthenticator(ctx, databaseURL, db)
@@ -67,18 +89,6 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		db: db, now: o.Now, logger: o.Logger, authenticator: authenticator,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
-	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
-	}
-	if s.sessionIdle == 0 {
-		s.sessionIdle = 12 * time.Hour
-	}
-	if s.sessionMax == 0 {
-		s.sessionMax = 720 * time.Hour
 	}
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())

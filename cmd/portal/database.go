@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -36,6 +37,12 @@ func (d database) makeDirectory() error {
 // withStore opens the store of DATABASE_URL, calls work and closes the store. Operators' commands
 // need no other configuration.
 func withStore(ctx context.Context, work func(*models.Store) error) error {
+	return withStoreOptions(ctx, models.Options{}, work)
+}
+
+// withStoreOptions is [withStore] with options. Warnings, such as what a migration waits for, go to
+// standard error.
+func withStoreOptions(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	var c config
 	c.fill()
 	var check checker
@@ -46,7 +53,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}
-	store, err := models.Open(ctx, d.url, models.Options{})
+	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	store, err := models.Open(ctx, d.url, options)
 	if err != nil {
 		return err
 	}

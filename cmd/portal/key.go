@@ -12,6 +12,10 @@ import (
 	"portal/models"
 )
 
+// revokeMigrationWait is how long a revocation waits for a pending migration before it uses the
+// schema as it is.
+const revokeMigrationWait = 2 * time.Second
+
 type keyRevokeCommand struct {
 	ID  uuid.UUID `name:"id" placeholder:"UUID" xor:"which" required:"" help:"The key's id."`
 	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
@@ -31,7 +35,9 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	return withStore(ctx, func(store *models.Store) error {
+	// A leaked key cannot wait for a migration.
+	options := models.Options{MigrationWait: revokeMigrationWait, OldSchema: true}
+	return withStoreOptions(ctx, options, func(store *models.Store) error {
 		key, err := c.find(ctx, store, secret)
 		if err != nil {
 			return err

@@ -1,0 +1,103 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun/dialect"
+)
+
+const (
+	// migrationLock is the key of the advisory lock that lets one instance at a time migrate a
+	// PostgreSQL database. The value is arbitrary.
+	migrationLock = 0x6e61735f // "nas_"
+	// migrationLockInterval is the time between two attempts to take the lock.
+	migrationLockInterval = 100 * time.Millisecond
+)
+
+// errMigrationLocked means that other sessions kept the locks that a migration needs.
+var errMigrationLocked = errors.New("the schema cannot be updated now")
+
+// lock takes the advisory lock. It belongs to a connection, so it is released if the process dies.
+func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(), err error) {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return nil, failed("connect", err)
+	}
+	const awaited = "the migration of another instance"
+	for logged := false; ; logged = true {
+		var taken bool
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(?)", migrationLock).Scan(&taken); err != nil {
+			return nil, errors.Join(failed("lock the migrations", err), conn.Close())
+		}
+		if taken {
+			return func() {
+				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", migrationLock)
+				_ = conn.Close()
+			}, nil
+		}
+		if !logged {
+			m.logger.WarnContext(ctx, "waiting for "+awaited, slog.String("held_by", m.holder(ctx)))
+		}
+		if !sleepUntil(ctx, migrationLockInterval, deadline) {
+			return nil, errors.Join(m.waited(ctx, awaited), conn.Close())
+		}
+	}
+}
+
+// waited returns the error of a wait that has ended. It says what the wait was for.
+func (m migration) waited(ctx context.Context, awaited string) error {
+	if err := ctx.Err(); err != nil {
+		return failed("migrate", err)
+	}
+	return fmt.Errorf("%w: %w: waited %s for %s, held by %s", ErrUnavailable, errMigrationLocked, m.wait, awaited, m.holder(ctx))
+}
+
+// holder describes the session that the migration probably waits for: the holder of the advisory
+// lock or else of the oldest transaction.
+func (m migration) holder(ctx context.Context) string {
+	if m.db.Dialect().Name() != dialect.PG {
+		return "another process"
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	var pid int
+	var name string
+	var since time.Time
+	err := m.db.QueryRowContext(ctx, `SELECT s.pid, s.application_name, COALESCE(s.xact_start, s.backend_start)
+		FROM pg_stat_activity AS s
+		LEFT JOIN pg_locks AS l ON l.pid = s.pid AND l.locktype = 'advisory' AND l.granted AND l.objid = ?
+		WHERE s.datname = current_database() AND s.pid <> pg_backend_pid()
+			AND (l.pid IS NOT NULL OR s.xact_start IS NOT NULL)
+		ORDER BY l.pid IS NULL, s.xact_start LIMIT 1`, migrationLock).Scan(&pid, &name, &since)
+	if err != nil {
+		return "an unknown session"
+	}
+	return fmt.Sprintf("process %d (application %q, since %s)", pid, name, since.UTC().Format(time.RFC3339))
+}
+
+// sleepUntil sleeps. It reports false if the deadline has passed or ctx ends.
+func sleepUntil(ctx context.Context, pause time.Duration, deadline time.Time) bool {
+	if time.Now().After(deadline) {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
+// lockedOut reports whether a migration failed because another session held a lock.
+func lockedOut(err error) bool {
+	if sqliteBusy(err) {
+		return true
+	}
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "40P01")
+}

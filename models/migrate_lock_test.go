@@ -1,0 +1,112 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// later is a migration of a later version, which needs the whole of some tables.
+var later = fstest.MapFS{"20990101000000_later.tx.up.sql": {Data: []byte(
+	"ALTER TABLE api_keys ADD COLUMN later text; ALTER TABLE activities ADD COLUMN later text",
+)}}
+
+// holdMigrationLock takes the lock of migrations and returns its connection.
+func (f *fixture) holdMigrationLock(t *testing.T) bun.Conn {
+	t.Helper()
+	conn, err := f.db.Conn(t.Context())
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	must(t, errOf(conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", 0x6e61735f)))
+	return conn
+}
+
+// An open reader, such as a backup, makes a migration wait. Revocations must not queue behind it.
+func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	c := f.customer(t)
+	reader, err := f.db.BeginTx(t.Context(), nil)
+	must(t, err)
+	for _, table := range []string{"api_keys", "activities"} {
+		must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM "+table+" LIMIT 1")))
+	}
+	logs := &modelstest.LogBuffer{}
+	starting := f.open(t, models.Options{Logger: logs.Logger()})
+	migrated := make(chan error, 1)
+	go func() { migrated <- starting.Migrate(context.WithoutCancel(t.Context()), later, time.Minute) }()
+	for range 10 {
+		key, _ := f.key(t, c)
+		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
+		if _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); err != nil {
+			t.Errorf("revoke while a migration waits: %v", err)
+		}
+		cancel()
+	}
+	eventually(t, "the log says what the migration waits for", func() bool {
+		return strings.Contains(logs.String(), "the migration waits for a table")
+	})
+	must(t, reader.Rollback())
+	must(t, <-migrated)
+	f.exec(t, "SELECT later FROM api_keys")
+}
+
+func TestAMigrationThatCannotLockATableFailsInTime(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	reader, err := f.db.BeginTx(t.Context(), nil)
+	must(t, err)
+	t.Cleanup(func() { _ = reader.Rollback() })
+	must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM api_keys LIMIT 1")))
+	err = f.Migrate(t.Context(), later, 500*time.Millisecond)
+	if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a table") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpeningAnUpToDateDatabaseNeedsNoLock(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f.holdMigrationLock(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	store, err := models.Open(ctx, f.url, models.Options{})
+	must(t, err)
+	must(t, store.Close(t.Context()))
+}
+
+func TestTheWaitForAnotherMigrationIsBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	c := f.customer(t)
+	key, _ := f.key(t, c)
+	// The newest migration is pending.
+	f.exec(t, "DELETE FROM bun_migrations WHERE name = (SELECT max(name) FROM bun_migrations)")
+	f.holdMigrationLock(t)
+	logs := &modelstest.LogBuffer{}
+	options := models.Options{MigrationWait: 300 * time.Millisecond, Logger: logs.Logger()}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := models.Open(ctx, f.url, options)
+	if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "the migration of another instance, held by process ") {
+		t.Errorf("got %v", err)
+	}
+	if !strings.Contains(logs.String(), "waiting for the migration of another instance") {
+		t.Errorf("the log does not say what it waits for: %s", logs)
+	}
+
+	// A revocation does not need the newest schema.
+	options.OldSchema = true
+	store, err := models.Open(ctx, f.url, options)
+	must(t, err)
+	must(t, errOf(store.RevokeAPIKey(ctx, c.ID, key.ID, models.Operator())))
+	must(t, store.Close(ctx))
+}
