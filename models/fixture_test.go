@@ -139,13 +139,7 @@ func form(label string) models.NewAPIKey {
 	return models.NewAPIKey{Label: label, FormID: uuid.New()}
 }
 
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = modelstest.Must
 
 // checkError fails the test unless err is want. The name says which call returned err.
 func checkError(t testing.TB, name string, err, want error) {

@@ -23,6 +23,8 @@ import (
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
+var must = modelstest.Must
+
 // fixture is an authenticator, and a store that writes to the same database.
 type fixture struct {
 	*authn.Authenticator
@@ -48,9 +50,7 @@ func newFixture(t *testing.T, url string) *fixture {
 	var err error
 	f.account, err = f.store.CreateAccount(t.Context(),
 		models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -59,20 +59,14 @@ func newSource(t *testing.T, url string) authn.Source {
 	path, isSQLite := strings.CutPrefix(url, "sqlite:")
 	if !isSQLite {
 		config, err := pgconn.ParseConfig(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return authn.NewPostgres(config)
 	}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	source, err := authn.NewSQLite(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return source
 }
 
@@ -80,9 +74,7 @@ func (f *fixture) generate(t *testing.T) (models.APIKey, authn.KeyHash) {
 	t.Helper()
 	key, secret, err := f.store.GenerateAPIKey(t.Context(), f.account.ID,
 		models.NewAPIKey{Label: "test", FormID: uuid.New()}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key, sha256.Sum256([]byte(secret))
 }
 
@@ -174,9 +166,7 @@ func TestAgentIsRememberedForOneEpoch(t *testing.T) {
 		lookup := func() authn.Epoch {
 			t.Helper()
 			_, epoch, err := f.Lookup(t.Context(), hash)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return epoch
 		}
 		epoch, agent := lookup(), authn.Agent{AccountID: f.account.ID, ID: uuid.New()}

@@ -40,9 +40,7 @@ func TestKeyThatARestoredStateLacksIsUnknown(t *testing.T) {
 			// The earlier state has the epoch from before the key was generated.
 			var epoch []byte
 			now, earlierDB := modelstest.OpenDatabase(t, url), modelstest.OpenDatabase(t, earlierURL)
-			if err := now.QueryRowContext(t.Context(), "SELECT value FROM auth_epoch").Scan(&epoch); err != nil {
-				t.Fatal(err)
-			}
+			must(t, now.QueryRowContext(t.Context(), "SELECT value FROM auth_epoch").Scan(&epoch))
 			if _, err := earlierDB.ExecContext(t.Context(), "UPDATE auth_epoch SET value = ?", epoch); err != nil {
 				t.Fatal(err)
 			}

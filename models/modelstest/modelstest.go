@@ -42,6 +42,14 @@ func Open(t testing.TB, url string, options models.Options) *models.Store {
 	return store
 }
 
+// Must ends the test if err is not nil.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Main runs the tests of a package, stops the PostgreSQL server and exits. TestMain calls it.
 func Main(m *testing.M) {
 	code := m.Run()
