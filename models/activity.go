@@ -54,6 +54,7 @@ const (
 	ActionSessionRevoked  Action = "session.revoked" // ended from another session
 	ActionPasswordChanged Action = "password.changed"
 	ActionPasswordReset   Action = "password.reset" // by an operator
+	ActionEmailChanged    Action = "email.changed"
 )
 
 // Activity is one entry of an account's append-only activity log. It is written in the transaction
@@ -71,7 +72,8 @@ type Activity struct {
 	Address   string     // the actor's network address
 	At        time.Time
 
-	// FormerLabel is the label of a key before it was renamed. It is empty for other actions and
+	// FormerLabel is the label of a key before it was renamed, or the email before it was changed.
+	// It is empty for other actions and
 	// for old activities.
 	FormerLabel string `bun:",nullzero"`
 

@@ -20,7 +20,7 @@ import (
 // [ErrSessionNotFound] if the session has ended, or [ErrUnavailable]. It sets its own deadlines.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
-	user, err := s.VerifyPassword(ctx, session.Email, oldPassword, actor.Address)
+	user, err := s.verifyCurrentPassword(ctx, session, oldPassword, actor)
 	switch {
 	case errors.Is(err, ErrWrongCredentials):
 		return "", errors.Join(err, invalid)
@@ -46,6 +46,12 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 		return "", err
 	}
 	return token, nil
+}
+
+// verifyCurrentPassword returns the user of a session if the password is right. It returns the
+// errors of [Store.VerifyPassword].
+func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+	return s.VerifyPassword(ctx, session.Email, password, actor.Address)
 }
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,

@@ -4,6 +4,7 @@ import "github.com/google/uuid"
 
 // AccountPage is /account.
 type AccountPage struct {
+	Email    EmailForm
 	Sessions SessionList
 	Password PasswordForm
 }
@@ -14,8 +15,10 @@ func (AccountPage) screen() screen {
 
 // SessionList lists the sessions of the user, the current one first.
 type SessionList struct {
-	Sessions []SessionItem
-	Focused  bool // the heading takes the focus
+	Sessions   []SessionItem
+	Confirming bool // asks whether to end all other sessions
+	Focused    bool // the heading takes the focus
+	EndFocused bool // the button that ends all other sessions takes the focus
 }
 
 func (SessionList) fragment() string { return "session-list" }
@@ -39,6 +42,32 @@ type SessionItem struct {
 	Began, Seen               Moment
 	FirstAddress, LastAddress string // network addresses
 }
+
+// EmailForm shows the user's email and changes it. It never contains the submitted password.
+type EmailForm struct {
+	Email           string // the current one
+	Open            bool   // the form is visible without a click
+	New             string // as submitted
+	NewProblem      string // the error of the new email
+	PasswordProblem string // the error of the password
+	Problem         string // an error that concerns neither field
+	Changed         bool   // the heading takes the focus after a change
+}
+
+func (EmailForm) fragment() string { return "email-form" }
+
+// NewFocused reports whether the new email takes the focus, because it is invalid.
+func (f EmailForm) NewFocused() bool { return f.NewProblem != "" }
+
+// PasswordFocused reports whether the password takes the focus.
+func (f EmailForm) PasswordFocused() bool {
+	return f.NewProblem == "" && (f.PasswordProblem != "" || f.Problem != "")
+}
+
+// EmailChanged updates the account page after the email was changed.
+type EmailChanged struct{ Form EmailForm }
+
+func (EmailChanged) fragment() string { return "email-changed" }
 
 // PasswordForm is the form that changes the password. It never contains the submitted passwords.
 type PasswordForm struct {

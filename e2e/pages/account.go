@@ -45,6 +45,7 @@ func (a Account) EndSession(device string) {
 func (a Account) EndAllOthers() {
 	a.t.Helper()
 	a.click(a.role("button", "End all other sessions"), "End all other sessions")
+	a.click(a.role("button", "Confirm sign-out"), "Confirm sign-out")
 }
 
 // ChangePassword submits a change of password. The caller checks the result.

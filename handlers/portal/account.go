@@ -20,6 +20,17 @@ func (p *Portal) showAccount(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	page.Sessions.EndFocused = c.Query("asked") != "" // after Cancel
+	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
+}
+
+// newOthersRevocation asks whether to end all of the user's other sessions.
+func (p *Portal) newOthersRevocation(c *gin.Context) error {
+	page, err := p.accountPage(c, templates.PasswordForm{Email: sessionFrom(c).Email})
+	if err != nil {
+		return err
+	}
+	page.Sessions.Confirming = page.Sessions.Others() > 0
 	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
 }
 
@@ -65,7 +76,9 @@ func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {
 
 func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
 	list, err := p.sessionList(c)
-	return templates.AccountPage{Sessions: list, Password: form}, err
+	return templates.AccountPage{
+		Email: templates.EmailForm{Email: sessionFrom(c).Email}, Sessions: list, Password: form,
+	}, err
 }
 
 // sessionList returns the user's sessions, this one first.

@@ -35,7 +35,7 @@ func TestAccountListsTheSessionsOfItsUser(t *testing.T) {
 			if len(items) != 3 {
 				t.Fatalf("%d sessions are listed, want 3", len(items))
 			}
-			items[0].says("Firefox on Linux", "This session", "Signed in just now from 192.0.2.7", "Last active just now from 192.0.2.7")
+			items[0].says("Firefox on Linux", "This session", "UTC from 192.0.2.7", "Last active just now from 192.0.2.7")
 			items[0].none("button", "End session")
 			items[1].one("button", "End session")
 		})
@@ -63,6 +63,14 @@ func TestEndingOneSessionOrAllOthers(t *testing.T) {
 			third.get("/api-keys").is(http.StatusOK)
 			v.post(path, nil).is(http.StatusNotFound).says("may have already ended")
 
+			asked := v.get("/account/other-sessions/revocation").is(http.StatusOK)
+			asked.says("End 1 other session?")
+			asked.none("button", "End all other sessions")
+			if cancel := asked.one("button", "Cancel"); !cancel.has("autofocus") {
+				t.Error("Cancel does not have the focus")
+			}
+			v.get("/account?asked=yes").one("button", "End all other sessions")
+			third.get("/api-keys").is(http.StatusOK)
 			ended = follow(v, v.post("/account/other-sessions/revocation", nil))
 			ended.says("Signed out of all other sessions")
 			ended.none("button", "End all other sessions")

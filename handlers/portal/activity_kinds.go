@@ -15,7 +15,7 @@ var activityKinds = []struct {
 	{"Sessions", []models.Action{
 		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
 	}},
-	{"Passwords", []models.Action{models.ActionPasswordChanged, models.ActionPasswordReset}},
+	{"Email and password", []models.Action{models.ActionEmailChanged, models.ActionPasswordChanged, models.ActionPasswordReset}},
 }
 
 // activityKindNames are the names of the kinds in the filter.
@@ -29,6 +29,7 @@ var activityKindNames = map[models.Action]string{
 	models.ActionSignInFailed:    "Incorrect passwords",
 	models.ActionSignedOut:       "Sign-outs",
 	models.ActionSessionRevoked:  "Sessions ended remotely",
+	models.ActionEmailChanged:    "Email changes",
 	models.ActionPasswordChanged: "Password changes",
 	models.ActionPasswordReset:   "Password resets",
 }

@@ -26,6 +26,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(long, "/api-keys/:id/first-use", p.showFirstUse)
 	page(long, "/api-keys/:id/rotation/progress", p.showRotationProgress)
 	long.GET(exportPath, p.handle(p.exportActivities))
+	long.POST("/account/email", p.handle(p.changeEmail))
 	long.POST("/account/password", p.handle(p.changePassword))
 
 	users := r.Group("", p.redactQuery, deadline, p.requireSession)
@@ -53,5 +54,6 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(users, activityPath, p.listActivities)
 	page(users, accountPath, p.showAccount)
 	users.POST("/account/sessions/:id/revocation", p.handle(p.revokeSession))
+	page(users, "/account/other-sessions/revocation", p.newOthersRevocation)
 	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))
 }

@@ -25,7 +25,7 @@ func TestDisablingAUserEndsTheSessionAtOnce(t *testing.T) {
 				v.post("/agents", url.Values{"name": {"by the disabled"}}).redirects("/login?next=%2Fagents")
 				refused := v.signIn(c.email, password).is(http.StatusUnprocessableEntity)
 				refused.one("alert", "This account is disabled. Contact the operator.")
-				v.signIn(c.email, "wrong").is(http.StatusUnprocessableEntity).one("alert", "wrong")
+				v.signIn(c.email, "wrong").is(http.StatusUnprocessableEntity).one("alert", "Incorrect")
 				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
 				if agents, err := s.store.Agents(t.Context(), c.account.ID); err != nil || len(agents) != 0 {
 					t.Errorf("%s: agents %v, %v", table, agents, err)

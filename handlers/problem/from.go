@@ -36,6 +36,7 @@ var table = []struct {
 		Message: "Agent not found in this account. GET /api/agents lists the account's agents.",
 	}},
 
+	{models.ErrEmailTaken, portalOnly(http.StatusUnprocessableEntity, "This email is already in use.")},
 	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
 		"You are not signed in, or your session has ended. Sign in again.")},
 	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "API key not found in this account.")},

@@ -21,6 +21,22 @@
     return n === 1 ? `1 ${name} ago` : `${n} ${name}s ago`;
   }
 
+  // A time in the user's time zone. The title keeps UTC.
+  const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' });
+
+  function localize() {
+    for (const time of document.querySelectorAll('time[data-local]')) {
+      time.textContent = local.format(new Date(time.dateTime));
+      time.removeAttribute('data-local');
+    }
+    for (const time of document.querySelectorAll('time[data-ago]:not([data-titled])')) {
+      time.title = `${local.format(new Date(time.dateTime))} (${time.title})`;
+      time.dataset.titled = '';
+    }
+  }
+  localize();
+  document.addEventListener('htmx:after:swap', localize);
+
   function update() {
     if (document.visibilityState !== 'visible') {
       return;

@@ -1,0 +1,59 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/uptrace/bun"
+)
+
+// ChangeEmail sets a new email for the user of a session and records the activity. The user's
+// sessions continue.
+//
+// It returns [ErrWrongCredentials] or a [*SignInLimitError] for the password, as
+// [Store.ChangePassword] does; an [*InvalidError] for the field "email" if the email is malformed,
+// is the current one or makes the password too easy to guess; [ErrEmailTaken]; or [ErrUnavailable].
+// It sets its own deadlines.
+func (s *Store) ChangeEmail(ctx context.Context, session Session, password, email string, actor Actor) error {
+	email, invalid := cleanEmail(email)
+	if invalid == nil && email == session.Email {
+		invalid = &InvalidError{"email", "This is already your email."}
+	}
+	user, err := s.verifyCurrentPassword(ctx, session, password, actor)
+	switch {
+	case errors.Is(err, ErrWrongCredentials):
+		return errors.Join(err, invalid)
+	case err != nil:
+		return err
+	case invalid != nil:
+		return invalid
+	case checkPassword(password, email) != nil:
+		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		// A concurrent change of the password or the email wins.
+		result, err := tx.NewUpdate().Model((*User)(nil)).Set("email = ?, email_hash = ?", email, hashEmail(email)).
+			Where("id = ? AND password_hash = ? AND email_hash = ?", user.ID, user.PasswordHash, user.EmailHash).Exec(ctx)
+		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
+			return err
+		}
+		return s.recordActivity(ctx, tx, actor, Activity{
+			AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &user.ID, Label: email, FormerLabel: user.Email,
+		})
+	})
+	if err == nil || errors.Is(err, ErrWrongCredentials) {
+		return err
+	}
+	if bytes.Equal(hashEmail(email), user.EmailHash) {
+		return failed("change email", err)
+	}
+	// The hash is unique, so the update may have failed because another user has the email.
+	taken, lookupErr := s.db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", hashEmail(email)).Exists(ctx)
+	if lookupErr == nil && taken {
+		return ErrEmailTaken
+	}
+	return failed("change email", err)
+}
