@@ -20,25 +20,24 @@ import (
 )
 
 const (
-	checkTimeout = 30 * time.Second // of Porcupine, for each key
-	// Clients run against the stale program for provingTime, at most so many times.
-	provingTime  = 3 * time.Second
-	provingTimes = 10
-	shown        = 3 // violations of a kind that are printed
+	checkTimeout = 30 * time.Second // for each key
+	staleRunTime = 3 * time.Second  // of the clients against the stale program
+	staleRuns    = 10               // at most; the first violation ends them
+	maxPrinted   = 3                // violations of each kind
 )
 
 var (
-	duration = flag.Duration("duration", 0, "how long faults are injected; 0: a short run, with some of them once each")
-	seed     = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the order of faults and the choices of the clients")
+	duration = flag.Duration("duration", 0, "how long faults are injected; 0: a short run with some faults, once each")
+	seed     = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the order of faults and the choices of the clients")
 )
 
-// TestDeploymentKeepsItsPromisesThroughFaults is the whole of this package: see its comment.
-func TestDeploymentKeepsItsPromisesThroughFaults(t *testing.T) {
-	// An interrupt ends the run early, so that it is cleaned up.
+// TestDeploymentStaysConsistentThroughFaults is described in the package comment.
+func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
+	// An interrupt must not skip the cleanup.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	t.Logf("-seed %d", *seed)
-	dir, err := openDirectory()
+	dir, err := makeDirectory()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,18 +57,18 @@ func TestDeploymentKeepsItsPromisesThroughFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !d.servers[0].mounted {
-		t.Log("no disk is filled: only root can mount one of a limited size")
+		t.Log("the faults that fill a disk are left out: only root can mount a tmpfs")
 	}
 	r := &run{deployment: d}
 	if err := r.createAccounts(ctx, program); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("as it is", func(t *testing.T) { r.keepsItsPromises(ctx, t, program) })
-	t.Run("with a stale memory it is found out", func(t *testing.T) { r.isFoundOut(ctx, t, stale) })
+	t.Run("shipped program", func(t *testing.T) { r.staysConsistent(ctx, t, program) })
+	t.Run("a stale cache is detected", func(t *testing.T) { r.staleCacheIsDetected(ctx, t, stale) })
 }
 
-// openDirectory makes a directory that the servers' user can reach.
-func openDirectory() (string, error) {
+// makeDirectory creates a temporary directory that the user of the servers can read.
+func makeDirectory() (string, error) {
 	dir, err := os.MkdirTemp("", "portal-chaos-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -77,7 +76,7 @@ func openDirectory() (string, error) {
 	return dir, err
 }
 
-// build builds the portal with a build tag, or none.
+// build builds the portal with the given build tags, which may be empty, and returns its path.
 func build(t *testing.T, dir, name, tags string) string {
 	t.Helper()
 	output := filepath.Join(dir, name)
@@ -88,11 +87,11 @@ func build(t *testing.T, dir, name, tags string) string {
 	return output
 }
 
-// run is what the parts of the test share.
+// run holds the deployment and the accounts that both parts of the test share.
 type run struct {
 	*deployment
 
-	emails []string // of accounts that no client has yet
+	emails []string // of the accounts without a client
 }
 
 func (r *run) createAccounts(ctx context.Context, program string) error {
@@ -106,8 +105,8 @@ func (r *run) createAccounts(ctx context.Context, program string) error {
 	return nil
 }
 
-// keepsItsPromises runs clients and the nemesis, and checks what the clients have seen.
-func (r *run) keepsItsPromises(ctx context.Context, t *testing.T, program string) {
+// staysConsistent runs clients and the nemesis, and checks the history that the clients recorded.
+func (r *run) staysConsistent(ctx context.Context, t *testing.T, program string) {
 	if err := r.startPortals(ctx, program); err != nil {
 		t.Fatal(err)
 	}
@@ -123,40 +122,40 @@ func (r *run) keepsItsPromises(ctx context.Context, t *testing.T, program string
 	if err := n.recover(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err := during(limited, workloads, func() error { return n.run(limited, *duration > 0) })
+	err := runDuring(limited, workloads, func() error { return n.run(limited, *duration > 0) })
 	if err != nil {
 		t.Error(err)
 	} else {
 		for _, w := range workloads {
 			if err := retry(ctx, recoveryLimit, w.useAll); err != nil {
-				t.Errorf("at the end: %v", err)
+				t.Errorf("final check of all keys: %v", err)
 			}
 		}
 	}
 	v := h.check()
 	t.Log("\n" + tables(h, report, v))
 	for result, violations := range v.violations {
-		// The package comment says why these are possible then.
+		// This fault can undo unconfirmed changes: see the package comment.
 		fail := t.Error
 		if result == undone && report.faults[isolated] != nil {
 			fail = t.Log
 		}
-		for _, violation := range violations[:min(shown, len(violations))] {
+		for _, violation := range violations[:min(maxPrinted, len(violations))] {
 			fail(violation)
 		}
 	}
-	for _, text := range report.problems {
+	for _, text := range report.failures {
 		t.Error(text)
 	}
-	for _, kind := range report.neverSprung() {
-		t.Errorf("%s: no trap was sprung", kind)
+	for _, kind := range report.neverTriggered() {
+		t.Errorf("%s: no trap was triggered", kind)
 	}
-	if twice, err := r.keysTwice(ctx); err != nil || len(twice) > 0 {
-		t.Errorf("keys that one form has created twice: %v, %v", twice, err)
+	if twice, err := r.duplicateLabels(ctx); err != nil || len(twice) > 0 {
+		t.Errorf("keys that one form created twice: %v, error %v", twice, err)
 	}
 	for i, p := range r.portals {
-		if p.exits != p.wanted {
-			t.Errorf("portal %d exited %d times, %d of them on purpose\n%s", i, p.exits, p.wanted, lastLines(p.log.Name()))
+		if p.exits != p.kills {
+			t.Errorf("portal %d exited %d times, but was killed %d times\n%s", i, p.exits, p.kills, lastLines(p.log.Name()))
 		}
 		for _, line := range p.panics() {
 			t.Errorf("portal %d: %s", i, line)
@@ -164,8 +163,9 @@ func (r *run) keepsItsPromises(ctx context.Context, t *testing.T, program string
 	}
 }
 
-// isFoundOut runs clients against the stale program, and fails unless a violation is reported.
-func (r *run) isFoundOut(ctx context.Context, t *testing.T, stale string) {
+// staleCacheIsDetected runs clients against the stale program. It fails if the checker reports no
+// violation.
+func (r *run) staleCacheIsDetected(ctx context.Context, t *testing.T, stale string) {
 	if err := r.startPortals(ctx, stale); err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +173,9 @@ func (r *run) isFoundOut(ctx context.Context, t *testing.T, stale string) {
 	h, report := newHistory(), newReport()
 	workloads, _ := r.clients(h, report, "stale key")
 	var v verdicts
-	for range provingTimes {
-		limited, cancel := context.WithTimeout(ctx, provingTime)
-		_ = during(limited, workloads, func() error { return sleep(limited, provingTime) })
+	for range staleRuns {
+		limited, cancel := context.WithTimeout(ctx, staleRunTime)
+		_ = runDuring(limited, workloads, func() error { return sleep(limited, staleRunTime) })
 		cancel()
 		if v = h.check(); v.counts[porcupine.Illegal] > 0 || ctx.Err() != nil {
 			break
@@ -183,11 +183,11 @@ func (r *run) isFoundOut(ctx context.Context, t *testing.T, stale string) {
 	}
 	t.Log("\n" + tables(h, report, v))
 	if v.counts[porcupine.Illegal] == 0 {
-		t.Error("a portal that remembers keys for one second was not reported")
+		t.Error("the checker reported no violation of a portal that caches keys for one second")
 	}
 }
 
-// clients returns the clients of a part of the test, each with an account of its own.
+// clients returns new workloads and probers. Each has its own account.
 func (r *run) clients(h *history, report *report, keyName string) (workloads []*workload, probers []*prober) {
 	instances := make([]instance, portals)
 	for i, p := range r.portals {
@@ -205,7 +205,7 @@ func (r *run) clients(h *history, report *report, keyName string) (workloads []*
 	return workloads, probers
 }
 
-// account returns the email of an account that no client has yet.
+// account returns the email of an account without a client, and takes it from the list.
 func (r *run) account() string {
 	email := r.emails[0]
 	r.emails = r.emails[1:]
@@ -214,8 +214,8 @@ func (r *run) account() string {
 
 func (r *run) rng(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, stream)) }
 
-// during runs the clients while do runs, and returns its error.
-func during(ctx context.Context, workloads []*workload, do func() error) error {
+// runDuring runs the workloads while do runs, and returns the error of do. A deadline is no error.
+func runDuring(ctx context.Context, workloads []*workload, do func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for _, w := range workloads {

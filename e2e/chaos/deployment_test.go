@@ -24,32 +24,32 @@ const (
 	restartDelay = 300 * time.Millisecond
 )
 
-// deployment is the whole: servers, portals, and the links between them.
+// deployment is a set of portals, their two PostgreSQL servers, and the links between them.
 type deployment struct {
 	dir     string
 	servers [2]*server
 	primary int // index into servers
 
-	replication [2]*link // by which the other server reaches this one
+	replication [2]*link // replication[i] is the standby's link to server i as the primary
 	portals     [portals]*portal
 }
 
-// portal is one instance and its supervisor, which starts it again when it exits.
+// portal is one instance. Its supervisor restarts it when it exits.
 type portal struct {
 	url     string
 	links   [2]*link // to each server
 	log     *os.File
-	prepare func() *exec.Cmd
+	prepare func() *exec.Cmd // returns a new command that runs the portal
 
-	mu     sync.Mutex
-	child  *subprocess.Child
-	held   bool // not to be started again
-	ended  chan struct{}
-	wanted int // exits that a fault caused
-	exits  int
+	mu         sync.Mutex
+	child      *subprocess.Child
+	stopping   bool          // do not restart it
+	supervised chan struct{} // closed when the supervisor returns
+	kills      int           // number of calls of kill
+	exits      int
 }
 
-// deploy starts servers and portals with an empty database. The caller calls remove, also after an
+// deploy starts both servers, with an empty database. The caller must call remove, even after an
 // error.
 func deploy(ctx context.Context, dir string) (*deployment, error) {
 	d := &deployment{dir: dir}
@@ -77,7 +77,7 @@ func deploy(ctx context.Context, dir string) (*deployment, error) {
 	return d, d.makeStandby(ctx, 1)
 }
 
-// makeStandby copies the primary to this server and returns when it stands by.
+// makeStandby copies the primary to server i and returns when that is a synchronous standby.
 func (d *deployment) makeStandby(ctx context.Context, i int) error {
 	s := d.servers[i]
 	if err := s.copyFrom(ctx, d.replication[d.primary].port()); err != nil {
@@ -86,10 +86,10 @@ func (d *deployment) makeStandby(ctx context.Context, i int) error {
 	if err := s.start(ctx); err != nil {
 		return fmt.Errorf("%w\n%s", err, s.lastLines())
 	}
-	return retry(ctx, serverTimeout, d.servers[d.primary].standsBy)
+	return retry(ctx, serverTimeout, d.servers[d.primary].checkStandby)
 }
 
-// remove ends everything and gives the disks back.
+// remove stops all processes and unmounts the disks.
 func (d *deployment) remove() error {
 	d.stopPortals()
 	var errs []error
@@ -104,7 +104,7 @@ func (d *deployment) remove() error {
 	return errors.Join(errs...)
 }
 
-// environment is that of a portal which reaches the servers at these ports.
+// environment returns the environment of a portal. ports are those of the servers or their links.
 func (d *deployment) environment(address string, ports [2]int) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -116,14 +116,14 @@ func (d *deployment) environment(address string, ports [2]int) []string {
 	}
 }
 
-// startPortals starts this program three times and returns when all are ready.
+// startPortals starts the portals with this program and returns when all are ready.
 func (d *deployment) startPortals(ctx context.Context, program string) error {
 	for i := range d.portals {
 		address, err := subprocess.FreeAddress()
 		if err != nil {
 			return err
 		}
-		p := &portal{url: "http://" + address, ended: make(chan struct{})}
+		p := &portal{url: "http://" + address, supervised: make(chan struct{})}
 		d.portals[i] = p
 		var ports [2]int
 		for j, s := range d.servers {
@@ -139,7 +139,7 @@ func (d *deployment) startPortals(ctx context.Context, program string) error {
 			command := exec.Command(program, "serve")
 			command.Dir, command.Env = d.dir, d.environment(address, ports)
 			command.Stdout, command.Stderr = p.log, p.log
-			// An interrupt is for the test process; the portal does not outlive it.
+			// An interrupt reaches only the test process. The portal must not outlive that process.
 			command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 			return command
 		}
@@ -166,22 +166,22 @@ func (d *deployment) stopPortals() {
 	}
 }
 
-// operator runs one of the program's own commands and returns what it prints.
+// operator runs a command of the program and returns its standard output.
 func (d *deployment) operator(ctx context.Context, program, input string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = d.environment("127.0.0.1:0", [2]int{d.servers[0].port, d.servers[1].port})
 	command.Stdin = strings.NewReader(input)
-	var problems strings.Builder
-	command.Stderr = &problems
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("portal %s: %w: %s", args[0], err, problems.String())
+		return "", fmt.Errorf("portal %s: %w: %s", args[0], err, stderr.String())
 	}
 	return strings.TrimSpace(string(output)), nil
 }
 
-// keysTwice returns the labels that more than one key has.
-func (d *deployment) keysTwice(ctx context.Context) ([]string, error) {
+// duplicateLabels returns the labels of more than one key.
+func (d *deployment) duplicateLabels(ctx context.Context) ([]string, error) {
 	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://portal@%s/chaos?sslmode=disable", d.servers[d.primary].address()))
 	if err != nil {
 		return nil, err
@@ -197,15 +197,15 @@ func (d *deployment) keysTwice(ctx context.Context) ([]string, error) {
 func (p *portal) start() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.held {
+	if !p.stopping {
 		p.child, err = subprocess.Start(p.prepare())
 	}
 	return err
 }
 
-// supervise starts the portal again a moment after it has exited.
+// supervise restarts the portal after each exit, until stop is called.
 func (p *portal) supervise() {
-	defer close(p.ended)
+	defer close(p.supervised)
 	for {
 		p.mu.Lock()
 		running := p.child
@@ -213,20 +213,20 @@ func (p *portal) supervise() {
 		<-running.Exited()
 		time.Sleep(restartDelay)
 		p.mu.Lock()
-		held := p.held
+		stopping := p.stopping
 		p.exits++
 		p.mu.Unlock()
-		if held || p.start() != nil {
+		if stopping || p.start() != nil {
 			return
 		}
 	}
 }
 
-// kill ends the portal with SIGKILL; its supervisor starts it again.
+// kill kills the portal with SIGKILL. Its supervisor restarts it.
 func (p *portal) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wanted++
+	p.kills++
 	_ = p.child.Process.Kill()
 }
 
@@ -238,12 +238,12 @@ func (p *portal) signal(which syscall.Signal) {
 
 func (p *portal) stop() {
 	p.mu.Lock()
-	p.held = true
+	p.stopping = true
 	started := p.child
 	p.mu.Unlock()
 	if started != nil {
 		started.Kill()
-		<-p.ended
+		<-p.supervised
 	}
 	for _, l := range p.links {
 		if l != nil {
@@ -255,7 +255,7 @@ func (p *portal) stop() {
 	}
 }
 
-// ready returns nil when the portal says that it is ready.
+// ready errs unless /readyz returns 200.
 func (p *portal) ready(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/readyz", http.NoBody)
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *portal) ready(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz: %s", response.Status)
+		return fmt.Errorf("/readyz: %s", response.Status)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operation is what a client did with a key.
+// operation is the kind of a request about a key.
 type operation string
 
 const (
@@ -22,20 +22,20 @@ const (
 	list     operation = "list"
 )
 
-// outcome is what the client knows of it afterwards.
+// outcome is the result of an operation, as far as the client knows it.
 type outcome string
 
 const (
-	made     outcome = "made"     // generate: the key was shown
-	exists   outcome = "exists"   // generate: this form has created the key already
-	done     outcome = "done"     // revoke: confirmed
-	accepted outcome = "accepted" // use: 200
-	refused  outcome = "refused"  // use: 401, the key is revoked
-	unknown  outcome = "unknown"  // use: 401, the key is unknown; revoke: 404
-	present  outcome = "present"  // list
-	absent   outcome = "absent"   // list
-	open     outcome = "open"     // a write without a clear answer
-	nothing  outcome = "nothing"  // a read without an answer; not part of a history
+	created       outcome = "created"       // generate: the key was shown
+	exists        outcome = "exists"        // generate: 409, the form has already created the key
+	confirmed     outcome = "confirmed"     // revoke: confirmed
+	accepted      outcome = "accepted"      // use: 200
+	refused       outcome = "refused"       // use: 401, the key is revoked
+	unknown       outcome = "unknown"       // use: 401, the key is unknown; revoke: 404
+	present       outcome = "present"       // list
+	absent        outcome = "absent"        // list
+	indeterminate outcome = "indeterminate" // a write that may or may not have taken effect
+	noResponse    outcome = "no response"   // a request without an effect or a result; not part of a history
 )
 
 // The states of a key.
@@ -45,28 +45,29 @@ const (
 	stateRevoked
 )
 
+// step is the input of the models.
 type step struct {
 	operation operation
 	outcome   outcome
 }
 
-// keyModel is the register that the package comment describes. An open write may take effect or
-// not; that it did not is the case in which it is ordered after everything else.
+// keyModel is the model in the package comment. An indeterminate write never returns, so a write
+// without effect is one that Porcupine orders after all other operations.
 var keyModel = porcupine.Model{
 	Init: func() any { return stateAbsent },
 	Step: func(state, input, _ any) (bool, any) {
 		switch input.(step) {
-		case step{generate, made}:
+		case step{generate, created}:
 			return state == stateAbsent, stateActive
 		case step{generate, exists}:
 			return state != stateAbsent, state
-		case step{generate, open}:
+		case step{generate, indeterminate}:
 			return true, max(state.(int), stateActive)
-		case step{revoke, done}:
+		case step{revoke, confirmed}:
 			return state != stateAbsent, stateRevoked
 		case step{revoke, unknown}, step{use, unknown}:
 			return state == stateAbsent, state
-		case step{revoke, open}:
+		case step{revoke, indeterminate}:
 			if state == stateActive {
 				state = stateRevoked
 			}
@@ -82,28 +83,28 @@ var keyModel = porcupine.Model{
 	},
 }
 
-// unconfirmedModel is a register whose unconfirmed changes can be seen and later be undone. Its
-// state is the set of the states that a read may show.
+// unconfirmedModel is [keyModel] in a database that can lose unconfirmed changes after reads have
+// returned them. Its state is the set of states that a read may return.
 var unconfirmedModel = porcupine.Model{
 	Init: func() any { return setOf(stateAbsent) },
 	Step: func(state, input, _ any) (bool, any) {
 		s := state.(int)
 		has := func(states ...int) bool { return s&setOf(states...) != 0 }
 		switch input.(step) {
-		case step{generate, made}:
+		case step{generate, created}:
 			return has(stateAbsent), setOf(stateActive)
 		case step{generate, exists}:
 			return has(stateActive, stateRevoked), s
-		case step{generate, open}:
+		case step{generate, indeterminate}:
 			if has(stateAbsent) {
 				s |= setOf(stateActive)
 			}
 			return true, s
-		case step{revoke, done}:
+		case step{revoke, confirmed}:
 			return has(stateActive, stateRevoked), setOf(stateRevoked)
 		case step{revoke, unknown}, step{use, unknown}:
 			return has(stateAbsent), s
-		case step{revoke, open}:
+		case step{revoke, indeterminate}:
 			if has(stateActive) {
 				s |= setOf(stateRevoked)
 			}
@@ -126,7 +127,7 @@ func setOf(states ...int) (set int) {
 	return set
 }
 
-// history holds the operations on all keys, by label.
+// history records the operations on each key, by the key's label.
 type history struct {
 	began time.Time
 
@@ -139,32 +140,32 @@ func newHistory() *history {
 	return &history{began: time.Now(), operations: map[string][]porcupine.Operation{}, counts: map[step]int{}}
 }
 
-// now returns the time as histories have it.
+// now returns the nanoseconds since the history began.
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// add records an operation on the key with this label that began at call and has just returned. The
-// client is the portal that answered.
+// add records an operation on the key with this label. It began at call and has just returned.
+// Histories have the portal in place of the client.
 func (h *history) add(label string, portal int, call int64, s step) {
 	returned := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counts[s]++
-	if s.outcome == nothing {
+	if s.outcome == noResponse {
 		return
 	}
-	if s.outcome == open {
+	if s.outcome == indeterminate {
 		returned = math.MaxInt64
 	}
 	h.operations[label] = append(h.operations[label], porcupine.Operation{ClientId: portal, Input: s, Call: call, Return: returned})
 }
 
-// undone is the verdict on a key whose history only [unconfirmedModel] explains.
+// undone is the verdict on a history that fits only [unconfirmedModel].
 const undone porcupine.CheckResult = "Undone"
 
 // verdicts are the results of checking a history.
 type verdicts struct {
 	counts     map[porcupine.CheckResult]int
-	violations map[porcupine.CheckResult][]string // the histories of keys that failed, as text
+	violations map[porcupine.CheckResult][]string // failed histories, formatted
 }
 
 // check checks the history of every key.
@@ -190,8 +191,8 @@ func judge(operations []porcupine.Operation) porcupine.CheckResult {
 	return result
 }
 
-// describe lists the operations in the order in which they began. It leaves out uses that repeat
-// the outcome before them.
+// describe formats the operations, sorted by their begin. It counts repeated operations instead of
+// listing each.
 func describe(operations []porcupine.Operation) string {
 	slices.SortStableFunc(operations, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var text strings.Builder
@@ -203,7 +204,7 @@ func describe(operations []porcupine.Operation) string {
 			continue
 		}
 		if repeated > 0 {
-			fmt.Fprintf(&text, "    and %d more of these\n", repeated)
+			fmt.Fprintf(&text, "    repeated %d more times\n", repeated)
 			repeated = 0
 		}
 		last = o.Input

@@ -9,42 +9,42 @@ import (
 	"time"
 )
 
-// linkMode is what a link does with bytes and with new connections.
+// linkMode is how a link treats bytes and new connections.
 type linkMode int
 
 const (
 	passing linkMode = iota
-	cut              // connections are reset and new ones too
-	silent           // nothing is forwarded until this ends, then all of it; new connections wait
+	cut              // all connections are reset, new ones too
+	silent           // bytes and new connections wait until the mode changes
 )
 
-// link is a TCP proxy to one server. It forwards by default.
+// link is a TCP proxy to one PostgreSQL server. A trap is a fault that waits for a COMMIT.
 type link struct {
 	listener net.Listener
 	target   string
 
-	mu           sync.Mutex
-	mode         linkMode
-	delay        time.Duration // of everything, each way
-	loseAnswers  int           // so many answers to a commit are replaced by a reset
-	stallCommits int           // so many connections fall silent when the COMMIT of a revocation is sent
-	tripped      int           // traps that have been sprung
-	changed      chan struct{} // closed when mode changes
-	relays       map[*relay]struct{}
-	closed       bool
-	running      sync.WaitGroup
+	mu            sync.Mutex
+	mode          linkMode
+	delay         time.Duration // of each chunk, in each direction
+	loseResponses int           // trap: how many responses to a COMMIT to replace by a reset
+	stallCommits  int           // trap: how many connections to stall at the COMMIT of a revocation
+	triggered     int           // number of triggered traps
+	changed       chan struct{} // closed when mode changes
+	relays        map[*relay]struct{}
+	closed        bool
+	running       sync.WaitGroup
 }
 
 // relay is one connection through a link.
 type relay struct {
-	client, server *net.TCPConn // server is nil until it is connected
-	revoking       bool         // a transaction that revokes is open; guarded by the link's mu
-	stalled        bool         // guarded by the link's mu
-	gone           chan struct{}
+	client, server *net.TCPConn  // server is nil until it is connected
+	revoking       bool          // the open transaction revokes a key; guarded by the link's mu
+	stalled        bool          // guarded by the link's mu
+	gone           chan struct{} // closed by reset
 	once           sync.Once
 }
 
-var errReset = errors.New("the link resets the connection")
+var errReset = errors.New("the link has reset the connection")
 
 func newLink(target string) (*link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,17 +58,17 @@ func newLink(target string) (*link, error) {
 
 func (l *link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
 
-// close ends all connections and waits for the goroutines.
+// close resets all connections and waits for the goroutines.
 func (l *link) close() {
 	l.set(func() { l.closed, l.mode = true, cut })
 	_ = l.listener.Close()
 	l.running.Wait()
 }
 
-// heal makes the link forward again. Connections that a trap has stalled are reset.
+// heal makes the link forward again. It resets the connections that a trap has stalled.
 func (l *link) heal() {
 	l.set(func() {
-		l.mode, l.delay, l.loseAnswers, l.stallCommits = passing, 0, 0, 0
+		l.mode, l.delay, l.loseResponses, l.stallCommits = passing, 0, 0, 0
 		for r := range l.relays {
 			if r.stalled {
 				r.reset()
@@ -77,7 +77,7 @@ func (l *link) heal() {
 	})
 }
 
-// set changes the link's state under its lock.
+// set calls change with the lock held, and applies the new mode to all connections.
 func (l *link) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,12 +91,12 @@ func (l *link) set(change func()) {
 	}
 }
 
-// trips returns how many traps have been sprung since the last call.
-func (l *link) trips() int {
+// takeTriggered returns how many traps were triggered since the last call.
+func (l *link) takeTriggered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.tripped
-	l.tripped = 0
+	n := l.triggered
+	l.triggered = 0
 	return n
 }
 
@@ -135,7 +135,7 @@ func (l *link) serve(r *relay) {
 	r.server = conn.(*net.TCPConn)
 	l.mu.Unlock()
 	select {
-	case <-r.gone: // reset before the server was known
+	case <-r.gone: // reset before the connection to the server existed
 		_ = conn.Close()
 		return
 	default:
@@ -146,7 +146,7 @@ func (l *link) serve(r *relay) {
 	both.Wait()
 }
 
-// forward copies one way until either end is gone. Inspect sees each chunk first.
+// forward copies in one direction until either side closes. It calls inspect with each chunk first.
 func (l *link) forward(r *relay, to, from *net.TCPConn, inspect func(*relay, []byte) error) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -160,7 +160,7 @@ func (l *link) forward(r *relay, to, from *net.TCPConn, inspect func(*relay, []b
 			}
 		}
 		if err != nil {
-			// What was received is delivered before the end is.
+			// Bytes that were sent before the end must still arrive.
 			_ = to.CloseWrite()
 			return
 		}
@@ -168,7 +168,8 @@ func (l *link) forward(r *relay, to, from *net.TCPConn, inspect func(*relay, []b
 	r.reset()
 }
 
-// gate returns when a chunk may pass, or an error when the connection is reset.
+// gate blocks while the link is silent or the connection stalled. It errs if the connection is
+// reset.
 func (l *link) gate(r *relay) error {
 	for {
 		l.mu.Lock()
@@ -189,12 +190,13 @@ func (l *link) gate(r *relay) error {
 	}
 }
 
-// commitMessage is how a client sends COMMIT, in lower case and without the type of the message.
+// commitMessage is the message for COMMIT in lower case, without its first byte, the type.
 var commitMessage = []byte("\x00\x00\x00\x0bcommit\x00")
 
 // revocation matches the statement that revokes a key.
 var revocation = regexp.MustCompile(`UPDATE .*revoked_at"? = `)
 
+// beforeServer stalls the connection if chunk is the COMMIT of a revocation and the trap is set.
 func (l *link) beforeServer(r *relay, chunk []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,27 +206,27 @@ func (l *link) beforeServer(r *relay, chunk []byte) error {
 	}
 	if r.revoking && l.stallCommits > 0 {
 		l.stallCommits--
-		l.tripped++
+		l.triggered++
 		r.stalled = true
 	}
 	r.revoking = false
 	return nil
 }
 
-// idle ends an answer after which the session is in no transaction.
+// idle ends a response after which no transaction is open.
 var idle = []byte("Z\x00\x00\x00\x05I")
 
-// beforeClient resets the connection in place of the answer to a write that has been committed.
+// beforeClient returns errReset for the response to a committed write if the trap is set.
 func (l *link) beforeClient(_ *relay, chunk []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.loseAnswers == 0 || !bytes.HasSuffix(chunk, idle) {
+	if l.loseResponses == 0 || !bytes.HasSuffix(chunk, idle) {
 		return nil
 	}
 	for _, tag := range []string{"COMMIT\x00", "UPDATE ", "INSERT ", "DELETE "} {
 		if bytes.Contains(chunk, []byte(tag)) {
-			l.loseAnswers--
-			l.tripped++
+			l.loseResponses--
+			l.triggered++
 			return errReset
 		}
 	}
@@ -243,8 +245,8 @@ func (r *relay) sleep(d time.Duration) error {
 	}
 }
 
-// reset ends the connection on both sides, without waiting for what is unsent. The caller holds the
-// link's lock, or is the goroutine that serves r.
+// reset closes the connection on both sides and discards unsent bytes. The caller holds the link's
+// lock or is the goroutine that serves r.
 func (r *relay) reset() {
 	r.once.Do(func() { close(r.gone) })
 	for _, conn := range []*net.TCPConn{r.client, r.server} {

@@ -10,36 +10,35 @@ import (
 	"time"
 )
 
-// recoveryLimit is the longest time that the deployment may take to serve again after a fault.
+// recoveryLimit is how long the deployment may take to serve again after a fault.
 const recoveryLimit = 30 * time.Second
 
-// othersLimit is the longest time that a portal may take to serve while a fault touches another
-// one.
-const othersLimit = 6 * time.Second
+// unaffectedLimit is how long a portal may take to serve while a fault affects another portal.
+const unaffectedLimit = 6 * time.Second
 
-// isolated is the fault after which PostgreSQL can have shown changes that are lost.
+// isolated is the fault that can undo unconfirmed changes after reads have returned them.
 const isolated = "fail over from an isolated primary"
 
-// fault is one way to break the deployment. It is injected, lasts for a while, and is healed.
+// fault is one kind of fault. It is injected, lasts for a while, and is healed.
 type fault struct {
-	name    string
-	lasts   time.Duration // at least; up to twice as long
-	portal  bool          // it touches one portal, at, and the others are probed meanwhile
-	full    bool          // only in a full run
-	disk    bool          // it needs disks of their own
-	inject  func(n *nemesis, ctx context.Context, at int) error
-	heal    func(n *nemesis, ctx context.Context, at int) error
-	springs bool // it sets a trap in links; the report counts how often one was sprung
+	name   string
+	lasts  time.Duration // at least, and less than twice as long
+	portal bool          // it affects only the portal at; the others are probed meanwhile
+	full   bool          // only in a full run
+	disk   bool          // only if each server has its own tmpfs
+	inject func(n *nemesis, ctx context.Context, at int) error
+	heal   func(n *nemesis, ctx context.Context, at int) error
+	trap   bool // it sets a trap in a link
 }
 
 var faults = []fault{
-	{name: "kill a portal", lasts: 300 * time.Millisecond, portal: true, inject: (*nemesis).killPortal, heal: (*nemesis).nothing},
+	{name: "kill a portal", lasts: 300 * time.Millisecond, portal: true, inject: (*nemesis).killPortal, heal: (*nemesis).noHeal},
 	{name: "freeze a portal", lasts: time.Second, portal: true, inject: (*nemesis).freezePortal, heal: (*nemesis).thawPortal},
 	{name: "cut a portal off", lasts: time.Second, portal: true, inject: (*nemesis).cutPortal, heal: (*nemesis).healLinks},
 	{name: "silence a portal's links", lasts: 2 * time.Second, portal: true, inject: (*nemesis).silencePortal, heal: (*nemesis).healLinks},
 	{name: "delay all links", lasts: time.Second, inject: (*nemesis).delayLinks, heal: (*nemesis).healLinks},
-	{name: "lose answers to COMMIT", lasts: time.Second, springs: true, inject: (*nemesis).loseAnswers, heal: (*nemesis).healLinks},
-	{name: "stall a revocation at COMMIT", lasts: 4 * time.Second, portal: true, full: true, springs: true, inject: (*nemesis).stallCommit, heal: (*nemesis).healLinks},
+	{name: "lose responses to COMMIT", lasts: time.Second, trap: true, inject: (*nemesis).loseResponses, heal: (*nemesis).healLinks},
+	{name: "stall a revocation at COMMIT", lasts: 4 * time.Second, portal: true, full: true, trap: true, inject: (*nemesis).stallCommit, heal: (*nemesis).healLinks},
 	{name: "kill the primary", lasts: 300 * time.Millisecond, inject: (*nemesis).killPrimary, heal: (*nemesis).startServers},
 	{name: "freeze the primary", lasts: time.Second, inject: (*nemesis).freezePrimary, heal: (*nemesis).thawServers},
 	{name: "kill the standby", lasts: 300 * time.Millisecond, full: true, inject: (*nemesis).killStandby, heal: (*nemesis).startServers},
@@ -52,7 +51,7 @@ var faults = []fault{
 	{name: "fill the standby's disk", lasts: time.Second, disk: true, full: true, inject: (*nemesis).fillStandby, heal: (*nemesis).freeDisks},
 }
 
-// nemesis breaks a deployment.
+// nemesis injects faults into a deployment.
 type nemesis struct {
 	*deployment
 
@@ -62,8 +61,8 @@ type nemesis struct {
 	logf    func(format string, args ...any)
 }
 
-// run injects all faults in a random order, again and again until ctx ends. A short run injects the
-// short ones once each. It returns an error when the deployment does not recover from a fault.
+// run injects all faults in random order, repeatedly until ctx ends. A short run injects some of
+// them once each. It errs if the deployment does not recover from a fault.
 func (n *nemesis) run(ctx context.Context, full bool) error {
 	for {
 		for _, i := range n.rng.Perm(len(faults)) {
@@ -74,8 +73,8 @@ func (n *nemesis) run(ctx context.Context, full bool) error {
 			if sleep(ctx, 300*time.Millisecond) != nil {
 				return nil
 			}
-			// What has begun is healed, even if the run ends meanwhile.
-			if err := n.once(context.WithoutCancel(ctx), f); err != nil {
+			// The fault is healed even if ctx ends.
+			if err := n.runFault(context.WithoutCancel(ctx), f); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
 		}
@@ -85,26 +84,26 @@ func (n *nemesis) run(ctx context.Context, full bool) error {
 	}
 }
 
-// once injects one fault, heals it, and waits until every portal serves.
-func (n *nemesis) once(ctx context.Context, f fault) error {
+// runFault injects a fault, heals it, and waits until every portal serves.
+func (n *nemesis) runFault(ctx context.Context, f fault) error {
 	at := n.rng.IntN(portals)
 	lasts := f.lasts + time.Duration(n.rng.Int64N(int64(f.lasts)))
 	count := n.report.fault(f.name)
 	count.times++
-	count.springs = f.springs
-	injected := n.since()
+	count.trap = f.trap
+	injected := n.elapsed()
 	if err := f.inject(n, ctx, at); err != nil {
 		return err
 	}
 	end := time.Now().Add(lasts)
 	if f.portal {
-		count.others = append(count.others, n.probeOthers(ctx, f, at, end))
+		count.unaffected = append(count.unaffected, n.probeUnaffected(ctx, f, at, end))
 	}
 	_ = sleep(ctx, time.Until(end))
-	if f.springs {
+	if f.trap {
 		for _, p := range n.portals {
 			for _, l := range p.links {
-				count.tripped += l.trips()
+				count.triggered += l.takeTriggered()
 			}
 		}
 	}
@@ -117,11 +116,11 @@ func (n *nemesis) once(ctx context.Context, f fault) error {
 	}
 	recovery := time.Since(healed)
 	count.recoveries = append(count.recoveries, recovery)
-	n.logf("%8s to %8s  portal %d  %s: recovered in %s", seconds(injected), seconds(n.since()), at, f.name, seconds(recovery))
+	n.logf("%8s to %8s  portal %d  %s: recovered in %s", seconds(injected), seconds(n.elapsed()), at, f.name, seconds(recovery))
 	return nil
 }
 
-func (n *nemesis) since() time.Duration { return time.Duration(n.probers[0].history.now()) }
+func (n *nemesis) elapsed() time.Duration { return time.Duration(n.probers[0].history.now()) }
 
 // recover waits until every portal serves.
 func (n *nemesis) recover(ctx context.Context) error {
@@ -132,22 +131,22 @@ func (n *nemesis) recover(ctx context.Context) error {
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the portals do not serve %s after the fault has ended: %w", recoveryLimit, err)
+		return fmt.Errorf("the portals do not serve %s after the end of the fault: %w", recoveryLimit, err)
 	}
 	return nil
 }
 
-// probeOthers probes the portals that a fault does not touch, and returns the longest time that one
-// of them took to serve. Each is probed once at least.
-func (n *nemesis) probeOthers(ctx context.Context, f fault, at int, end time.Time) (longest time.Duration) {
+// probeUnaffected probes the portals other than at until end, each at least once. It returns the
+// longest time of a probe.
+func (n *nemesis) probeUnaffected(ctx context.Context, f fault, at int, end time.Time) (longest time.Duration) {
 	for first := true; first || time.Now().Before(end); first = false {
 		for i, p := range n.probers {
 			if i == at {
 				continue
 			}
 			began := time.Now()
-			if err := retry(ctx, othersLimit, p.probe); err != nil {
-				n.report.problem(fmt.Sprintf("%s: another portal does not serve within %s: %v", f.name, othersLimit, err))
+			if err := retry(ctx, unaffectedLimit, p.probe); err != nil {
+				n.report.failure(fmt.Sprintf("%s: an unaffected portal does not serve within %s: %v", f.name, unaffectedLimit, err))
 			}
 			longest = max(longest, time.Since(began))
 		}
@@ -155,7 +154,8 @@ func (n *nemesis) probeOthers(ctx context.Context, f fault, at int, end time.Tim
 	return longest
 }
 
-func (n *nemesis) nothing(context.Context, int) error { return nil }
+// noHeal heals a fault that ends by itself.
+func (n *nemesis) noHeal(context.Context, int) error { return nil }
 
 func (n *nemesis) killPortal(_ context.Context, at int) error {
 	n.portals[at].kill()
@@ -196,21 +196,21 @@ func (n *nemesis) delayLinks(context.Context, int) error {
 	return nil
 }
 
-func (n *nemesis) loseAnswers(context.Context, int) error {
+func (n *nemesis) loseResponses(context.Context, int) error {
 	for _, p := range n.portals {
 		for _, l := range p.links {
-			l.set(func() { l.loseAnswers = 3 })
+			l.set(func() { l.loseResponses = 3 })
 		}
 	}
 	return nil
 }
 
-// stallCommit makes a connection silent when the portal sends the COMMIT of a revocation on it,
-// whose locks the server then holds.
+// stallCommit stalls the next connection on which the portal sends the COMMIT of a revocation. The
+// server keeps the locks of that transaction.
 func (n *nemesis) stallCommit(ctx context.Context, at int) error {
 	l := n.portals[at].links[n.primary]
 	l.set(func() { l.stallCommits = 1 })
-	// The portal's own probe sends one at the latest.
+	// A probe revokes a key, so that the trap is triggered.
 	_ = n.probers[at].probe(ctx)
 	return nil
 }
@@ -237,7 +237,7 @@ func (n *nemesis) killStandby(context.Context, int) error {
 	return nil
 }
 
-// startServers starts the servers that have ended, with the data that they have.
+// startServers starts the servers that do not run, with their existing data.
 func (n *nemesis) startServers(ctx context.Context, _ int) error {
 	for _, s := range n.servers {
 		if s.alive() {
@@ -274,7 +274,7 @@ func (n *nemesis) cutReplication(context.Context, int) error {
 	return nil
 }
 
-// failOver ends the primary for certain and promotes the standby.
+// failOver kills the primary and promotes the standby.
 func (n *nemesis) failOver(ctx context.Context, _ int) error {
 	n.servers[n.primary].kill()
 	n.primary = 1 - n.primary
@@ -289,8 +289,8 @@ func (n *nemesis) failOverFrozen(ctx context.Context, at int) error {
 	return n.failOver(ctx, at)
 }
 
-// failOverIsolated cuts the primary off its standby before it fails. Commits that it makes
-// meanwhile are not acknowledged.
+// failOverIsolated silences the replication before the failover. The primary confirms no commit in
+// the meantime.
 func (n *nemesis) failOverIsolated(ctx context.Context, at int) error {
 	l := n.replication[n.primary]
 	l.set(func() { l.mode = silent })
@@ -300,32 +300,32 @@ func (n *nemesis) failOverIsolated(ctx context.Context, at int) error {
 	return err
 }
 
-// rebuild makes the server that is not the primary a standby of it.
+// rebuild makes the other server a standby of the primary.
 func (n *nemesis) rebuild(ctx context.Context, _ int) error { return n.makeStandby(ctx, 1-n.primary) }
 
 func (n *nemesis) fillPrimary(ctx context.Context, _ int) error { return n.fill(ctx, n.primary) }
 
 func (n *nemesis) fillStandby(ctx context.Context, _ int) error { return n.fill(ctx, 1-n.primary) }
 
-// fill fills a disk, and has the primary write so much WAL that the space which it keeps is used
-// up.
+// fill fills the disk of server i. It then makes the primary write enough WAL to use up the space
+// of its existing segments.
 func (n *nemesis) fill(ctx context.Context, i int) error {
 	if err := n.servers[i].fill(); err != nil {
 		return err
 	}
-	// It fails where the primary stops for the lack of space.
+	// The statement fails if the primary stops because its disk is full.
 	_ = n.servers[n.primary].query(ctx, "SELECT pg_logical_emit_message(false, 'chaos', repeat('x', 16 << 20))")
 	return nil
 }
 
-// freeDisks gives the space back and starts the server if it has given up.
+// freeDisks frees the space and starts the servers that have stopped.
 func (n *nemesis) freeDisks(ctx context.Context, at int) error {
 	for _, s := range n.servers {
 		if err := s.free(); err != nil {
 			return err
 		}
 	}
-	// A server that stops takes a moment.
+	// A server that is stopping needs a moment to exit.
 	_ = sleep(ctx, 500*time.Millisecond)
 	return n.startServers(ctx, at)
 }

@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// mostProblems bounds the problems that are kept.
-const mostProblems = 20
+// maxFailures is the maximum number of reported failures.
+const maxFailures = 20
 
-// report counts what happened.
+// report counts the faults and collects the failures of a run.
 type report struct {
 	mu       sync.Mutex
 	faults   map[string]*faultCount
-	kinds    []string // of the faults, in the order of their first occurrence
-	problems []string // what failed besides the histories: each is a failure of the test
+	kinds    []string // of faults, in the order of their first occurrence
+	failures []string // failures outside the histories
 }
 
-// faultCount is what is known of one kind of fault.
+// faultCount holds the counts and times of one kind of fault.
 type faultCount struct {
-	times, tripped int
-	springs        bool // it sets traps
-	recoveries     []time.Duration
-	others         []time.Duration // the longest probe of a portal that was not touched
+	times, triggered int
+	trap             bool // the fault sets a trap
+	recoveries       []time.Duration
+	unaffected       []time.Duration // per fault, the longest probe of an unaffected portal
 }
 
 func newReport() *report { return &report{faults: map[string]*faultCount{}} }
 
-// problem records a failure that no history shows.
-func (r *report) problem(text string) {
+// failure records a failure outside the histories.
+func (r *report) failure(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.problems) < mostProblems && !slices.Contains(r.problems, text) {
-		r.problems = append(r.problems, text)
+	if len(r.failures) < maxFailures && !slices.Contains(r.failures, text) {
+		r.failures = append(r.failures, text)
 	}
 }
 
-// fault returns the count of a kind. Only the nemesis uses it.
+// fault returns the counts of a kind of fault. Only the nemesis changes them.
 func (r *report) fault(kind string) *faultCount {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,17 +53,17 @@ func (r *report) fault(kind string) *faultCount {
 	return f
 }
 
-// neverSprung returns the kinds of faults whose traps had no effect.
-func (r *report) neverSprung() (kinds []string) {
+// neverTriggered returns the kinds of faults whose traps were never triggered.
+func (r *report) neverTriggered() (kinds []string) {
 	for _, kind := range r.kinds {
-		if f := r.faults[kind]; f.springs && f.tripped == 0 {
+		if f := r.faults[kind]; f.trap && f.triggered == 0 {
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
 }
 
-// write writes the tables that the package comment explains.
+// write writes the tables. The package comment explains their columns.
 func (r *report) write(out io.Writer, h *history, v verdicts) {
 	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	defer func() { _ = table.Flush() }()
@@ -81,16 +81,16 @@ func (r *report) write(out io.Writer, h *history, v verdicts) {
 	}
 	keys := len(h.operations)
 	h.mu.Unlock()
-	fmt.Fprint(table, "\nFAULT\tTIMES\tSPRUNG\tRECOVERY P50\tMAX\tOTHERS MAX\n")
+	fmt.Fprint(table, "\nFAULT\tTIMES\tTRIGGERED\tRECOVERY P50\tMAX\tUNAFFECTED MAX\n")
 	for _, kind := range r.kinds {
 		f := r.faults[kind]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", kind, f.times, f.tripped,
-			quantile(f.recoveries, 0.5), quantile(f.recoveries, 1), quantile(f.others, 1))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", kind, f.times, f.triggered,
+			quantile(f.recoveries, 0.5), quantile(f.recoveries, 1), quantile(f.unaffected, 1))
 	}
 	fmt.Fprintf(table, "\nKEYS\tVERDICTS\n%d\t%v\n", keys, v.counts)
 }
 
-// quantile returns a quantile of the times, or a dash when there is none.
+// quantile returns the quantile q of the times as text, or a dash if there are none.
 func quantile(times []time.Duration, q float64) string {
 	if len(times) == 0 {
 		return "-"

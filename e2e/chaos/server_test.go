@@ -21,22 +21,23 @@ import (
 
 const (
 	diskSize = 256 << 20
-	// serverTimeout bounds each step of an administrator: start, promote, copy.
+	// serverTimeout is the time limit of starting, promoting or copying a server.
 	serverTimeout = time.Minute
 )
 
-// server is one PostgreSQL server with a disk of its own.
+// server is a PostgreSQL server with its own disk.
 type server struct {
 	name    string
 	bin     string // directory of PostgreSQL's programs
-	disk    string // directory; a tmpfs if mounted
-	mounted bool
+	disk    string // the directory of all its files
+	mounted bool   // disk is a tmpfs
 	port    int
 	logFile *os.File
 	child   *subprocess.Child // nil before the first start
 }
 
-// settings of both servers; the package comment says why. The small segments let WAL fill a disk.
+// serverSettings are the settings of both servers. The package comment explains the replication.
+// The small limits of WAL let a fault fill the disk.
 const serverSettings = `
 listen_addresses = '127.0.0.1'
 max_connections = 100
@@ -78,7 +79,7 @@ func newServer(dir, bin, name string) (*server, error) {
 	return s, nil
 }
 
-// remove ends the server and gives its disk back.
+// remove kills the server and unmounts its disk.
 func (s *server) remove() error {
 	s.kill()
 	if s.logFile != nil {
@@ -94,7 +95,7 @@ func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 
 func (s *server) data() string { return filepath.Join(s.disk, "data") }
 
-// initialize makes an empty cluster.
+// initialize creates an empty cluster.
 func (s *server) initialize(ctx context.Context) error {
 	err := s.run(ctx, "initdb", "--pgdata", s.data(), "--username", "portal", "--auth", "trust", "--encoding", "UTF8",
 		"--locale", "C.UTF-8", "--no-sync", "--wal-segsize", "1")
@@ -109,7 +110,7 @@ func (s *server) initialize(ctx context.Context) error {
 	return errors.Join(err, file.Close())
 }
 
-// copyFrom makes this server a standby of the primary that answers on this port.
+// copyFrom makes the server a standby of the primary on this port.
 func (s *server) copyFrom(ctx context.Context, port int) error {
 	if err := os.RemoveAll(s.data()); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (s *server) start(ctx context.Context) error {
 	defer cancel()
 	for {
 		command := s.command(context.Background(), "postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.disk)
-		// The server does not outlive the test process.
+		// The server must not outlive the test process.
 		command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 		command.Stdout, command.Stderr = s.logFile, s.logFile
 		p, err := subprocess.Start(command)
@@ -152,7 +153,7 @@ func (s *server) start(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		// It can still find the shared memory or the lock file of the killed one.
+		// The shared memory or the lock file of the killed server may still exist.
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
@@ -162,7 +163,8 @@ func (s *server) start(ctx context.Context) error {
 
 func (s *server) ping(ctx context.Context) error { return s.query(ctx, "SELECT 1", new(int)) }
 
-// query runs a statement as an administrator, directly and without waiting for the standby.
+// query runs a statement without a link and without waiting for the standby. It scans one row into
+// the arguments, if any.
 func (s *server) query(ctx context.Context, statement string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -178,8 +180,8 @@ func (s *server) query(ctx context.Context, statement string, into ...any) error
 	return conn.QueryRow(ctx, statement).Scan(into...)
 }
 
-// standsBy returns nil once a standby streams all that this primary writes.
-func (s *server) standsBy(ctx context.Context) error {
+// checkStandby errs unless a synchronous standby streams from this primary.
+func (s *server) checkStandby(ctx context.Context) error {
 	var streaming bool
 	err := s.query(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')", &streaming)
 	if err == nil && !streaming {
@@ -188,7 +190,7 @@ func (s *server) standsBy(ctx context.Context) error {
 	return err
 }
 
-// promote makes the standby a primary and returns when it accepts writes.
+// promote makes the standby the primary and returns when it accepts writes.
 func (s *server) promote(ctx context.Context) error {
 	var promoted bool
 	err := retry(ctx, serverTimeout, func(ctx context.Context) error {
@@ -217,7 +219,7 @@ func (s *server) kill() {
 	if s.child == nil {
 		return
 	}
-	// Frozen first: else the first one to go would be noticed and its work taken over.
+	// Freeze all of them first. Otherwise the postmaster would react to the first death.
 	for _, pid := range s.processes() {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
 	}
@@ -228,7 +230,7 @@ func (s *server) kill() {
 	s.child.Kill()
 	for _, pid := range pids {
 		for range 500 {
-			if gone(pid) {
+			if exited(pid) {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -243,7 +245,7 @@ func (s *server) signal(which syscall.Signal) {
 	}
 }
 
-// processes returns the ids of the postmaster and its children, if it lives.
+// processes returns the ids of the postmaster and its children, or nil if it does not run.
 func (s *server) processes() []int {
 	if !s.alive() {
 		return nil
@@ -259,7 +261,7 @@ func (s *server) processes() []int {
 	return pids
 }
 
-// parent returns the id of a process's parent, or 0. The name before it can contain spaces.
+// parent returns the id of a process's parent, or 0 if the process does not exist.
 func parent(pid int) int {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -270,8 +272,8 @@ func parent(pid int) int {
 	return ppid
 }
 
-// gone reports whether a process has ended; one that nobody has waited for has.
-func gone(pid int) bool {
+// exited reports whether a process has exited. A zombie has.
+func exited(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return true
@@ -280,7 +282,7 @@ func gone(pid int) bool {
 	return len(fields) > 0 && string(fields[0]) == "Z"
 }
 
-// fill takes all space that is left on the disk, and free gives it back.
+// fill uses up the free space of the disk. [server.free] undoes it.
 func (s *server) fill() error {
 	file, err := os.Create(s.filler())
 	if err != nil {
@@ -301,7 +303,7 @@ func (s *server) free() error { return os.RemoveAll(s.filler()) }
 
 func (s *server) filler() string { return filepath.Join(s.disk, "filler") }
 
-// lastLines returns the end of the server's log.
+// lastLines returns the last lines of the server's log.
 func (s *server) lastLines() string { return lastLines(s.logFile.Name()) }
 
 func lastLines(path string) string {
@@ -310,7 +312,7 @@ func lastLines(path string) string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
-// retry calls do until it returns nil, for at most limit, and returns the last error.
+// retry calls do until it returns nil. After limit it returns the last error.
 func retry(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

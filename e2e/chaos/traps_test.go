@@ -16,8 +16,8 @@ const (
 	committed = "C\x00\x00\x00\x0bCOMMIT\x00Z\x00\x00\x00\x05I"
 )
 
-// throughLink connects through a link to a server that answers every chunk like a COMMIT. It
-// returns the client's end, and what the server receives.
+// throughLink connects through a link to a server that responds to every chunk as to a COMMIT. It
+// returns the client's connection and the chunks that the server receives.
 func throughLink(t *testing.T) (*link, net.Conn, <-chan []byte) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,47 +55,47 @@ func throughLink(t *testing.T) (*link, net.Conn, <-chan []byte) {
 	return l, conn, received
 }
 
-// ask sends a message and returns the answer.
+// ask sends a message and returns the response.
 func ask(t *testing.T, conn net.Conn, message string) ([]byte, error) {
 	t.Helper()
 	if _, err := conn.Write([]byte(message)); err != nil {
 		t.Fatal(err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-	answer := make([]byte, 1024)
-	n, err := conn.Read(answer)
-	return answer[:n], err
+	response := make([]byte, 1024)
+	n, err := conn.Read(response)
+	return response[:n], err
 }
 
 func TestLinkForwards(t *testing.T) {
 	_, conn, _ := throughLink(t)
-	if answer, err := ask(t, conn, commit); err != nil || !bytes.Equal(answer, []byte(committed)) {
-		t.Errorf("%q, %v", answer, err)
+	if response, err := ask(t, conn, commit); err != nil || !bytes.Equal(response, []byte(committed)) {
+		t.Errorf("%q, %v", response, err)
 	}
 }
 
-func TestLinkLosesTheAnswerToACommitThatTheServerHas(t *testing.T) {
+func TestLinkLosesTheResponseToACommit(t *testing.T) {
 	l, conn, received := throughLink(t)
-	l.set(func() { l.loseAnswers = 1 })
-	if answer, err := ask(t, conn, commit); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%q, %v", answer, err)
+	l.set(func() { l.loseResponses = 1 })
+	if response, err := ask(t, conn, commit); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%q, %v", response, err)
 	}
 	if got := <-received; string(got) != commit {
 		t.Errorf("the server received %q", got)
 	}
-	if n := l.trips(); n != 1 {
-		t.Errorf("%d traps were sprung", n)
+	if n := l.takeTriggered(); n != 1 {
+		t.Errorf("%d traps were triggered", n)
 	}
 }
 
 func TestLinkStallsARevocationBeforeItsCommit(t *testing.T) {
 	l, conn, received := throughLink(t)
 	l.set(func() { l.stallCommits = 1 })
-	if answer, err := ask(t, conn, update); err != nil {
-		t.Errorf("%q, %v", answer, err)
+	if response, err := ask(t, conn, update); err != nil {
+		t.Errorf("%q, %v", response, err)
 	}
-	if answer, err := ask(t, conn, commit); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%q, %v", answer, err)
+	if response, err := ask(t, conn, commit); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q, %v", response, err)
 	}
 	if got := <-received; string(got) != update || len(received) > 0 {
 		t.Errorf("the server received %q and %d more", got, len(received))
@@ -103,20 +103,20 @@ func TestLinkStallsARevocationBeforeItsCommit(t *testing.T) {
 	l.heal()
 	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("after the fault: %v", err)
+		t.Errorf("after the heal: %v", err)
 	}
 }
 
-func TestSilentLinkDeliversLater(t *testing.T) {
+func TestSilentLinkDeliversAfterTheHeal(t *testing.T) {
 	l, conn, received := throughLink(t)
 	l.set(func() { l.mode = silent })
-	if answer, err := ask(t, conn, commit); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%q, %v", answer, err)
+	if response, err := ask(t, conn, commit); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q, %v", response, err)
 	}
 	if len(received) > 0 {
-		t.Error("the server received the message")
+		t.Error("the server received the message early")
 	}
-	// The client has given up; what it sent arrives all the same.
+	// The message must arrive although the client has closed its connection.
 	_ = conn.Close()
 	l.heal()
 	select {

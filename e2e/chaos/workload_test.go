@@ -10,49 +10,49 @@ import (
 )
 
 const (
-	clients    = 6
-	watchers   = 2                      // backends that use a key while it is revoked
-	pause      = 15 * time.Millisecond  // between the requests of a backend, on average
-	afterwards = 600 * time.Millisecond // how long a key is used after its revocation
-	attempts   = 8                      // of one write before the client gives it up
-	listedKeys = 30                     // the latest keys, which a list is compared with
-	keptKeys   = 200                    // of one client, for later uses
-	longLived  = 5                      // active keys that a client keeps
+	clients            = 6
+	watchers           = 2                      // backends that use a key during its revocation
+	pause              = 15 * time.Millisecond  // between the requests of a backend, on average
+	useAfterRevocation = 600 * time.Millisecond // how long a key is used after its revocation
+	attempts           = 8                      // of one write
+	listedKeys         = 30                     // latest keys that each list is checked for
+	keptKeys           = 200                    // revoked keys that a client uses again later
+	longLived          = 5                      // active keys of a client
 )
 
-// workload is what one client does: it takes keys through their life, one after the other, on
-// portals chosen at random.
+// workload makes one client generate, use and revoke keys, one after the other. It sends each
+// request to a random portal.
 type workload struct {
 	*client
 
 	name      string
 	instances []instance
 	rng       *rand.Rand
-	made      int    // keys
-	active    []*key // long-lived ones
-	old       []*key // revoked ones, or given up
+	created   int    // number of keys
+	active    []*key // not revoked yet
+	retired   []*key // revoked, or the revocation had no clear outcome
 	labels    []string
-	mu        sync.Mutex // guards rng, which watchers use too
+	mu        sync.Mutex // guards rng
 }
 
 // run runs until ctx ends.
 func (w *workload) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := w.life(ctx); err != nil {
-			// The portal was away, or the client was signed out. It tries again like any user.
+		if err := w.lifecycle(ctx); err != nil {
+			// The portal was unavailable, or the session has ended. A user would try again.
 			w.sleep(ctx, 100*time.Millisecond)
 		}
 	}
 }
 
-// life generates a key, and revokes it or one that has been kept. The keys are used meanwhile.
-func (w *workload) life(ctx context.Context) error {
+// lifecycle generates and uses a key. It then keeps the key, or revokes it or one of the kept keys.
+func (w *workload) lifecycle(ctx context.Context) error {
 	k, err := w.generateKey(ctx)
 	if err != nil {
 		return err
 	}
 	if k.secret != "" {
-		w.useFor(ctx, k, w.chance(20))
+		w.useTimes(ctx, k, w.chance(20))
 		if w.active = append(w.active, k); len(w.active) <= longLived || w.chance(3) == 0 {
 			return nil
 		}
@@ -63,8 +63,8 @@ func (w *workload) life(ctx context.Context) error {
 	return w.revokeInUse(ctx, k)
 }
 
-// generateKey sends a form until it knows what became of it. The key has no secret if it exists and
-// was not shown.
+// generateKey submits one form until the outcome is known. The key has no secret if the response
+// that revealed it was lost.
 func (w *workload) generateKey(ctx context.Context) (*key, error) {
 	p, err := w.list(ctx, w.pick(), w.latest())
 	if err != nil {
@@ -73,38 +73,38 @@ func (w *workload) generateKey(ctx context.Context) (*key, error) {
 	if err := w.revokeAll(ctx, w.pick(), p, w.active); err != nil {
 		return nil, err
 	}
-	w.made++
-	k := &key{label: fmt.Sprintf("%s-%d", w.name, w.made)}
+	w.created++
+	k := &key{label: fmt.Sprintf("%s-%d", w.name, w.created)}
 	w.labels = append(w.labels, k.label)
 	for range attempts {
 		switch w.generate(ctx, w.pick(), p.form, k) {
-		case made:
+		case created:
 			return k, nil
 		case exists:
 			return k, w.findID(ctx, k)
-		case nothing:
+		case noResponse:
 			return nil, errSignedOut
-		default: // not known: the same form again
+		default: // the outcome is unknown: submit the same form again
 		}
 		if w.sleep(ctx, 200*time.Millisecond) != nil {
 			break
 		}
 	}
-	return nil, errNoAnswer
+	return nil, errUnavailable
 }
 
-// findID looks for the key in the list.
+// findID reads the key's id from the list.
 func (w *workload) findID(ctx context.Context, k *key) error {
 	return retry(ctx, recoveryLimit, func(ctx context.Context) error {
 		p, err := w.list(ctx, w.pick(), w.latest())
 		if k.id = p.ids[k.label]; err == nil && k.id == "" {
-			err = errors.New("the list lacks a key that exists") // the checker reports it
+			err = errors.New("an existing key is not listed") // the checker reports it too
 		}
 		return err
 	})
 }
 
-// revokeInUse revokes a key while backends use it, and uses it a little longer.
+// revokeInUse revokes a key while backends use it. They continue for a while after the revocation.
 func (w *workload) revokeInUse(ctx context.Context, k *key) error {
 	if k.secret == "" {
 		return w.revokeKey(ctx, k)
@@ -120,32 +120,32 @@ func (w *workload) revokeInUse(ctx context.Context, k *key) error {
 		})
 	}
 	err := w.revokeKey(ctx, k)
-	_ = w.sleep(ctx, 2*afterwards)
+	_ = w.sleep(ctx, 2*useAfterRevocation)
 	stop()
 	using.Wait()
 	_, listErr := w.list(ctx, w.pick(), w.latest())
-	if w.old = append(w.old, k); len(w.old) > keptKeys {
-		w.old = w.old[1:]
+	if w.retired = append(w.retired, k); len(w.retired) > keptKeys {
+		w.retired = w.retired[1:]
 	}
-	w.use(ctx, w.pick(), w.old[w.chance(len(w.old))])
+	w.use(ctx, w.pick(), w.retired[w.chance(len(w.retired))])
 	return errors.Join(err, listErr)
 }
 
-// revokeKey tries until the revocation is confirmed.
+// revokeKey retries until the revocation is confirmed or the key is unknown.
 func (w *workload) revokeKey(ctx context.Context, k *key) error {
 	for range attempts {
-		if o := w.revoke(ctx, w.pick(), k); o == done || o == unknown {
+		if o := w.revoke(ctx, w.pick(), k); o == confirmed || o == unknown {
 			return nil
 		}
 		if err := w.signIn(ctx, w.pick()); err != nil && w.sleep(ctx, 200*time.Millisecond) != nil {
 			break
 		}
 	}
-	return errNoAnswer
+	return errUnavailable
 }
 
-// useFor uses a key so many times.
-func (w *workload) useFor(ctx context.Context, k *key, times int) {
+// useTimes uses a key the given number of times.
+func (w *workload) useTimes(ctx context.Context, k *key, times int) {
 	for range times {
 		w.use(ctx, w.pick(), k)
 		if w.sleep(ctx, 2*pause) != nil {
@@ -154,10 +154,10 @@ func (w *workload) useFor(ctx context.Context, k *key, times int) {
 	}
 }
 
-// useAll uses every key that this client still knows, once on each portal, and compares the list.
+// useAll uses every key that the client still holds once on each portal, and checks each list.
 func (w *workload) useAll(ctx context.Context) error {
 	for _, at := range w.instances {
-		for _, keys := range [][]*key{w.active, w.old} {
+		for _, keys := range [][]*key{w.active, w.retired} {
 			for _, k := range keys {
 				w.use(ctx, at, k)
 			}
@@ -172,7 +172,7 @@ func (w *workload) useAll(ctx context.Context) error {
 	return nil
 }
 
-// latest returns the labels that a list is compared with: the latest keys and the long-lived ones.
+// latest returns the labels of the latest keys and of the active ones, for checking a list.
 func (w *workload) latest() []string {
 	labels := w.labels[max(0, len(w.labels)-listedKeys):]
 	for _, k := range w.active {
@@ -193,17 +193,17 @@ func unique(labels []string) []string {
 	return kept
 }
 
-// pick returns a portal.
+// pick returns a random portal.
 func (w *workload) pick() instance { return w.instances[w.chance(len(w.instances))] }
 
-// chance returns a number below n.
+// chance returns a random number from 0 to n-1.
 func (w *workload) chance(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rng.IntN(n)
 }
 
-// sleep waits for up to d, or until ctx ends, which it returns as an error.
+// sleep waits for a random time below d. It errs if ctx ends first.
 func (w *workload) sleep(ctx context.Context, d time.Duration) error {
 	return sleep(ctx, time.Duration(w.chance(int(d))))
 }
@@ -217,17 +217,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// prober takes one key through its life on one portal, to see whether it serves.
+// prober checks whether a portal serves, with the whole lifecycle of a key.
 type prober struct {
 	*client
 
-	at   instance
-	made int
+	at      instance
+	created int
 }
 
 var errNotServing = errors.New("the portal does not serve")
 
-// probe returns nil when the portal has generated, accepted, listed, revoked and refused a key.
+// probe generates, uses, lists and revokes a key. It errs if a step does not have the right
+// outcome.
 func (p *prober) probe(ctx context.Context) error {
 	page, err := p.list(ctx, p.at, nil)
 	if err != nil {
@@ -236,29 +237,29 @@ func (p *prober) probe(ctx context.Context) error {
 	if err := p.revokeAll(ctx, p.at, page, nil); err != nil {
 		return err
 	}
-	p.made++
-	k := &key{label: fmt.Sprintf("probe %d-%d", p.at.number, p.made)}
-	if p.generate(ctx, p.at, page.form, k) != made || p.use(ctx, p.at, k) != accepted {
+	p.created++
+	k := &key{label: fmt.Sprintf("probe %d-%d", p.at.number, p.created)}
+	if p.generate(ctx, p.at, page.form, k) != created || p.use(ctx, p.at, k) != accepted {
 		return errNotServing
 	}
 	if _, err := p.list(ctx, p.at, []string{k.label}); err != nil {
 		return err
 	}
-	if p.revoke(ctx, p.at, k) != done || p.use(ctx, p.at, k) != refused {
+	if p.revoke(ctx, p.at, k) != confirmed || p.use(ctx, p.at, k) != refused {
 		return errNotServing
 	}
 	return nil
 }
 
-// revokeAll revokes the keys of a page that the client has given up: their generation or revocation
-// had no clear answer.
+// revokeAll revokes all listed keys except those in keep. The generation or revocation of the
+// others had no clear outcome.
 func (c *client) revokeAll(ctx context.Context, at instance, p page, keep []*key) error {
 	for _, k := range keep {
 		delete(p.ids, k.label)
 	}
 	for label, id := range p.ids {
-		if o := c.revoke(ctx, at, &key{label: label, id: id}); o == open || o == nothing {
-			return errNoAnswer
+		if o := c.revoke(ctx, at, &key{label: label, id: id}); o == indeterminate || o == noResponse {
+			return errUnavailable
 		}
 	}
 	return nil
