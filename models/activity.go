@@ -51,7 +51,9 @@ const (
 	ActionSignedIn        Action = "session.created"
 	ActionSignInFailed    Action = "session.refused" // a wrong password for a user of the account
 	ActionSignedOut       Action = "session.ended"
-	ActionSessionRevoked  Action = "session.revoked" // ended from another session
+	ActionSessionRevoked  Action = "session.revoked"  // ended from another session
+	ActionSessionsRevoked Action = "sessions.revoked" // all others of a user at once
+	ActionPasswordRefused Action = "password.refused" // a wrong current password, in a change of password
 	ActionPasswordChanged Action = "password.changed"
 	ActionPasswordReset   Action = "password.reset" // by an operator
 	ActionEmailChanged    Action = "email.changed"
@@ -67,10 +69,11 @@ type Activity struct {
 	ActorKind ActorKind
 	ActorID   *uuid.UUID // nil unless a user
 	Action    Action
-	SubjectID *uuid.UUID // the key, agent or session
+	SubjectID *uuid.UUID // the key, agent, session or user
 	Label     string     // the name of the subject at that time
 	Address   string     // the actor's network address
 	At        time.Time
+	Count     int64 // of sessions that were ended at once; otherwise 1
 
 	// FormerLabel is the label of a key before it was renamed, or the email before it was changed.
 	// It is empty for other actions and
@@ -79,6 +82,11 @@ type Activity struct {
 
 	// ActorName is the user's email, "Operator" or "Visitor".
 	ActorName string `bun:",scanonly"`
+
+	// Repeats is the number of further wrong passwords of the same user in the same ten minutes.
+	// Elsewhere means that some of them came from another address.
+	Repeats   int64 `bun:",scanonly"`
+	Elsewhere bool  `bun:",scanonly"`
 
 	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the key
 	// that a generated key replaces. Both are empty if there is no such key or it was deleted.
@@ -113,9 +121,11 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 	query := s.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
+		ColumnExpr("COALESCE(r.repeats, 0) AS repeats, COALESCE(r.elsewhere, FALSE) AS elsewhere").
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
 		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").
 		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
+		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
 		Where("activity.account_id = ?", accountID).
 		// Ids are UUIDv7, so they sort by time.
 		OrderExpr("activity.id DESC").Limit(int64(page.Limit))
@@ -136,9 +146,12 @@ func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, act
 	return s.recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
 }
 
-// recordActivity adds the actor and the time to the activity and writes it.
+// recordActivity adds the actor, the time and if necessary the id to the activity and writes it.
 func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, activity Activity) error {
-	activity.ID, activity.At = newID(), s.clock()
+	if activity.ID == uuid.Nil {
+		activity.ID = newID()
+	}
+	activity.At, activity.Count = s.clock(), max(1, activity.Count)
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address
 	if actor.Kind == ActorUser {
 		activity.ActorID = &actor.ID

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
@@ -127,8 +128,37 @@ func TestActivityOfADeletedUser(t *testing.T) {
 	})
 }
 
+func TestActivitiesAreKeptFor400Days(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		f.clock.Advance(time.Since(f.clock.Now())) // the database has a clock too
+		for days, n := range map[time.Duration]int{398: 1, 399: 1, 401: 2500, 2000: 1} {
+			at := f.clock.Now().Add(-days * models.Day)
+			var old []models.Activity
+			for range n {
+				id := newID()
+				binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+				old = append(old, models.Activity{ID: id, AccountID: c.ID, ActorKind: models.ActorOperator, Action: models.ActionKeyRevoked, At: at, Count: 1})
+			}
+			must(t, errOf(f.db.NewInsert().Model(&old).Exec(t.Context())))
+		}
+		f.key(t, other)
+		if _, err := f.db.ExecContext(t.Context(), "DELETE FROM activities WHERE at > ?", f.clock.Now().Add(-398*models.Day-time.Hour)); err == nil {
+			t.Error("the database deletes activities of 398 days")
+		}
+		must(t, f.Purge(t.Context()))
+		if n := len(f.activities(t, c)); n != 2 {
+			t.Errorf("%d activities are left, want 2", n)
+		}
+		if n := len(f.activities(t, other)); n != 1 {
+			t.Errorf("%d activities of another account are left, want 1", n)
+		}
+	})
+}
+
 func TestActivityIsAppendOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.clock.Advance(time.Since(f.clock.Now())) // the database has a clock too
 		c := f.customer(t)
 		f.key(t, c)
 		before := f.activities(t, c)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,8 +29,9 @@ type NewAgent struct {
 }
 
 // CreateAgent creates an agent and records the activity. If the same form is submitted again with
-// the same name, it returns the agent of the first submission. The error may be an [*InvalidError]
-// for the field "name", [ErrAgentIDTaken] or [ErrUnavailable].
+// the same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent
+// was removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken] or
+// [ErrUnavailable].
 func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -49,6 +51,9 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 		if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
 			return err
 		}
+		if removed, err := s.agentRemoved(ctx, tx, agent.ID, repeatable); err != nil || removed {
+			return cmp.Or(err, ErrAgentRemoved)
+		}
 		return s.record(ctx, tx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
 	})
 	if errors.Is(err, ErrAgentIDTaken) {
@@ -61,6 +66,15 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 		return Agent{}, failed("create agent", err)
 	}
 	return agent, nil
+}
+
+// agentRemoved reports whether the agent of a form was removed after the form had created it.
+func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofForm bool) (bool, error) {
+	if !ofForm {
+		return false, nil
+	}
+	return tx.NewSelect().Model((*Activity)(nil)).
+		Where("subject_id = ? AND action = ?", id, ActionAgentRemoved).Exists(ctx)
 }
 
 // Agents returns the account's agents by name. The error may be [ErrUnavailable].

@@ -99,6 +99,24 @@ func TestAgentIsRemoved(t *testing.T) {
 	})
 }
 
+func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, form := t.Context(), f.customer(t), models.NewAgent{Name: "Front desk", FormID: uuid.New()}
+		agent, err := f.CreateAgent(ctx, c.ID, form, c.actor)
+		must(t, err)
+		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
+		checkError(t, "the form again", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), models.ErrAgentRemoved)
+		if agents, err := f.Agents(ctx, c.ID); err != nil || len(agents) != 0 {
+			t.Errorf("agents %+v, %v", agents, err)
+		}
+		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 1 {
+			t.Errorf("%d creations are recorded, want 1", len(recorded))
+		}
+		form.FormID = uuid.New()
+		checkError(t, "another form", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), nil)
+	})
+}
+
 func TestAgentFormCreatesOneAgent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)

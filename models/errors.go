@@ -25,6 +25,7 @@ var (
 
 // The input is valid, but the operation is not possible.
 var (
+	ErrAgentRemoved      = errors.New("the agent of this form was removed")
 	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
 	ErrEmailTaken        = errors.New("a user with this email already exists")
 	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")

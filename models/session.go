@@ -45,6 +45,7 @@ type Session struct {
 
 // CreateSession starts a session for a user that [Store.VerifyPassword] has returned, and records
 // the activity. It returns the session token, which has 256 random bits. Only its hash is stored.
+// A user has at most 100 sessions: the least recently used one ends.
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified. The change
 // ended all sessions, and no later session may start with the old password. The error may also be
@@ -57,10 +58,14 @@ func (s *Store) CreateSession(ctx context.Context, user User, client Client) (to
 		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockPassword(ctx, tx, user, "SHARE"); err != nil {
+		// The lock also lets only one sign-in of a user at a time count the sessions.
+		if err := s.lockPassword(ctx, tx, user); err != nil {
 			return err
 		}
 		if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
+			return err
+		}
+		if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, "")
@@ -107,7 +112,7 @@ func (s *Store) Sessions(ctx context.Context, accountID, userID uuid.UUID) ([]Se
 	err := s.db.NewSelect().Model(&sessions).
 		Where("session.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).
 		Where("session.expires_at > ? AND session.last_seen_at > ?", now, now.Add(-s.sessionIdle)).
-		OrderExpr("session.id DESC").Scan(ctx)
+		OrderExpr("session.last_seen_at DESC, session.id DESC").Limit(maxSessions).Scan(ctx)
 	if err != nil {
 		return nil, failed("list sessions", err)
 	}

@@ -2,10 +2,17 @@ package models
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"math"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
+
+// maxSessions is the number of sessions that a user can have. The next sign-in ends the least
+// recently used one.
+const maxSessions = 100
 
 // EndSession signs a user out: it deletes the session and records the activity. It returns
 // [ErrSessionNotFound] if the session has already ended, or [ErrUnavailable].
@@ -19,41 +26,55 @@ func (s *Store) RevokeSession(ctx context.Context, accountID, userID, sessionID 
 	return s.endSession(ctx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
 }
 
-// RevokeOtherSessions ends all of a user's sessions except one and records the activity. The error
-// may be [ErrUnavailable].
+// RevokeOtherSessions ends all of a user's sessions except one and records their number as one
+// activity. The error may be [ErrUnavailable].
 func (s *Store) RevokeOtherSessions(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
-	_, err := s.endSessions(ctx, s.db, accountID, actor, ActionSessionRevoked, "user_id = ? AND id <> ?", userID, keep)
-	return err
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		return s.endOtherSessions(ctx, tx, accountID, userID, keep, actor)
+	})
+	return failed("end sessions", err)
 }
 
+// endSession deletes the account's session that matches where, and records the activity.
 func (s *Store) endSession(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
-	ended, err := s.endSessions(ctx, s.db, accountID, actor, action, where, args...)
-	if err == nil && ended == 0 {
-		return ErrSessionNotFound
-	}
-	return err
-}
-
-// endSessions deletes the account's sessions that match where, records each and returns their
-// number. In a transaction it is part of that transaction.
-func (s *Store) endSessions(ctx context.Context, db bun.IDB, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) (int, error) {
-	var sessions []Session
-	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		err := tx.NewDelete().Model(&sessions).Where(where, args...).
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var session Session
+		err := tx.NewDelete().Model(&session).Where(where, args...).
 			Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).
 			Returning("id, user_agent").Scan(ctx)
 		if err != nil {
 			return err
 		}
-		for _, session := range sessions {
-			if err := s.record(ctx, tx, accountID, actor, action, session.ID, session.UserAgent); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.record(ctx, tx, accountID, actor, action, session.ID, session.UserAgent)
 	})
-	if err != nil {
-		return 0, failed("end sessions", err)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrSessionNotFound
 	}
-	return len(sessions), nil
+	return failed("end session", err)
+}
+
+// endOtherSessions deletes all of a user's sessions except keep, however many they are, and records
+// their number as one activity.
+func (s *Store) endOtherSessions(ctx context.Context, tx bun.Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
+	result, err := tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
+		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	ended, err := result.RowsAffected()
+	if err != nil || ended == 0 {
+		return err
+	}
+	return s.recordActivity(ctx, tx, actor, Activity{
+		AccountID: accountID, Action: ActionSessionsRevoked, SubjectID: &userID, Count: ended,
+	})
+}
+
+// endOldestSessions makes room for a new session: it deletes the user's least recently used sessions
+// above the limit.
+func (s *Store) endOldestSessions(ctx context.Context, tx bun.Tx, userID, newest uuid.UUID) error {
+	old := tx.NewSelect().Model((*Session)(nil)).Column("id").Where("user_id = ? AND id <> ?", userID, newest).
+		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)
+	_, err := tx.NewDelete().Model((*Session)(nil)).Where("id IN (?)", old).Exec(ctx)
+	return err
 }

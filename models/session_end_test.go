@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -110,8 +111,122 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 		for _, token := range []string{kept, foreign} {
 			must(t, errOf(f.Session(ctx, token, browser)))
 		}
-		if revoked := f.recorded(t, c, models.ActionSessionRevoked); len(revoked) != 2 {
+		revoked := f.recorded(t, c, models.ActionSessionsRevoked)
+		if len(revoked) != 1 || revoked[0].Count != 2 || *revoked[0].SubjectID != c.user.ID {
 			t.Errorf("recorded %+v", revoked)
 		}
+	})
+}
+
+// manySessions adds sessions of a user, last seen now.
+func (f *fixture) manySessions(t *testing.T, c customer, n int) {
+	t.Helper()
+	rows := "SELECT gen_random_uuid() AS id, sha256(uuid_send(gen_random_uuid())) AS hash FROM generate_series(1, ?)"
+	if !f.postgres() {
+		rows = `SELECT lower(hex(randomblob(16))) AS id, randomblob(32) AS hash FROM
+			(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n)`
+	}
+	now := f.clock.Now()
+	f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, expires_at, first_address, last_address, user_agent)
+		SELECT id, ?, hash, ?, ?, ?, '', '', 'curl' FROM (`+rows+`) AS many`, c.user.ID, now, now, now.Add(720*time.Hour), n)
+}
+
+func (f *fixture) sessionsOf(t *testing.T, c customer) int {
+	t.Helper()
+	return f.count(t, "SELECT count(*) FROM sessions WHERE user_id = ?", c.user.ID)
+}
+
+func TestManySessionsEndAtOnce(t *testing.T) {
+	const many = 20000
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		for name, end := range map[string]func(c customer, session models.Session) error{
+			"reset": func(c customer, _ models.Session) error { return f.ResetPassword(ctx, c.user.Email, newPassword) },
+			"change": func(c customer, s models.Session) error {
+				return errOf(f.ChangePassword(ctx, s, password, newPassword, c.actor))
+			},
+			"revoke": func(c customer, s models.Session) error {
+				ctx, cancel := context.WithTimeout(ctx, models.Timeout)
+				defer cancel()
+				return f.RevokeOtherSessions(ctx, c.ID, c.user.ID, s.ID, c.actor)
+			},
+			"sign in": func(c customer, _ models.Session) error {
+				ctx, cancel := context.WithTimeout(ctx, models.Timeout)
+				defer cancel()
+				return errOf(f.CreateSession(ctx, c.user, browser))
+			},
+		} {
+			c := f.customer(t)
+			session, err := f.Session(ctx, f.session(t, c), browser)
+			must(t, err)
+			f.manySessions(t, c, many)
+			checkError(t, name, end(c, session), nil)
+			wantLeft, wantRecorded := map[string]int{"reset": 0, "sign in": 100}, int64(many)
+			left, known := wantLeft[name]
+			if !known {
+				left = 1
+			}
+			if n := f.sessionsOf(t, c); n != left {
+				t.Errorf("%s: %d sessions are left, want %d", name, n, left)
+			}
+			if name == "reset" {
+				wantRecorded++
+			}
+			ended := f.recorded(t, c, models.ActionSessionsRevoked)
+			if name != "sign in" && (len(ended) != 1 || ended[0].Count != wantRecorded) {
+				t.Errorf("%s: recorded %+v, want one activity with %d sessions", name, ended, wantRecorded)
+			}
+		}
+	})
+}
+
+func TestUserHasAHundredSessions(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		foreign, used := f.session(t, other), f.session(t, c)
+		f.clock.Advance(time.Minute)
+		unused := f.session(t, c)
+		f.clock.Advance(time.Minute)
+		must(t, errOf(f.Session(ctx, used, browser)))
+		eventually(t, "the use is written", func() bool {
+			return f.count(t, "SELECT count(*) FROM sessions WHERE last_seen_at = ?", f.clock.Now()) == 1
+		})
+		f.manySessions(t, c, 97)
+		must(t, errOf(f.Session(ctx, f.session(t, c), browser)))
+		checkError(t, "the least recently used of 100", errOf(f.Session(ctx, unused, browser)), nil)
+		f.session(t, c)
+		checkError(t, "the least recently used of 101", errOf(f.Session(ctx, unused, browser)), models.ErrSessionNotFound)
+		for name, token := range map[string]string{"used": used, "another user's": foreign} {
+			checkError(t, name, errOf(f.Session(ctx, token, browser)), nil)
+		}
+		_, errs := atOnce(5, func(int) error { return errOf(f.CreateSession(ctx, c.user, browser)) })
+		for _, err := range errs {
+			t.Error(err)
+		}
+		if n := f.sessionsOf(t, c); n != 100 {
+			t.Errorf("%d sessions, want 100", n)
+		}
+		if sessions, err := f.Sessions(ctx, c.ID, c.user.ID); err != nil || len(sessions) != 100 {
+			t.Errorf("%d sessions are listed, want 100: %v", len(sessions), err)
+		}
+	})
+}
+
+func TestIdleSessionsArePurged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, idle, c := t.Context(), f.customer(t), f.customer(t)
+		f.manySessions(t, idle, 2500)
+		f.clock.Advance(12 * time.Hour)
+		token := f.session(t, c)
+		must(t, f.Purge(ctx))
+		if n := f.sessionsOf(t, idle); n != 2500 {
+			t.Errorf("%d sessions are left within an hour of the idle limit, want 2500", n)
+		}
+		f.clock.Advance(time.Hour + time.Microsecond)
+		must(t, f.Purge(ctx))
+		if n := f.sessionsOf(t, idle); n != 0 {
+			t.Errorf("%d idle sessions are left", n)
+		}
+		checkError(t, "in use", errOf(f.Session(ctx, token, browser)), nil)
 	})
 }

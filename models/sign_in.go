@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,21 +57,9 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 		return user, nil
 	}
 	if errors.Is(err, ErrWrongCredentials) && user.ID != uuid.Nil {
-		s.recordRefusal(user, address)
+		s.recordRefusal(user, visitorActor(address), ActionSignInFailed)
 	}
 	return User{}, err
-}
-
-// recordRefusal records a wrong password in the account's activity log. It runs in the background,
-// because the response would otherwise take longer for a known email.
-func (s *Store) recordRefusal(user User, address string) {
-	s.stopped.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
-		defer cancel()
-		if err := s.record(ctx, s.db, user.AccountID, visitorActor(address), ActionSignInFailed, user.ID, user.Email); err != nil {
-			s.logger.Error("cannot record a wrong password", slog.Any("error", err))
-		}
-	})
 }
 
 // userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With

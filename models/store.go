@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the database, migrates its schema and starts the background flush. It returns
+// Open opens the database, migrates its schema and starts the background flush and purge. It returns
 // [ErrUnavailable] if the database does not answer, or the error of [CheckDatabaseURL].
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := CheckDatabaseURL(databaseURL); err != nil {
@@ -93,6 +93,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
 	s.stopped.Go(func() { s.writeBehind(background) })
+	s.stopped.Go(func() { s.purgeRegularly(background) })
 	return s, nil
 }
 

@@ -32,7 +32,7 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	token = newSessionToken()
 	err = s.setPassword(ctx, newPassword, func(ctx context.Context, tx bun.Tx, hash string) error {
 		// Of two concurrent changes, the second finds that its old password is no longer stored.
-		if err := s.lockPassword(ctx, tx, user, "NO KEY UPDATE"); err != nil {
+		if err := s.lockPassword(ctx, tx, user); err != nil {
 			return err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", hashSessionToken(token)).
@@ -100,18 +100,16 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 	if err := s.record(ctx, tx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
 		return err
 	}
-	_, err = s.endSessions(ctx, tx, user.AccountID, actor, ActionSessionRevoked, "user_id = ? AND id <> ?", user.ID, keep)
-	return err
+	return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
 }
 
 // lockPassword returns [ErrWrongCredentials] unless the stored password is still the one that the
-// user was verified with. It locks the user's row with the given strength until the transaction
-// ends. SQLite needs no lock: its transactions run one at a time.
-func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User, strength string) error {
+// user was verified with. It locks the user's row until the transaction ends. SQLite needs no lock: its transactions run one at a time.
+func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User) error {
 	query := tx.NewSelect().Model((*User)(nil)).Column("id").
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash)
 	if s.db.Dialect().Name() == dialect.PG {
-		query = query.For(strength)
+		query = query.For("NO KEY UPDATE")
 	}
 	err := query.Scan(ctx, new(uuid.UUID))
 	if errors.Is(err, sql.ErrNoRows) {

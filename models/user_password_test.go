@@ -150,14 +150,22 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 		for range 5 {
 			limited(t, f.Store, c.user.Email, wrongPassword, address(3), time.Minute)
 		}
-		eventually(t, "ten are recorded", func() bool { return len(refusals(c)) >= 10 })
-		f.clock.Advance(time.Minute)
-		signIn(t, f.Store, c.user.Email, password, address(2), nil)
-		recorded := refusals(c)
-		first := recorded[0]
-		if len(recorded) != 10 || first.ActorKind != models.ActorVisitor || first.ActorName != "Visitor" || first.ActorID != nil ||
+		recorded := func(repeats int64) func() bool {
+			return func() bool { r := refusals(c); return len(r) > 0 && r[0].Repeats == repeats }
+		}
+		eventually(t, "ten are recorded as one activity", recorded(9))
+		first := refusals(c)[0]
+		if len(refusals(c)) != 1 || first.Elsewhere || first.ActorKind != models.ActorVisitor || first.ActorName != "Visitor" || first.ActorID != nil ||
 			first.Address != address(3) || first.Label != c.user.Email || *first.SubjectID != c.user.ID {
-			t.Errorf("%d recorded: %+v", len(recorded), first)
+			t.Errorf("recorded %+v", first)
+		}
+		f.clock.Advance(time.Minute)
+		signIn(t, f.Store, c.user.Email, wrongPassword, address(4), models.ErrWrongCredentials)
+		eventually(t, "another ten minutes are another activity", func() bool { return len(refusals(c)) == 2 })
+		signIn(t, f.open(t, models.Options{}), c.user.Email, wrongPassword, address(5), models.ErrWrongCredentials)
+		eventually(t, "another instance counts too", recorded(1))
+		if r := refusals(c); len(r) != 2 || !r[0].Elsewhere || r[0].Address != address(4) || r[1].Elsewhere {
+			t.Errorf("recorded %+v", r)
 		}
 		if len(refusals(other)) != 0 {
 			t.Error("another account has an activity")

@@ -44,6 +44,8 @@ type ActivityItem struct {
 	Key      string // masked key; empty if the entry concerns no key, or a deleted one
 	Replaced string // masked key that this one replaces; may be empty
 	Address  string // IP address of the actor; empty for an operator
+	Other    bool   // some attempts came from other addresses
 	At       Moment
+	Count    Count // of ended sessions or attempts
 	Refusals Count // requests with the revoked key that were refused in the last hour
 }

@@ -78,7 +78,7 @@ func TestEndingOneSessionOrAllOthers(t *testing.T) {
 			if items := sessionItems(ended); len(items) != 1 {
 				t.Errorf("%d sessions are left, want 1", len(items))
 			}
-			c.get("/activity").says("ended another session of Safari on iPhone")
+			c.get("/activity").says("ended another session of Safari on iPhone", "signed out of 1 session")
 		})
 	})
 }

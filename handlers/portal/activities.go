@@ -99,6 +99,7 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 			Actor: activity.ActorName, Action: string(activity.Action), Label: activity.Label,
 			Former: activity.FormerLabel, Key: activity.MaskedKey(), Replaced: activity.MaskedReplaced(),
 			Address: activity.Address, At: templates.NewMoment(activity.At, now),
+			Count: templates.Count(activity.Count + activity.Repeats), Other: activity.Elsewhere,
 		}
 		switch activity.Action {
 		case models.ActionKeyRevoked:

@@ -25,7 +25,7 @@ func TestActivityIsExported(t *testing.T) {
 		if len(lines) != 3 {
 			t.Fatalf("%d lines, want the column names and two activities:\n%s", len(lines), answer.body)
 		}
-		if got := strings.Join(lines[0], " "); got != "time actor action label subject_id address key former_label replaced_key" {
+		if got := strings.Join(lines[0], " "); got != "time actor action label subject_id address key former_label replaced_key count" {
 			t.Errorf("the columns are %q", got)
 		}
 		if got := lines[1][1:]; strings.Join(got, "|") != "Operator|agent.created|"+agent.Name+"|"+agent.ID.String()+"||||" {

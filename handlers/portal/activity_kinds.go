@@ -13,9 +13,11 @@ var activityKinds = []struct {
 	{"Keys", []models.Action{models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked}},
 	{"Agents", []models.Action{models.ActionAgentCreated, models.ActionAgentRemoved}},
 	{"Sessions", []models.Action{
-		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
+		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked, models.ActionSessionsRevoked,
 	}},
-	{"Email and password", []models.Action{models.ActionEmailChanged, models.ActionPasswordChanged, models.ActionPasswordReset}},
+	{"Email and password", []models.Action{
+		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
+	}},
 }
 
 // activityKindNames are the names of the kinds in the filter.
@@ -29,7 +31,9 @@ var activityKindNames = map[models.Action]string{
 	models.ActionSignInFailed:    "Incorrect passwords",
 	models.ActionSignedOut:       "Sign-outs",
 	models.ActionSessionRevoked:  "Sessions ended remotely",
+	models.ActionSessionsRevoked: "All other sessions ended",
 	models.ActionEmailChanged:    "Email changes",
+	models.ActionPasswordRefused: "Incorrect current passwords",
 	models.ActionPasswordChanged: "Password changes",
 	models.ActionPasswordReset:   "Password resets",
 }

@@ -42,11 +42,11 @@ func (p *Portal) createAgent(c *gin.Context) error {
 	agent, err := p.store.CreateAgent(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: invalid.Message, Focused: true}
-		return p.reply(c, reply{
-			status: http.StatusUnprocessableEntity, fragment: form,
-			page: func() (templates.Page, error) { return p.agentsPage(c, form, uuid.Nil) },
-		})
+		return p.refuseAgent(c, http.StatusUnprocessableEntity, name, invalid.Message)
+	}
+	if errors.Is(err, models.ErrAgentRemoved) {
+		return p.refuseAgent(c, http.StatusConflict, name,
+			"This form has already created an agent with this name, which was removed. To create another one, press Create agent again.")
 	}
 	if err != nil {
 		return err
@@ -59,6 +59,15 @@ func (p *Portal) createAgent(c *gin.Context) error {
 		notice:   fmt.Sprintf("Agent “%s” was created.", agent.Name),
 		fragment: templates.AgentCreated{Form: page.Form, List: page.List},
 		location: agentsPath,
+	})
+}
+
+// refuseAgent shows a new form with the name and what is wrong with it.
+func (p *Portal) refuseAgent(c *gin.Context, status int, name, message string) error {
+	form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: message, Focused: true}
+	return p.reply(c, reply{
+		status: status, fragment: form,
+		page: func() (templates.Page, error) { return p.agentsPage(c, form, uuid.Nil) },
 	})
 }
 

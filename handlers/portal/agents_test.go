@@ -44,6 +44,30 @@ func TestCreatingAnAgent(t *testing.T) {
 	})
 }
 
+func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			form := url.Values{"name": {"Front desk"}, "form_id": {c.get("/agents").formID()}}
+			v.post("/agents", form)
+			agents, err := s.store.Agents(t.Context(), c.account.ID)
+			if err != nil || len(agents) != 1 {
+				t.Fatal(agents, err)
+			}
+			v.post("/agents/"+agents[0].ID.String()+"/removal", nil)
+			refused := v.post("/agents", form).is(http.StatusConflict)
+			refused.one("alert", "which was removed")
+			if got := refused.one("textbox", "Name").attr("value"); got != "Front desk" {
+				t.Errorf("the field holds %q", got)
+			}
+			c.get("/agents").says("No agents yet")
+			form.Set("form_id", refused.formID())
+			follow(v, v.post("/agents", form)).says("“Front desk” was created")
+		})
+	})
+}
+
 func TestAgentIsRefusedWithTheInputKept(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {

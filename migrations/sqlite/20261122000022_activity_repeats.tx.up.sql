@@ -1,0 +1,17 @@
+-- Counts the wrong passwords of one user that one activity records: those of ten minutes. The counts
+-- change, so they are not in activities, whose rows never change.
+CREATE TABLE activity_repeats (
+    user_id     TEXT NOT NULL,
+    action      TEXT NOT NULL,
+    -- The start of the ten minutes.
+    period      TIMESTAMP NOT NULL,
+    activity_id TEXT NOT NULL UNIQUE,
+    -- The address of the first one.
+    address     TEXT NOT NULL,
+    -- The number after the first one.
+    repeats     INTEGER NOT NULL DEFAULT 0,
+    -- Whether one of them came from another address than the first.
+    elsewhere   BOOLEAN NOT NULL DEFAULT false,
+    PRIMARY KEY (user_id, action, period)
+);
+CREATE INDEX activity_repeats_period ON activity_repeats (period);

@@ -1,0 +1,109 @@
+package models
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+const (
+	purgeInterval = time.Hour
+	// purgeBatch is the number of rows that one statement deletes. A small batch does not delay other
+	// writers.
+	purgeBatch = 1000
+	// purgePause is the time between two batches, in which others can write to a SQLite file.
+	purgePause = 10 * time.Millisecond
+
+	// activitiesKept is how long activities are kept. A trigger refuses to delete younger ones.
+	activitiesKept = 400 * Day
+)
+
+// expired is a kind of rows that the purge deletes.
+type expired struct {
+	table, key string // key is the columns of the primary key
+	where      string
+	args       []any
+}
+
+// purgeRegularly purges at intervals until background ends.
+func (s *Store) purgeRegularly(background context.Context) {
+	ticker := time.NewTicker(purgeInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-background.Done():
+			return
+		case <-ticker.C:
+			if err := s.purge(background); err != nil && background.Err() == nil {
+				s.logger.Error("cannot delete expired rows", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// purge deletes old activities and usage rows, expired and idle sessions, and old sign-in failures.
+func (s *Store) purge(ctx context.Context) error {
+	now := s.clock()
+	// Another instance may know of a later use of the session, which it has not written yet.
+	idle := now.Add(-s.sessionIdle - purgeInterval)
+	forgotten := now.Add(-activitiesKept)
+	var errs []error
+	for _, old := range []expired{
+		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
+		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
+		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
+		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
+		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
+		// The range of ids uses the primary key: ids sort by time.
+		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},
+	} {
+		if err := s.purgeTable(ctx, old); err != nil {
+			errs = append(errs, fmt.Errorf("purge %s: %w", old.table, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// purgeTable deletes in batches until no expired rows are left.
+func (s *Store) purgeTable(ctx context.Context, old expired) error {
+	for {
+		deleted, err := s.purgeBatch(ctx, old)
+		if err != nil || deleted < purgeBatch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(purgePause):
+		}
+	}
+}
+
+// purgeBatch deletes one batch and returns its size. On PostgreSQL it skips rows that another instance
+// deletes at the same time; SQLite's transactions run one at a time.
+func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	batch := s.db.NewSelect().TableExpr(old.table).ColumnExpr(old.key).Where(old.where, old.args...).Limit(purgeBatch)
+	if s.db.Dialect().Name() == dialect.PG {
+		batch = batch.For("UPDATE SKIP LOCKED")
+	}
+	result, err := s.db.NewDelete().TableExpr(old.table).Where("(?) IN (?)", bun.Safe(old.key), batch).Exec(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7).
+func lowestID(at time.Time) (id uuid.UUID) {
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) //nolint:gosec // after 1970
+	return id
+}
