@@ -104,7 +104,7 @@ func (w *world) tenant(t *testing.T, name string) tenant {
 	for range 2 { // one to end, and that of the browser
 		c.cookie = w.signIn(t, email)
 	}
-	user, err := w.store.VerifyPassword(ctx, email, tenantPassword, "192.0.2.1")
+	user, err := w.store.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func (w *world) signIn(t *testing.T, email string) *http.Cookie {
 	r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	cookies := serve(w.handler, r).Result().Cookies()
-	if len(cookies) != 1 {
+	if len(cookies) != 2 { // the session and the device
 		t.Fatalf("signing in set the cookies %v", cookies)
 	}
 	return cookies[0]

@@ -59,7 +59,7 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	if err := checkPassword(n.Password, email, name); err != nil {
 		return Account{}, err
 	}
-	hash, err := s.passwords.hash(ctx, n.Password)
+	hash, err := s.passwords.hash(ctx, hashQueuePlace{known: true}, n.Password)
 	if err != nil {
 		return Account{}, err
 	}

@@ -28,7 +28,7 @@ func TestNewAccountCanSignIn(t *testing.T) {
 		if empty, err := f.Empty(ctx); empty || err != nil {
 			t.Errorf("with an account: %t, %v", empty, err)
 		}
-		user, err := f.VerifyPassword(ctx, "ada@example.com", password, "203.0.113.7")
+		user, err := f.VerifyPassword(ctx, "ada@example.com", password, models.Client{Address: "203.0.113.7"})
 		if err != nil || user.AccountID != account.ID || user.Email != "Ada@Example.com" || user.DisabledAt != nil {
 			t.Errorf("%+v, %v", user, err)
 		}

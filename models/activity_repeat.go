@@ -27,7 +27,7 @@ type activityRepeat struct {
 }
 
 // recordRefusal records a wrong password in the account's activity log. It runs in the background,
-// because the response would otherwise take longer for a known e-mail.
+// because the response would otherwise take longer for a known email.
 func (s *Store) recordRefusal(user User, actor Actor, action Action) {
 	s.stopped.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Timeout)

@@ -140,7 +140,7 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			"remove an agent":         func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
 			"create an agent":         func() error { return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
 			"list activity":           func() error { return errOf(f.Activities(ctx, c.ID, models.ActivityPage{Limit: 1})) },
-			"verify a password":       func() error { return errOf(f.VerifyPassword(ctx, c.user.Email, password, "")) },
+			"verify a password":       func() error { return errOf(f.VerifyPassword(ctx, c.user.Email, password, models.Client{})) },
 			"create a session":        func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) },
 			"find a session":          func() error { return errOf(f.Session(ctx, "x", models.Client{})) },
 			"end a session":           func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },

@@ -61,7 +61,7 @@ func TestPostgresOutage(t *testing.T) {
 		away("list", func(ctx context.Context) error { return errOf(f.APIKeys(ctx, c.ID)) })
 		away("revoke", func(ctx context.Context) error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) })
 		away("sign in", func(ctx context.Context) error {
-			return errOf(f.VerifyPassword(ctx, c.user.Email, password, "203.0.113.7"))
+			return errOf(f.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.7"}))
 		})
 		away("session", func(ctx context.Context) error { return errOf(f.Session(ctx, token, browser)) })
 		away("ping", f.Ping)

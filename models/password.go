@@ -1,7 +1,6 @@
 package models
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
@@ -51,36 +50,6 @@ const (
 	argon2HashLength = 32 // bytes
 	phcFormat        = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
 )
-
-// passwordHasher hashes one password at a time. A hash takes 46 MiB of memory and 50 ms of CPU, and
-// concurrent hashes are slower than a queue.
-type passwordHasher struct {
-	turn chan struct{} // a semaphore of one
-}
-
-func newPasswordHasher() passwordHasher { return passwordHasher{make(chan struct{}, 1)} }
-
-// exclusively waits in the queue and runs work. If the context ends first, it returns the context's
-// error; a missed deadline is [ErrUnavailable].
-func (h passwordHasher) exclusively(ctx context.Context, work func() error) error {
-	select {
-	case h.turn <- struct{}{}:
-		defer func() { <-h.turn }()
-		return work()
-	case <-ctx.Done():
-		return failed("wait in the queue for password hashing", ctx.Err())
-	}
-}
-
-// hash waits in the queue and returns the PHC string of a password with a new salt.
-func (h passwordHasher) hash(ctx context.Context, password string) (string, error) {
-	var encoded string
-	err := h.exclusively(ctx, func() error {
-		encoded = hashNow(password)
-		return nil
-	})
-	return encoded, err
-}
 
 // absentHash is compared with the password of an unknown user, so that the response takes as long
 // as for a known user. No password has this hash.

@@ -11,7 +11,7 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 	passwords := newPasswordHasher()
 	var hashes []string
 	for range 2 {
-		hash, err := passwords.hash(t.Context(), password)
+		hash, err := passwords.hash(t.Context(), hashQueuePlace{}, password)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,11 +40,11 @@ func (f *fixture) live(t *testing.T) secrets {
 	s := secrets{"password": "Tr0ub4dor & three", "wrong password": "a password of elsewhere"}
 	account, err := f.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]})
 	must(t, err)
-	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], "203.0.113.7")
+	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], models.Client{Address: "203.0.113.7"})
 	must(t, err)
 	// Users sometimes type a password into the email field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
-		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], "203.0.113.7"); err == nil {
+		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], models.Client{Address: "203.0.113.7"}); err == nil {
 			t.Fatal("signed in")
 		}
 	}

@@ -22,6 +22,7 @@ const maxUserAgent = 256
 type Client struct {
 	Address   string // network address
 	UserAgent string // the User-Agent header
+	Device    Device // zero if unknown
 }
 
 // Session is a user's signed-in session in one browser.

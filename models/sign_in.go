@@ -17,25 +17,49 @@ const hashQueueTimeout = 8 * time.Second
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
 var errHashReplaced = errors.New("the password's hash has been replaced")
 
-// VerifyPassword returns the user with this email and password. The address is the client's
-// network address.
+// VerifyPassword returns the user with this email and password. The client is the sender of the
+// request. A device of the user is limited by its own wrong passwords alone.
 //
 // It returns [ErrWrongCredentials] if the email or the password is wrong, after the same time and
 // without saying which; [ErrSignInDisabled] if both are right but the user or the account is
 // disabled; a [*SignInLimitError] after too many wrong passwords for this email or from this
 // address, on any instance; or [ErrUnavailable]. It sets its own deadlines.
-func (s *Store) VerifyPassword(ctx context.Context, email, password, address string) (User, error) {
-	subjects := [][]byte{signInSubject("email", string(hashEmail(email))), signInSubject("address", network(address))}
+func (s *Store) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
+	subjects := [][]byte{
+		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
+	}
+	a := attempt{
+		limited: subjects, counted: subjects, queue: hashQueuePlace{source: site(client.Address)},
+		actor: visitorActor(client.Address), action: ActionSignInFailed,
+	}
+	if client.Device.belongsTo(email) {
+		a.limited = [][]byte{signInSubject("device", client.Device.ID.String())}
+		a.counted = append(a.counted, a.limited...)
+		a.queue = hashQueuePlace{source: client.Device.ID.String(), known: true}
+	}
+	return s.verifyPassword(ctx, email, password, a)
+}
+
+// attempt describes an attempt to enter a password.
+type attempt struct {
+	limited [][]byte // the subjects whose wrong passwords limit it
+	counted [][]byte // the subjects that a wrong password counts for
+	queue   hashQueuePlace
+	actor   Actor  // of the activity that records a wrong password
+	action  Action // of that activity
+}
+
+func (s *Store) verifyPassword(ctx context.Context, email, password string, a attempt) (User, error) {
 	// The limit is checked before the queue, so that a flood of guesses does not fill it.
-	if err := s.checkSignInLimit(ctx, s.db, subjects); err != nil {
+	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
 		return User{}, err
 	}
 	var user User
 	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
-	err := s.passwords.exclusively(queued, func() error {
+	err := s.passwords.exclusively(queued, a.queue, func() error {
 		// It is checked again after the queue, because earlier attempts have been counted since.
-		if err := s.checkSignInLimit(ctx, s.db, subjects); err != nil {
+		if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
 			return err
 		}
 		var err error
@@ -44,10 +68,10 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 		// refused like a wrong one; otherwise each instance would allow one more guess.
 		switch {
 		case err == nil, errors.Is(err, ErrSignInDisabled):
-			return cmp.Or(s.checkSignInLimit(ctx, s.db, subjects), err)
+			return cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), err)
 		case errors.Is(err, ErrWrongCredentials):
 			// A wrong password that cannot be counted must not be answered.
-			if err := s.recordSignInFailure(ctx, subjects); err != nil {
+			if err := s.recordSignInFailure(ctx, a); err != nil {
 				return err
 			}
 		}
@@ -57,7 +81,7 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password, address str
 		return user, nil
 	}
 	if errors.Is(err, ErrWrongCredentials) && user.ID != uuid.Nil {
-		s.recordRefusal(user, visitorActor(address), ActionSignInFailed)
+		s.recordRefusal(user, a.actor, a.action)
 	}
 	return User{}, err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// One email or one network address may have signInLimit wrong passwords within signInWindow.
-// Further attempts are refused without checking the password.
+// One email, network address, device or session may have signInLimit wrong passwords within
+// signInWindow. Further attempts are refused without checking the password.
 const (
 	signInWindow = time.Minute
 	signInLimit  = 10
@@ -52,18 +52,18 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 
 // recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances
 // have reached the limit in the meantime.
-func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) error {
+func (s *Store) recordSignInFailure(ctx context.Context, a attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockSignIns(ctx, tx, subjects); err != nil {
+		if err := s.lockSignIns(ctx, tx, a.counted); err != nil {
 			return err
 		}
-		if err := s.checkSignInLimit(ctx, tx, subjects); err != nil {
+		if err := s.checkSignInLimit(ctx, tx, a.limited); err != nil {
 			return err
 		}
-		failures := make([]signInFailure, len(subjects))
-		for i, subject := range subjects {
+		failures := make([]signInFailure, len(a.counted))
+		for i, subject := range a.counted {
 			failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
 		}
 		_, err := tx.NewInsert().Model(&failures).Exec(ctx)
@@ -73,8 +73,8 @@ func (s *Store) recordSignInFailure(ctx context.Context, subjects [][]byte) erro
 }
 
 // lockSignIns locks these subjects until the transaction ends, so that one transaction at a time
-// counts them. All transactions lock the email before the address, so they cannot deadlock. SQLite
-// needs no lock: its transactions run one at a time.
+// counts them. All transactions lock the email, the address and the device in this order, so they
+// cannot deadlock. SQLite needs no lock: its transactions run one at a time.
 func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
 	if s.db.Dialect().Name() != dialect.PG {
 		return nil
@@ -90,20 +90,26 @@ func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) e
 
 // network returns the part of an address that identifies one client: the whole IPv4 address, or the
 // /64 network of an IPv6 address, within which a client can choose any address.
-func network(address string) string {
+func network(address string) string { return prefix(address, 64) }
+
+// site returns the network that one attacker may well control: the whole IPv4 address, or the /48
+// network of an IPv6 address.
+func site(address string) string { return prefix(address, 48) }
+
+// prefix returns the whole IPv4 address, or the network of an IPv6 address that has so many bits.
+func prefix(address string, bits int) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return address
 	}
-	bits := 64
 	if ip = ip.Unmap().WithZone(""); ip.Is4() {
 		bits = 32
 	}
 	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
-// signInSubject returns the stored hash of a rate-limited email or address. It is a hash, because
-// users sometimes type a password into the email field.
+// signInSubject returns the stored hash of a rate-limited email, address, device or session. It is
+// a hash, because users sometimes type a password into the email field.
 func signInSubject(kind, value string) []byte {
 	hash := sha256.Sum256([]byte(kind + "\x00" + value))
 	return hash[:]

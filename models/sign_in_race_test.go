@@ -12,7 +12,7 @@ import (
 func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		guesser, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
+		guesser, err := f.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
 		must(t, err)
 		must(t, f.ResetPassword(t.Context(), c.user.Email, newPassword))
 		token, err := f.CreateSession(t.Context(), guesser, browser)
@@ -22,7 +22,7 @@ func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
 			t.Errorf("%d sessions", n)
 		}
-		owner, err := f.VerifyPassword(t.Context(), c.user.Email, newPassword, address(2))
+		owner, err := f.VerifyPassword(t.Context(), c.user.Email, newPassword, models.Client{Address: address(2)})
 		must(t, err)
 		checkError(t, "with the new password", errOf(f.CreateSession(t.Context(), owner, browser)), nil)
 	})
@@ -32,7 +32,7 @@ func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 func TestResetLeavesNoOldSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		user, err := f.VerifyPassword(t.Context(), c.user.Email, password, address(1))
+		user, err := f.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
 		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(9, func(i int) error {
@@ -71,7 +71,7 @@ func TestConcurrentUpgradesBothSignIn(t *testing.T) {
 		c := f.customer(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(2, func(i int) error {
-			user, err := stores[i].VerifyPassword(t.Context(), c.user.Email, password, address(i))
+			user, err := stores[i].VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(i)})
 			if err != nil {
 				return err
 			}

@@ -63,7 +63,7 @@ func (f *fixture) workOf(t *testing.T, email string) work {
 	ctx := context.WithValue(t.Context(), requestKey{}, seen)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := store.VerifyPassword(ctx, email, wrongPassword, address(1))
+	_, err := store.VerifyPassword(ctx, email, wrongPassword, models.Client{Address: address(1)})
 	runtime.ReadMemStats(&after)
 	if err == nil {
 		t.Fatal("signed in")

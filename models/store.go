@@ -30,7 +30,7 @@ type Store struct {
 	sessionIdle, sessionMax time.Duration
 
 	authenticator *authn.Authenticator
-	passwords     passwordHasher
+	passwords     *passwordHasher
 	usage         *usageRecorder
 	lastSeen      *lastSeenBuffer
 

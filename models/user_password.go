@@ -14,8 +14,8 @@ import (
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
 // token is useless.
 //
-// It returns [ErrWrongCredentials] or a [*SignInLimitError] for the old password, as
-// [Store.VerifyPassword] does, and an [*InvalidError] for the field "password" if the new password
+// It returns [ErrWrongCredentials] for the old password, or a [*SignInLimitError] after too many wrong
+// ones in this session: guesses at sign-in must not stop the user from changing it. It returns an [*InvalidError] for the field "password" if the new password
 // breaks a rule. If both passwords are wrong, the two errors are joined. It returns
 // [ErrSessionNotFound] if the session has ended, or [ErrUnavailable]. It sets its own deadlines.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
@@ -48,10 +48,15 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	return token, nil
 }
 
-// verifyCurrentPassword returns the user of a session if the password is right. It returns the
-// errors of [Store.VerifyPassword].
+// verifyCurrentPassword returns the user of a session if the password is right. It returns
+// [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this session:
+// guesses at sign-in must not stop a signed-in user.
 func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, password string, actor Actor) (User, error) {
-	return s.VerifyPassword(ctx, session.Email, password, actor.Address)
+	subject := [][]byte{signInSubject("session", session.ID.String())}
+	return s.verifyPassword(ctx, session.Email, password, attempt{
+		limited: subject, counted: subject, queue: hashQueuePlace{source: session.ID.String(), known: true},
+		actor: actor, action: ActionPasswordRefused,
+	})
 }
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
@@ -80,7 +85,7 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 func (s *Store) setPassword(ctx context.Context, password string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
 	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
-	hash, err := s.passwords.hash(queued, password)
+	hash, err := s.passwords.hash(queued, hashQueuePlace{known: true}, password)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 			t.Error("the password is in the log")
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), printed[1], printed[2], "192.0.2.1")
+		user, err := store.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
@@ -65,7 +65,7 @@ func TestDemosThatStartTogetherCreateOneAccount(t *testing.T) {
 		}
 		fields := strings.Fields(printed)
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), fields[1], fields[3], "192.0.2.1")
+		user, err := store.VerifyPassword(t.Context(), fields[1], fields[3], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}

@@ -52,7 +52,7 @@ func TestAccountCreatePrintsOnlyTheID(t *testing.T) {
 			t.Fatalf("want an id and nothing else, got %+v", r)
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, "192.0.2.1")
+		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
 		if err != nil || user.AccountID != id {
 			t.Errorf("the password does not sign in to the account: %v", err)
 		}

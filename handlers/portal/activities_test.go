@@ -68,7 +68,7 @@ func TestActivityNamesTheKey(t *testing.T) {
 			first.Masked() + "|staging|",
 			second.Masked() + "||",
 		} {
-			if got := strings.Join(lines[i+1][6:], "|"); got != want {
+			if got := strings.Join(lines[i+1][6:9], "|"); got != want {
 				t.Errorf("line %d is exported with %q, want %q", i, got, want)
 			}
 		}

@@ -38,6 +38,7 @@ type Portal struct {
 	sessions  *sessionStore
 	cookies   cookies
 	flashes   []securecookie.Codec
+	devices   []securecookie.Codec
 	templates *templates.Templates
 	assets    *static.Assets
 	tokenURL  string // of the endpoint in the examples
@@ -71,6 +72,7 @@ func New(d Deps) (*Portal, error) {
 		sessions:  newSessionStore(d.Store, d.CookieKeys, d.SessionMax, jar),
 		cookies:   jar,
 		flashes:   newCodecs(d.CookieKeys, flashAge),
+		devices:   newCodecs(d.CookieKeys, deviceAge),
 		templates: parsed,
 		assets:    assets,
 		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),

@@ -128,9 +128,12 @@ type clientKey struct{}
 
 // withClient stores the client in the request's context and returns the request.
 func withClient(c *gin.Context) *http.Request {
-	client := models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
-	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), clientKey{}, client))
+	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), clientKey{}, newClient(c)))
 	return c.Request
+}
+
+func newClient(c *gin.Context) models.Client {
+	return models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
 }
 
 func clientOf(r *http.Request) models.Client {

@@ -39,7 +39,9 @@ func (p *Portal) createSession(c *gin.Context) error {
 		Email: strings.TrimSpace(c.PostForm("email")),
 		Next:  p.destination(c.PostForm("next")),
 	}
-	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), c.ClientIP())
+	client := newClient(c)
+	client.Device = p.deviceOf(c)
+	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), client)
 	if err == nil {
 		withDeadline(c, func() { err = p.replaceSession(c, user) })
 	}
@@ -58,7 +60,8 @@ func (p *Portal) createSession(c *gin.Context) error {
 	return p.redirect(c, form.Next)
 }
 
-// replaceSession ends the browser's session, if any, and creates one for the user.
+// replaceSession ends the browser's session, if any, and creates one for the user, whose device the
+// browser becomes.
 func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
 	request := withClient(c)
 	old, err := p.sessions.Get(request, p.sessions.name)
@@ -70,7 +73,10 @@ func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
 	}
 	session := p.sessions.newSession()
 	session.Values[userKey{}] = user
-	return session.Save(request, c.Writer)
+	if err := session.Save(request, c.Writer); err != nil {
+		return err
+	}
+	return p.setDevice(c, user)
 }
 
 // destroySession signs out. It also works when the session has already ended.

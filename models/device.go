@@ -1,0 +1,24 @@
+package models
+
+import (
+	"bytes"
+
+	"github.com/google/uuid"
+)
+
+// Device is a browser in which a user has signed in before. A signed cookie identifies it. Its
+// attempts to sign in as this user are limited apart from those of strangers, so that strangers who
+// guess cannot lock the user out (OWASP, device cookies).
+type Device struct {
+	ID        uuid.UUID
+	EmailHash []byte // SHA-256 of the user's email
+}
+
+// NewDevice returns a device with a random id for a user who has signed in.
+func NewDevice(user User) Device {
+	return Device{ID: uuid.New(), EmailHash: user.EmailHash}
+}
+
+func (d Device) belongsTo(email string) bool {
+	return d.ID != uuid.Nil && bytes.Equal(d.EmailHash, hashEmail(email))
+}

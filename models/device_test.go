@@ -1,0 +1,103 @@
+package models_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"portal/models"
+)
+
+// guess enters wrong passwords for an email, each from another address or all from the client.
+func guess(t *testing.T, s *models.Store, email string, times int, client func(i int) models.Client) {
+	t.Helper()
+	for i := range times {
+		checkError(t, "a guess", errOf(s.VerifyPassword(t.Context(), email, wrongPassword, client(i))), models.ErrWrongCredentials)
+	}
+}
+
+func strangers(i int) models.Client { return models.Client{Address: address(i)} }
+
+func (f *fixture) isLimited(t *testing.T, name, email, password string, client models.Client) {
+	t.Helper()
+	_, err := f.VerifyPassword(t.Context(), email, password, client)
+	if _, limited := err.(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+		t.Errorf("%s: %v, want the limit", name, err)
+	}
+}
+
+func TestStrangersDoNotLockOutADevice(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		known := models.Client{Address: address(99), Device: models.NewDevice(c.user)}
+		guess(t, f.Store, c.user.Email, 10, strangers)
+		f.isLimited(t, "a stranger", c.user.Email, password, strangers(98))
+		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user)})
+		f.isLimited(t, "a device without an id", c.user.Email, password, models.Client{Device: models.Device{EmailHash: c.user.EmailHash}})
+		checkError(t, "a device of the user", errOf(f.VerifyPassword(ctx, c.user.Email, password, known)), nil)
+
+		for i := range 10 {
+			guess(t, f.Store, fmt.Sprintf("%d@example.com", i), 1, func(int) models.Client { return strangers(99) })
+		}
+		f.isLimited(t, "another device at an address that guesses", other.user.Email, password, known)
+		checkError(t, "a device at an address that guesses", errOf(f.VerifyPassword(ctx, c.user.Email, password, known)), nil)
+	})
+}
+
+func TestDeviceHasALimitOfItsOwn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		stolen := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
+		second := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
+		guess(t, f.open(t, models.Options{}), c.user.Email, 10, func(int) models.Client { return stolen })
+		f.isLimited(t, "the device", c.user.Email, password, stolen)
+		f.isLimited(t, "a stranger elsewhere", c.user.Email, password, strangers(2))
+		f.isLimited(t, "a stranger at its address", "nobody@example.com", password, strangers(1))
+		checkError(t, "another device", errOf(f.VerifyPassword(t.Context(), c.user.Email, password, second)), nil)
+		f.clock.Advance(time.Minute)
+		for name, client := range map[string]models.Client{"the device": stolen, "a stranger": strangers(3)} {
+			checkError(t, name+" a minute later", errOf(f.VerifyPassword(t.Context(), c.user.Email, password, client)), nil)
+		}
+	})
+}
+
+func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		session, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		second, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return browser })
+		change := func(s models.Session, old string) error {
+			return errOf(f.ChangePassword(ctx, s, old, newPassword, c.actor))
+		}
+		for range 10 {
+			checkError(t, "a wrong current password", change(second, wrongPassword), models.ErrWrongCredentials)
+		}
+		if _, limited := change(second, password).(*models.SignInLimitError); !limited { //nolint:errorlint // as above
+			t.Error("guesses of the current password are not limited")
+		}
+		checkError(t, "in another session", change(session, password), nil)
+		f.clock.Advance(time.Minute)
+		checkError(t, "sign-in after it", errOf(f.VerifyPassword(ctx, c.user.Email, newPassword, browser)), nil)
+	})
+}
+
+func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		must(t, err)
+		for range 2 {
+			checkError(t, "a guess", errOf(f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
+		}
+		eventually(t, "both are recorded", func() bool {
+			r := f.recorded(t, c, models.ActionPasswordRefused)
+			return len(r) == 1 && r[0].Repeats == 1 && r[0].ActorName == c.user.Email && r[0].Address == c.actor.Address
+		})
+		if r := f.recorded(t, c, models.ActionSignInFailed); len(r) != 0 {
+			t.Errorf("recorded as a sign-in: %+v", r)
+		}
+	})
+}
