@@ -111,6 +111,22 @@ func TestSigningOutEndsTheSessionOnTheServer(t *testing.T) {
 	v.ExpectNowhere("No API keys yet")
 }
 
+func TestAnOpenPageSaysThatItsSessionHasEnded(t *testing.T) {
+	t.Parallel()
+	c, v, _ := startSignedIn(t, sharedPortal(t))
+	agents := pages.OpenAgents(v.Tab)
+	agents.EnterName("Front desk")
+	second := v.secondTab(t)
+	pages.OpenKeys(second).SignOut()
+	v.LookAgain()
+	agents.ExpectAlertSaying(`Your session has ended\. Your input is still here\.`)
+	c.signIn(second)
+	v.LookAgain()
+	agents.ExpectNoAlert()
+	agents.Submit()
+	agents.ExpectListed("Front desk", "")
+}
+
 func TestTheSessionCookieIsHttpOnlyAndSameSite(t *testing.T) {
 	t.Parallel()
 	c := sharedPortal(t).newCustomer(t)

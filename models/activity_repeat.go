@@ -9,8 +9,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// repeatPeriod is the time in which a user's wrong passwords are recorded as one activity. Otherwise
-// an attacker could fill the activity log.
+// repeatPeriod is the time in which a user's wrong passwords are recorded as one activity.
+// Otherwise an attacker could fill the activity log.
 const repeatPeriod = 10 * time.Minute
 
 // activityRepeat counts the wrong passwords that one activity records.

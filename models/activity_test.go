@@ -132,8 +132,8 @@ func TestActivitiesAreKeptFor400Days(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		f.clock.Advance(time.Since(f.clock.Now())) // the database has a clock too
-		for days, n := range map[time.Duration]int{398: 1, 399: 1, 401: 2500, 2000: 1} {
-			at := f.clock.Now().Add(-days * models.Day)
+		for days, n := range map[int]int{398: 1, 399: 1, 401: 2500, 2000: 1} {
+			at := f.clock.Now().AddDate(0, 0, -days)
 			var old []models.Activity
 			for range n {
 				id := newID()

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxHashQueue is the number of attempts that may wait for password hashing: about as many as can be
-// hashed within [hashQueueTimeout].
+// maxHashQueue is the number of attempts that may wait for password hashing: about as many as can
+// be hashed within [hashQueueTimeout].
 const maxHashQueue = 160
 
 // errHashQueueFull means that too many attempts wait for password hashing.
@@ -17,9 +17,9 @@ var errHashQueueFull = fmt.Errorf("%w: the queue for password hashing is full", 
 // passwordHasher hashes one password at a time. A hash takes 46 MiB of memory and 50 ms of CPU, and
 // concurrent hashes are slower than a queue.
 //
-// The queue is fair. Sources take turns in rounds, and known sources go first. If the queue is full,
-// the last attempt of the last round leaves it. So a flood from one network delays another network by
-// one hash, and it cannot keep others out.
+// The queue is fair. Sources take turns in rounds, and known sources go first. If the queue is
+// full, the last attempt of the last round leaves it. So a flood from one network delays another
+// network by one hash, and it cannot keep others out.
 type passwordHasher struct {
 	mu      sync.Mutex
 	busy    bool

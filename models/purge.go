@@ -42,7 +42,7 @@ func (s *Store) purgeRegularly(background context.Context) {
 			return
 		case <-ticker.C:
 			if err := s.purge(background); err != nil && background.Err() == nil {
-				s.logger.Error("cannot delete expired rows", slog.Any("error", err))
+				s.logger.ErrorContext(background, "cannot delete expired rows", slog.Any("error", err))
 			}
 		}
 	}
@@ -86,8 +86,8 @@ func (s *Store) purgeTable(ctx context.Context, old expired) error {
 	}
 }
 
-// purgeBatch deletes one batch and returns its size. On PostgreSQL it skips rows that another instance
-// deletes at the same time; SQLite's transactions run one at a time.
+// purgeBatch deletes one batch and returns its size. On PostgreSQL it skips rows that another
+// instance deletes at the same time; SQLite's transactions run one at a time.
 func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -104,6 +104,6 @@ func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
 
 // lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7).
 func lowestID(at time.Time) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) //nolint:gosec // after 1970
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
 	return id
 }

@@ -81,6 +81,21 @@ func (s *Store) CreateSession(ctx context.Context, user User, client Client) (to
 // [ErrSessionNotFound] if the session has ended or expired or its user or account is disabled, or
 // [ErrUnavailable].
 func (s *Store) Session(ctx context.Context, token string, client Client) (Session, error) {
+	session, err := s.PeekSession(ctx, token)
+	if err != nil {
+		return Session{}, err
+	}
+	// One write a minute is precise enough, unless the idle limit is shorter.
+	now := s.clock()
+	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.sessionIdle/4) || client.Address != session.LastAddress {
+		s.lastSeen.set(session.ID, lastSeen{now, client.Address})
+	}
+	return session, nil
+}
+
+// PeekSession is [Store.Session] for requests that a page sends by itself. They are no use of the
+// session, so it does not update when the session was last seen.
+func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
 		ColumnExpr("u.account_id, u.email, a.name AS account_name").
@@ -97,10 +112,6 @@ func (s *Store) Session(ctx context.Context, token string, client Client) (Sessi
 	session.LastSeenAt = s.lastSeen.latest(session.ID, session.LastSeenAt)
 	if !now.Before(session.ExpiresAt) || now.Sub(session.LastSeenAt) >= s.sessionIdle {
 		return Session{}, ErrSessionNotFound
-	}
-	// One write a minute is precise enough, unless the idle limit is shorter.
-	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.sessionIdle/4) || client.Address != session.LastAddress {
-		s.lastSeen.set(session.ID, lastSeen{now, client.Address})
 	}
 	return session, nil
 }

@@ -70,8 +70,8 @@ func (s *Store) endOtherSessions(ctx context.Context, tx bun.Tx, accountID, user
 	})
 }
 
-// endOldestSessions makes room for a new session: it deletes the user's least recently used sessions
-// above the limit.
+// endOldestSessions makes room for a new session: it deletes the user's least recently used
+// sessions above the limit.
 func (s *Store) endOldestSessions(ctx context.Context, tx bun.Tx, userID, newest uuid.UUID) error {
 	old := tx.NewSelect().Model((*Session)(nil)).Column("id").Where("user_id = ? AND id <> ?", userID, newest).
 		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)

@@ -67,8 +67,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the database, migrates its schema and starts the background flush and purge. It returns
-// [ErrUnavailable] if the database does not answer, or the error of [CheckDatabaseURL].
+// Open opens the database, migrates its schema and starts the background flush and purge. It
+// returns [ErrUnavailable] if the database does not answer, or the error of [CheckDatabaseURL].
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := CheckDatabaseURL(databaseURL); err != nil {
 		return nil, err

@@ -14,10 +14,11 @@ import (
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
 // token is useless.
 //
-// It returns [ErrWrongCredentials] for the old password, or a [*SignInLimitError] after too many wrong
-// ones in this session: guesses at sign-in must not stop the user from changing it. It returns an [*InvalidError] for the field "password" if the new password
-// breaks a rule. If both passwords are wrong, the two errors are joined. It returns
-// [ErrSessionNotFound] if the session has ended, or [ErrUnavailable]. It sets its own deadlines.
+// It returns [ErrWrongCredentials] for the old password, or a [*SignInLimitError] after too many
+// wrong ones in this session: guesses at sign-in must not stop the user from changing it. It
+// returns an [*InvalidError] for the field "password" if the new password breaks a rule. If both
+// passwords are wrong, the two errors are joined. It returns [ErrSessionNotFound] if the session
+// has ended, or [ErrUnavailable]. It sets its own deadlines.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := s.verifyCurrentPassword(ctx, session, oldPassword, actor)
@@ -109,7 +110,8 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 }
 
 // lockPassword returns [ErrWrongCredentials] unless the stored password is still the one that the
-// user was verified with. It locks the user's row until the transaction ends. SQLite needs no lock: its transactions run one at a time.
+// user was verified with. It locks the user's row until the transaction ends. SQLite needs no lock:
+// its transactions run one at a time.
 func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User) error {
 	query := tx.NewSelect().Model((*User)(nil)).Column("id").
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash)

@@ -16,8 +16,8 @@ const (
 	flushTimeout  = 2 * time.Second
 )
 
-// writeBehind flushes the memory at intervals until background ends. It lets a running write finish:
-// to repeat one whose outcome is unknown could count a use twice.
+// writeBehind flushes the memory at intervals until background ends. It lets a running write
+// finish: to repeat one whose outcome is unknown could count a use twice.
 func (s *Store) writeBehind(background context.Context) {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()

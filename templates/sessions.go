@@ -16,3 +16,9 @@ type SignInForm struct {
 }
 
 func (SignInForm) fragment() string { return "sign-in" }
+
+// SessionState is the alert of an open page whose session has ended. It is empty while the session
+// lives.
+type SessionState struct{ Ended bool }
+
+func (SessionState) fragment() string { return "session-state" }

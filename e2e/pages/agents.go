@@ -23,7 +23,19 @@ func ExpectAgents(b *Tab) Agents {
 // Create submits the form for a new agent. The caller checks the result.
 func (a Agents) Create(name string) {
 	a.t.Helper()
+	a.EnterName(name)
+	a.Submit()
+}
+
+// EnterName fills in the form for a new agent.
+func (a Agents) EnterName(name string) {
+	a.t.Helper()
 	a.fill(a.role("textbox", "Name"), name, "the name")
+}
+
+// Submit submits the form for a new agent as it is.
+func (a Agents) Submit() {
+	a.t.Helper()
 	a.click(a.role("button", "Create agent"), "Create agent")
 }
 

@@ -66,6 +66,13 @@ func (b *Tab) Back() { b.t.Helper(); b.move("back", -1) }
 // Forward undoes Back.
 func (b *Tab) Forward() { b.t.Helper(); b.move("forward", +1) }
 
+// LookAgain does what happens when the user comes back to this tab from another one.
+func (b *Tab) LookAgain() {
+	b.t.Helper()
+	_, err := b.Page.Evaluate(`() => document.dispatchEvent(new Event("visibilitychange"))`)
+	b.must(err, "come back to the tab")
+}
+
 func (b *Tab) move(direction string, by int) {
 	b.t.Helper()
 	// A page from the back/forward cache fires no load event.

@@ -80,7 +80,8 @@ func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	return p.store.Agent(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// agentsPage returns the page of agents. The agent with the id confirming asks whether to remove it.
+// agentsPage returns the page of agents. The agent with the id confirming asks whether to remove
+// it.
 func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming uuid.UUID) (templates.AgentsPage, error) {
 	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 const (
 	homePath   = "/api-keys"
 	signInPath = "/login"
+	// sessionPath is polled by every page of a signed-in user.
+	sessionPath = "/session"
 
 	sessionContextKey = "portal.session"
 )

@@ -17,7 +17,8 @@ const (
 	deviceAge    = 365 * 24 * time.Hour
 )
 
-// deviceOf returns the device of the request. It is zero if the cookie is missing, forged or too old.
+// deviceOf returns the device of the request. It is zero if the cookie is missing, forged or too
+// old.
 func (p *Portal) deviceOf(c *gin.Context) models.Device {
 	cookie, err := c.Request.Cookie(p.cookies.name(deviceCookie))
 	if err != nil {

@@ -25,7 +25,7 @@ func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
 			if unknown.header.Get("Retry-After") == "" {
 				t.Error("the answer does not say when to try again")
 			}
-			check := path + "?outcome=unknown"
+			check := path + "/outcome"
 			if !as.htmx {
 				check = unknown.one("link", "Check the key").attr("href")
 			}

@@ -12,20 +12,20 @@ import (
 	"portal/templates"
 )
 
-// A page with this parameter asks for the outcome of a revocation that timed out.
-const (
-	paramOutcome   = "outcome"
-	outcomeUnknown = "unknown"
-)
+// newRevocation asks in the row of a key whether to revoke it.
+func (p *Portal) newRevocation(c *gin.Context) error { return p.askRevocation(c, false) }
 
-// newRevocation asks in the row of a key whether to revoke it. After a revocation that timed out,
-// it also says that the key is still active, or that it was revoked.
-func (p *Portal) newRevocation(c *gin.Context) error {
+// showRevocationOutcome says after a revocation that timed out whether the key was revoked or is
+// still active.
+func (p *Portal) showRevocationOutcome(c *gin.Context) error { return p.askRevocation(c, true) }
+
+// askRevocation asks whether to revoke a key, unless it was revoked. The outcome of an earlier
+// revocation may be unknown.
+func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
 	key, err := p.apiKey(c)
 	if err != nil {
 		return err
 	}
-	unknown := c.Query(paramOutcome) == outcomeUnknown
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, !unknown)
 	}
@@ -84,7 +84,7 @@ func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 		page: present(templates.ErrorPage{
 			Status: failure.Status, Title: "We couldn’t confirm that the key was revoked",
 			Message: "The database did not respond. Check the key in a moment, and try again if it is still active.",
-			Check:   fmt.Sprintf("%s/%s/revocation?%s=%s", homePath, c.Param("id"), paramOutcome, outcomeUnknown),
+			Check:   fmt.Sprintf("%s/%s/revocation/outcome", homePath, c.Param("id")),
 		}),
 	})
 }

@@ -14,6 +14,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	r.GET("/login", deadline, p.handle(p.newSession))
 	r.POST("/login", p.handle(p.createSession))
 	r.POST("/logout", deadline, p.handle(p.destroySession))
+	r.GET(sessionPath, background, deadline, p.handle(p.showSession))
 
 	// For signed-in users. A page is an address that sign-in may lead back to.
 	page := func(g gin.IRouter, path string, h handler) {
@@ -21,10 +22,16 @@ func (p *Portal) Register(r gin.IRouter) {
 		g.GET(path, p.handle(h))
 	}
 
-	// These wait for a turn to hash, for news or for a download, and limit their own time.
+	// Open pages poll these. The first two wait for news and limit their own time.
+	held := r.Group("", p.redactQuery, background, p.requireSession)
+	page(held, "/api-keys/:id/first-use", p.showFirstUse)
+	page(held, "/api-keys/:id/rotation/progress", p.showRotationProgress)
+	polled := r.Group("", p.redactQuery, background, deadline, p.requireSession)
+	page(polled, changesPath, p.showChanges)
+	page(polled, "/api-keys/:id/revocation/outcome", p.showRevocationOutcome)
+
+	// These wait for a turn to hash or for a download, and limit their own time.
 	long := r.Group("", p.redactQuery, p.requireSession)
-	page(long, "/api-keys/:id/first-use", p.showFirstUse)
-	page(long, "/api-keys/:id/rotation/progress", p.showRotationProgress)
 	long.GET(exportPath, p.handle(p.exportActivities))
 	long.POST("/account/email", p.handle(p.changeEmail))
 	long.POST("/account/password", p.handle(p.changePassword))
@@ -34,7 +41,6 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(users, homePath, p.listAPIKeys)
 	users.POST(homePath, p.handle(p.generateAPIKey))
 	users.POST(homePath+"/filter", p.handle(p.filterAPIKeys))
-	page(users, changesPath, p.showChanges)
 	page(users, "/api-keys/:id", p.showAPIKey)
 	page(users, "/api-keys/:id/usage", p.showUsage)
 	page(users, "/api-keys/:id/name", p.editName)

@@ -54,7 +54,7 @@ func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	if err := securecookie.DecodeMulti(name, cookie.Value, &token, s.codecs...); err != nil {
 		return visitor, nil
 	}
-	session, err := s.store.Session(r.Context(), token, clientOf(r))
+	session, err := s.find(r, token)
 	if errors.Is(err, models.ErrSessionNotFound) {
 		return visitor, nil
 	}
@@ -63,6 +63,14 @@ func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	}
 	visitor.Values[sessionKey{}], visitor.IsNew = &session, false
 	return visitor, nil
+}
+
+// find returns the session with the token. A background request is no use of it.
+func (s *sessionStore) find(r *http.Request, token string) (models.Session, error) {
+	if r.Context().Value(backgroundKey{}) != nil {
+		return s.store.PeekSession(r.Context(), token)
+	}
+	return s.store.Session(r.Context(), token, clientOf(r))
 }
 
 // Save creates a session with a new token for the user that the session holds. If its MaxAge is
@@ -130,6 +138,14 @@ type clientKey struct{}
 func withClient(c *gin.Context) *http.Request {
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), clientKey{}, newClient(c)))
 	return c.Request
+}
+
+// backgroundKey is the context key that marks a request that an open page sends by itself.
+type backgroundKey struct{}
+
+// background marks the requests of a route that open pages poll. They do not keep a session alive.
+func background(c *gin.Context) {
+	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), backgroundKey{}, true))
 }
 
 func newClient(c *gin.Context) models.Client {

@@ -60,6 +60,15 @@ func (p *Portal) createSession(c *gin.Context) error {
 	return p.redirect(c, form.Next)
 }
 
+// showSession says on an open page whether its session has ended.
+func (p *Portal) showSession(c *gin.Context) error {
+	session, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: templates.SessionState{Ended: session == nil}, location: homePath})
+}
+
 // replaceSession ends the browser's session, if any, and creates one for the user, whose device the
 // browser becomes.
 func (p *Portal) replaceSession(c *gin.Context, user models.User) error {

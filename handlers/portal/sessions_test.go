@@ -237,6 +237,45 @@ func TestSessionHasAnIdleLimit(t *testing.T) {
 	})
 }
 
+// Only what the user does is a use. Pages also send requests by themselves.
+func TestPollsDoNotKeepASessionAlive(t *testing.T) {
+	clock := time.Now()
+	options := models.Options{Now: func() time.Time { return clock }, SessionIdle: time.Hour}
+	onSiteWith(t, options, func(t *testing.T, s *site) {
+		clock = time.Now()
+		c, user := s.customer(t), s.customer(t)
+		key := c.key("production")
+		polling := c.fragments()
+		polls := []string{
+			"/session", "/api-keys/changes", "/api-keys/" + key.ID.String() + "/first-use",
+			"/api-keys/" + key.ID.String() + "/revocation/outcome", "/api-keys/" + key.ID.String() + "/rotation/progress",
+		}
+		for range 11 {
+			clock = clock.Add(5 * time.Minute)
+			for _, poll := range polls {
+				if polling.get(poll).header.Get("HX-Redirect") == toSignIn {
+					t.Fatalf("%s: the session has ended early", poll)
+				}
+			}
+			user.get("/agents").is(http.StatusOK)
+		}
+		if got := polling.get("/session").is(http.StatusOK); containsText(got, "session has ended") {
+			t.Error("the page says that the session has ended")
+		}
+		clock = clock.Add(5 * time.Minute)
+		user.get("/api-keys").is(http.StatusOK)
+		for range 2 {
+			polling.get("/session").is(http.StatusOK).one("alert", "Your session has ended. Your input is still here.")
+		}
+		c.get("/api-keys").redirects(toSignIn)
+		c.get("/session").redirects("/api-keys")
+		c.signIn(c.email, password).redirects("/api-keys")
+		if got := polling.get("/session").is(http.StatusOK).one("alert", "").text(); got != "" {
+			t.Errorf("after the user has signed in again, the page says %q", got)
+		}
+	})
+}
+
 func TestSessionCookieAttributes(t *testing.T) {
 	for base, want := range map[string]struct {
 		name   string

@@ -96,7 +96,7 @@ func TestUsageAndNamesOfAnotherAccountAreNotThere(t *testing.T) {
 					v.get("/api-keys/" + id + "/name"),
 					v.post("/api-keys/"+id+"/name", naming("theirs")),
 					v.post("/api-keys/"+id+"/name", naming("")),
-					v.get("/api-keys/" + id + "/revocation?outcome=unknown"),
+					v.get("/api-keys/" + id + "/revocation/outcome"),
 				} {
 					refused.is(http.StatusNotFound)
 					if containsText(refused, "mine alone") {

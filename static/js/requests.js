@@ -9,7 +9,7 @@
   const failure = document.getElementById('failure');
   const status = document.getElementById('status');
 
-  // A page left open must not keep a session alive.
+  // A page that nobody uses stops polling, except for the end of its session.
   const attention = 30 * 60000; // ms
   let usedAt = Date.now();
   for (const type of ['pointerdown', 'keydown', 'visibilitychange']) {
@@ -29,7 +29,7 @@
     if (!ctx.background) {
       failure.replaceChildren();
       status.replaceChildren();
-    } else if (document.hidden || Date.now() - usedAt > attention) {
+    } else if (document.hidden || Date.now() - usedAt > attention && !ctx.sourceElement.matches('#session-state')) {
       event.preventDefault();
     }
   });
@@ -61,6 +61,8 @@
       inputs.some((input) => input.value !== input.defaultValue);
     if (!busy || sourceElement.matches('[data-unknown]')) {
       location.reload();
+    } else {
+      htmx.trigger('#session-state', 'ended');
     }
   }
 
