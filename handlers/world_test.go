@@ -44,6 +44,7 @@ func newWorldLoggingTo(t *testing.T, databaseURL string, log io.Writer) *world {
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	w := &world{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger})}
 	w.deps = handlerstest.Deps(t, w.store, "http://portal.test", nil)
+	w.deps.SecurityContact = "mailto:security@example.com"
 	w.deps.Logger = logger
 	w.handler = handlerstest.New(t, w.deps)
 	w.db = modelstest.OpenDatabase(t, databaseURL)

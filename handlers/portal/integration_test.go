@@ -13,7 +13,7 @@ func TestExamplesAreFilledIn(t *testing.T) {
 		c := s.customer(t)
 		page := c.get("/integrate").is(http.StatusOK)
 		page.one("heading", "Integrate")
-		page.says("You have no agents yet", "AGENT_ID", "paste the key and press Enter. Nothing is displayed",
+		page.says("You have no agents yet", "AGENT_ID", "paste the key and press Enter. The key is not displayed",
 			"The Go, Node and Python servers have no dependencies", "Full API reference")
 		if page.one("link", "Integrate").attr("aria-current") != "page" {
 			t.Error("the navigation does not mark the page")

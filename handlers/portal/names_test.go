@@ -23,7 +23,6 @@ func TestAKeyIsRenamedInItsRow(t *testing.T) {
 				t.Errorf("the field holds %q, or does not take the focus", field.attr("value"))
 			}
 			asked.one("cell", "before")
-			asked.none("button", "Cancel")
 			kept := asked.one("button", "Cancel").form()
 			if kept.attr("action") != "/api-keys/"+key.ID.String() {
 				t.Error("there is no way to keep the label")
