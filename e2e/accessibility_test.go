@@ -44,7 +44,7 @@ func TestEveryStateOfTheKeysPageIsAccessibleAndFits(t *testing.T) {
 	reveal.ExpectClosed()
 	i.check(t, "a list of keys")
 	i.resize(t, 360)
-	keys.ExpectColumns() // narrow layouts keep the table roles
+	keys.ExpectColumns() // a narrow layout must keep the roles of the table
 	i.resize(t, 1280)
 
 	keys.Row("production").Revoke().ExpectFocusOnCancel()

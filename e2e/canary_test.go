@@ -99,7 +99,7 @@ func newCanary(t *testing.T) *canary {
 		},
 	})
 	if err != nil {
-		t.Fatalf("no portal to test: %v", err)
+		t.Fatalf("start the portal: %v", err)
 	}
 	t.Cleanup(func() { c.portal.Kill() })
 	c.operator(t, c.secret("password", randomHex(12)), "account", "create", "--name", "Canary", "--email", c.email)

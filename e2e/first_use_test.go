@@ -30,7 +30,7 @@ func TestTheRevealShowsTheFirstRequest(t *testing.T) {
 		if n := v.Occurrences(secret); n != 1 {
 			t.Errorf("the page contains the key %d times, want once", n)
 		}
-		// A key that is in use can still be lost, so the warning stays.
+		// The customer can still lose a key that is in use, so Done still warns.
 		reveal.Done()
 		reveal.ExpectGate()
 		reveal.CloseWithoutCopying()

@@ -117,8 +117,8 @@ func TestARepeatedFormSaysThatTheKeyExists(t *testing.T) {
 	}
 }
 
-// The server creates the key, but the response is lost. A retry must not create another key or
-// claim to show its value.
+// The server creates the key, but the response is lost. A retry must not create another key, and
+// cannot show the value of the first.
 func TestARetryAfterALostResponseSaysThatTheKeyExists(t *testing.T) {
 	t.Parallel()
 	_, v, keys := startSignedIn(t, sharedPortal(t))

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// trivialSite serves one page under a strict policy, which the page breaks.
+// trivialSite serves one page with a strict Content-Security-Policy.
 func trivialSite(t *testing.T, body string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -32,23 +32,23 @@ func trivialSite(t *testing.T, body string) string {
 	return server.URL
 }
 
-func TestTheHarnessNoticesWhatPagesComplainOf(t *testing.T) {
+func TestTheHarnessReportsConsoleErrors(t *testing.T) {
 	t.Parallel()
 	v := visit(t, trivialSite(t, `<script>1</script><p style="color:red">Styled</p><img src="/missing.png" alt="">`))
 	v.Open("/")
 	problems := strings.Join(v.problems(), "\n")
 	for _, want := range []string{"status of 404", "script-src", "style-src"} {
 		if !strings.Contains(problems, want) {
-			t.Errorf("no complaint about %q in:\n%s", want, problems)
+			t.Errorf("no problem with %q in:\n%s", want, problems)
 		}
 	}
 	v.allow("violates the following Content Security Policy|status of 404")
 	if rest := v.problems(); len(rest) > 0 {
-		t.Errorf("complaints that were allowed still count: %q", rest)
+		t.Errorf("allowed problems are still reported: %q", rest)
 	}
 }
 
-func TestTheHarnessNoticesUncaughtExceptions(t *testing.T) {
+func TestTheHarnessReportsUncaughtExceptions(t *testing.T) {
 	t.Parallel()
 	v := visit(t, trivialSite(t, ""))
 	v.Open("/")
@@ -56,12 +56,12 @@ func TestTheHarnessNoticesUncaughtExceptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(v.problems(), func(p string) bool { return strings.Contains(p, "lost") }) {
-		t.Errorf("no complaint about the exception: %q", v.problems())
+		t.Errorf("the exception is not reported: %q", v.problems())
 	}
 	v.allow("lost")
 }
 
-func TestAFailedTestLeavesAScreenshotATraceAndTheConsole(t *testing.T) {
+func TestAFailedTestSavesAScreenshotATraceAndTheConsole(t *testing.T) {
 	t.Parallel()
 	v := visit(t, trivialSite(t, "<h1>Seen</h1>"), withoutJavaScript)
 	v.Open("/")
@@ -72,31 +72,31 @@ func TestAFailedTestLeavesAScreenshotATraceAndTheConsole(t *testing.T) {
 	for _, name := range []string{"screenshot.png", "trace.zip", "console.txt"} {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil || info.Size() == 0 {
-			t.Errorf("%s was not left: %v", name, err)
+			t.Errorf("%s was not saved: %v", name, err)
 		}
 	}
 }
 
-func TestMissingToolsAreNamedWithTheWayToGetThem(t *testing.T) {
+func TestMissingToolsAreReportedWithTheirInstallCommands(t *testing.T) {
 	t.Parallel()
 	_, err := findTools(t.TempDir(), machine{
 		getenv:   func(string) string { return "" },
 		lookPath: func(string) (string, error) { return "", exec.ErrNotFound },
 	})
 	if err == nil {
-		t.Fatal("an empty machine has all that the suite needs")
+		t.Fatal("no tool is reported as missing on an empty machine")
 	}
 	for _, want := range []string{"node is missing", "apt-get install nodejs", "chromium is missing", "apt-get install chromium", "cli.js is missing", "npm ci", "axe.min.js"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not said in:\n%v", want, err)
+			t.Errorf("no %q in:\n%v", want, err)
 		}
 	}
 }
 
-func TestAPortalThatCannotStartSaysWhy(t *testing.T) {
+func TestAFailedStartReturnsItsCause(t *testing.T) {
 	t.Parallel()
 	_, err := startProcess(settings{binary: filepath.Join(t.TempDir(), "portal")})
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want it to say that the binary is not there", err)
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 }

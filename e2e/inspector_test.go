@@ -150,7 +150,7 @@ func (i inspector) overflowing(t *testing.T) []string {
 		for (const box of [document.documentElement, ...document.querySelectorAll("dialog[open]")]) {
 			if (box.scrollWidth <= box.clientWidth) continue
 			const edge = box.getBoundingClientRect().left + box.clientLeft + box.clientWidth
-			culprits.push("it scrolls sideways: " + box.scrollWidth + " px in " + box.clientWidth + " px")
+			culprits.push("scrolls sideways: " + box.scrollWidth + " px in " + box.clientWidth + " px")
 			const scrolls = e => e !== box && (getComputedStyle(e).overflowX !== "visible" || scrolls(e.parentElement))
 			for (const e of box.querySelectorAll("*")) {
 				if (e.getBoundingClientRect().right > edge + 1 && !scrolls(e.parentElement)) culprits.push("too wide: " + name(e))

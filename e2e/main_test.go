@@ -16,18 +16,19 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// atATime bounds the tests that run at once: each keeps a browser profile and a portal busy, and more of them than
-// this make expectations late rather than the run shorter.
-const atATime = 3
+// maxParallel is the number of tests that run at the same time. Each uses a browser and a portal,
+// so with more of them expectations would time out.
+const maxParallel = 3
 
-// theRun is what the tests of one run share. What it holds is made when first asked for, so that a failure to make it
-// is a test's failure and a run of one test makes no more than that test needs.
+// theRun is the run that all tests share.
 var theRun *testRun
 
+// testRun holds the resources that the tests of a run share. The get functions create a resource at
+// the first call, so a run of one test creates only what that test needs.
 type testRun struct {
 	root      string
-	artifacts string // emptied at the start of a run
-	scratch   string // gone at its end
+	artifacts string // deleted at the start of the run
+	scratch   string // deleted at its end
 
 	getTools   func() (tools, error)
 	getBrowser func() (*browser, error)
@@ -37,7 +38,7 @@ type testRun struct {
 	getPair    func() ([2]*process, error)
 
 	mu        sync.Mutex
-	endings   []func()
+	cleanups  []func()
 	processes []*process
 }
 
@@ -47,8 +48,8 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n > atATime {
-		_ = flag.Set("test.parallel", strconv.Itoa(atATime))
+	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n > maxParallel {
+		_ = flag.Set("test.parallel", strconv.Itoa(maxParallel))
 	}
 	run, err := newRun()
 	if err != nil {
@@ -67,11 +68,11 @@ func newRun() (*testRun, error) {
 	}
 	scratch, err := os.MkdirTemp("", "portal-e2e-")
 	if err != nil {
-		return nil, fmt.Errorf("make a scratch folder: %w", err)
+		return nil, fmt.Errorf("create a temporary folder: %w", err)
 	}
 	run := &testRun{root: root, scratch: scratch, artifacts: filepath.Join(root, "e2e", "artifacts")}
 	if err := os.RemoveAll(run.artifacts); err != nil {
-		return nil, fmt.Errorf("empty the artifacts of the last run: %w", err)
+		return nil, fmt.Errorf("delete the artifacts of the last run: %w", err)
 	}
 	run.getTools = sync.OnceValues(func() (tools, error) {
 		return findTools(root, machine{getenv: os.Getenv, lookPath: exec.LookPath})
@@ -86,19 +87,20 @@ func newRun() (*testRun, error) {
 	return run, nil
 }
 
+// end runs the cleanups in reverse order and deletes the scratch folder.
 func (r *testRun) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.endings) - 1; i >= 0; i-- {
-		r.endings[i]()
+	for i := len(r.cleanups) - 1; i >= 0; i-- {
+		r.cleanups[i]()
 	}
 	_ = os.RemoveAll(r.scratch)
 }
 
-func (r *testRun) atEnd(ending func()) {
+func (r *testRun) cleanup(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.endings = append(r.endings, ending)
+	r.cleanups = append(r.cleanups, f)
 }
 
 func (r *testRun) openBrowser() (*browser, error) {
@@ -110,11 +112,11 @@ func (r *testRun) openBrowser() (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.atEnd(b.stop)
+	r.cleanup(b.stop)
 	return b, nil
 }
 
-// build makes the binary from the working tree, so that the suite never proves a stale one.
+// build builds the binary from the working tree, so that the tests never use an old one.
 func (r *testRun) build() (string, error) {
 	if _, err := os.Stat(filepath.Join(r.root, "static", "vendor", "htmx.min.js")); err != nil {
 		return "", fmt.Errorf("the browser assets are missing, run `make assets`: %w", err)
@@ -128,7 +130,7 @@ func (r *testRun) build() (string, error) {
 	return binary, nil
 }
 
-// start serves a portal that lives at most as long as the run.
+// start starts a portal. It is killed at the end of the run if it still runs.
 func (r *testRun) start(s settings) (*process, error) {
 	binary, err := r.getBinary()
 	if err != nil {
@@ -145,7 +147,7 @@ func (r *testRun) start(s settings) (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.processes = append(r.processes, p)
-	r.endings = append(r.endings, func() { p.Kill() })
+	r.cleanups = append(r.cleanups, func() { p.Kill() })
 	return p, nil
 }
 
@@ -154,7 +156,7 @@ func (r *testRun) startCluster() (*postgres.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	r.atEnd(func() {
+	r.cleanup(func() {
 		if err := cluster.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e: stop PostgreSQL:", err)
 		}
@@ -162,7 +164,7 @@ func (r *testRun) startCluster() (*postgres.Cluster, error) {
 	return cluster, nil
 }
 
-// startPair serves two instances of the portal on one PostgreSQL database.
+// startPair starts two instances of the portal on one PostgreSQL database.
 func (r *testRun) startPair() ([2]*process, error) {
 	var pair [2]*process
 	cluster, err := r.getCluster()
@@ -190,12 +192,12 @@ func (r *testRun) browser(t testing.TB) *browser {
 	t.Helper()
 	b, err := r.getBrowser()
 	if err != nil {
-		t.Fatalf("no browser to test with:\n%v", err)
+		t.Fatalf("start the browser:\n%v", err)
 	}
 	return b
 }
 
-// saveLogs puts what each portal of the run has said so far into folder.
+// saveLogs writes the log of each portal of the run to folder.
 func (r *testRun) saveLogs(folder string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"portal/e2e/pages"
 )
 
-// A user who found a key pastes it into the filter. The key must not reach a URL, where the browser's
-// history and the logs of proxies would keep it.
+// A user who found a key pastes it into the filter. The key must not reach a URL, where the
+// browser's history and the logs of proxies would keep it.
 func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode profile) {

@@ -29,7 +29,7 @@ func sharedPair(t *testing.T) [2]*process {
 	t.Helper()
 	pair, err := theRun.getPair()
 	if err != nil {
-		t.Fatalf("no portals to test: %v", err)
+		t.Fatalf("start two portals: %v", err)
 	}
 	return pair
 }

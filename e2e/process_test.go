@@ -29,14 +29,14 @@ type process struct {
 	log      *modelstest.LogBuffer
 }
 
-// settings are what a portal is started with.
+// settings are the configuration of a portal.
 type settings struct {
 	binary      string
 	databaseURL string
 	secret      string
-	address     string // listen address; empty: a free port of the loopback interface
-	baseURL     string // public URL if it is not the listen address
-	extra       []string
+	address     string   // listen address; empty: a free port of the loopback interface
+	baseURL     string   // public URL if it is not the listen address
+	extra       []string // more environment variables
 }
 
 func (s settings) environment() []string {

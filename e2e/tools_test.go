@@ -17,7 +17,7 @@ type tools struct {
 	root     string // the repository's root
 }
 
-// machine has the functions that find installed programs. Its test replaces them.
+// machine has the functions that find installed programs. The test of [findTools] replaces them.
 type machine struct {
 	getenv   func(name string) string
 	lookPath func(program string) (string, error)

@@ -108,7 +108,7 @@ func (v *visitor) close(t *testing.T) {
 
 func (v *visitor) saveArtifacts(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
+		return fmt.Errorf("create the folder: %w", err)
 	}
 	for i, page := range v.context.Pages() {
 		name := "screenshot.png"

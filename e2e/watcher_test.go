@@ -12,11 +12,11 @@ import (
 // watcher records the responses, console messages and uncaught exceptions of a browser profile.
 // Violations of the Content-Security-Policy and failed requests are console errors.
 type watcher struct {
-	mu         sync.Mutex
-	complaints []string
-	console    []string // all messages, for the artifacts
-	allowed    []*regexp.Regexp
-	responses  []response
+	mu        sync.Mutex
+	errors    []string // errors, warnings and exceptions
+	console   []string // all messages, for the artifacts
+	allowed   []*regexp.Regexp
+	responses []response
 }
 
 // response is one response that the browser received.
@@ -25,6 +25,7 @@ type response struct {
 	status       int
 }
 
+// watch records the events of a browser profile from now on.
 func watch(context playwright.BrowserContext) *watcher {
 	w := &watcher{}
 	context.OnConsole(func(m playwright.ConsoleMessage) {
@@ -45,12 +46,12 @@ func watch(context playwright.BrowserContext) *watcher {
 	return w
 }
 
-func (w *watcher) note(line string, complaint bool) {
+func (w *watcher) note(line string, isError bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.console = append(w.console, line)
-	if complaint {
-		w.complaints = append(w.complaints, line)
+	if isError {
+		w.errors = append(w.errors, line)
 	}
 }
 
@@ -74,13 +75,13 @@ func (w *watcher) problems() []string {
 	defer w.mu.Unlock()
 	var problems []string
 next:
-	for _, complaint := range w.complaints {
+	for _, line := range w.errors {
 		for _, allowed := range w.allowed {
-			if allowed.MatchString(complaint) {
+			if allowed.MatchString(line) {
 				continue next
 			}
 		}
-		problems = append(problems, complaint)
+		problems = append(problems, line)
 	}
 	return problems
 }
@@ -98,6 +99,7 @@ func (w *watcher) count(method, path string, status int) int {
 	return n
 }
 
+// transcript returns all messages and responses as text.
 func (w *watcher) transcript() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

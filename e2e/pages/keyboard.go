@@ -25,7 +25,7 @@ func (b *Tab) TabTo(key string, role playwright.AriaRole, name string) {
 	for range 40 {
 		b.Press(key)
 		focused, err := target.Evaluate(`e => e === document.activeElement`, nil)
-		b.must(err, "find the focus")
+		b.must(err, "read the focused element")
 		if focused == true {
 			return
 		}
@@ -43,7 +43,7 @@ func (b *Tab) ExpectFocus(role playwright.AriaRole, name string) {
 func (b *Tab) ExpectFocusInPage() {
 	b.t.Helper()
 	lost, err := b.Page.Evaluate(`() => document.activeElement === null || document.activeElement === document.body`)
-	b.must(err, "find the focus")
+	b.must(err, "read the focused element")
 	if lost == true {
 		b.t.Error("no element of the page has the focus")
 	}

@@ -227,5 +227,5 @@ func (k Keys) SubmitAsPage(label string) {
 	k.t.Helper()
 	k.Type(label)
 	_, err := k.generate().Evaluate(`b => HTMLFormElement.prototype.submit.call(b.form)`, nil)
-	k.must(err, "send the form as a page")
+	k.must(err, "submit the form as a page")
 }

@@ -53,7 +53,7 @@ func (r Reveal) CopyLine() {
 // CopyByHand selects the key and copies it with the keyboard.
 func (r Reveal) CopyByHand() {
 	r.t.Helper()
-	r.must(r.field().Focus(), "go into the key's field")
+	r.must(r.field().Focus(), "focus the key's field")
 	r.Press("Control+A")
 	r.Press("Control+C")
 }
@@ -61,7 +61,7 @@ func (r Reveal) CopyByHand() {
 // CopyEverything selects and copies everything while a button has the focus.
 func (r Reveal) CopyEverything() {
 	r.t.Helper()
-	r.must(within(r.root, "button", "Copy key").Focus(), "go to Copy key")
+	r.must(within(r.root, "button", "Copy key").Focus(), "focus Copy key")
 	r.Press("Control+A")
 	r.Press("Control+C")
 }
@@ -84,19 +84,19 @@ func (r Reveal) copyUpTo(end playwright.Locator) {
 	from, err := r.root.GetByRole("heading", playwright.LocatorGetByRoleOptions{Name: "API key generated"}).BoundingBox()
 	r.must(err, "find the heading")
 	to, err := end.BoundingBox()
-	r.must(err, "find the end")
+	r.must(err, "find the end of the selection")
 	mouse := r.Page.Mouse()
-	r.must(mouse.Move(from.X+2, from.Y+from.Height/2), "go to the heading")
-	r.must(mouse.Down(), "press the mouse")
+	r.must(mouse.Move(from.X+2, from.Y+from.Height/2), "move the mouse to the heading")
+	r.must(mouse.Down(), "press the mouse button")
 	r.must(mouse.Move(to.X+to.Width/2, to.Y+to.Height/2, playwright.MouseMoveOptions{Steps: playwright.Int(5)}), "move the mouse")
-	r.must(mouse.Up(), "release the mouse")
+	r.must(mouse.Up(), "release the mouse button")
 	r.Press("Control+C")
 }
 
 // CopyPart copies the key without its last character.
 func (r Reveal) CopyPart() {
 	r.t.Helper()
-	r.must(r.field().Focus(), "go into the key's field")
+	r.must(r.field().Focus(), "focus the key's field")
 	_, err := r.field().Evaluate(`f => f.setSelectionRange(0, f.value.length - 1)`, nil)
 	r.must(err, "select a part of the key")
 	r.Press("Control+C")
@@ -106,9 +106,9 @@ func (r Reveal) CopyPart() {
 // copies nothing.
 func (r Reveal) CopyWithFocusOnButton() {
 	r.t.Helper()
-	r.must(r.field().Focus(), "go into the key's field")
+	r.must(r.field().Focus(), "focus the key's field")
 	r.Press("Control+A")
-	r.must(within(r.root, "button", "Copy key").Focus(), "go to Copy key")
+	r.must(within(r.root, "button", "Copy key").Focus(), "focus Copy key")
 	r.Press("Control+C")
 }
 
@@ -150,7 +150,7 @@ func (r Reveal) ExpectGate() {
 	r.visible(r.field(), "the key")
 }
 
-// ExpectNoGate checks that there is no such warning.
+// ExpectNoGate checks that the warning is not shown.
 func (r Reveal) ExpectNoGate() {
 	r.t.Helper()
 	r.hidden(r.Page.GetByText("This key has not been copied"), "text This key has not been copied")
@@ -193,7 +193,7 @@ func (r Reveal) ExpectCopied() {
 // ExpectCopyFailed waits until the reveal explains how to copy the key by hand.
 func (r Reveal) ExpectCopyFailed() {
 	r.t.Helper()
-	r.visible(r.message(`Ctrl\+C`), "keys to press instead")
+	r.visible(r.message(`Ctrl\+C`), "explanation of copying by hand")
 	r.must(r.expect.Locator(r.message(`(?i)^\s*copied`)).ToHaveCount(0), "expect no status that the key was copied")
 }
 

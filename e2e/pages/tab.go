@@ -1,7 +1,6 @@
-// Package pages has the page objects of the browser tests. Each method is something that a user
-// does or sees on a page. The page objects find elements by role and accessible name, which are
-// part of the portal's contract. Layout and markup may change. The same objects work with
-// JavaScript on and off.
+// Package pages has the page objects of the browser tests. Each method is a user's action or
+// expectation on a page. The page objects find elements by role and accessible name, which are part
+// of the portal's contract, so layout and markup may change. They work with JavaScript on and off.
 package pages
 
 import (
@@ -16,7 +15,7 @@ import (
 )
 
 // Tab is a browser tab on one site. Its methods, and those of every page object, end the test if
-// they cannot do their work.
+// they fail.
 type Tab struct {
 	// Page is for actions that no page object has.
 	Page playwright.Page
@@ -110,8 +109,8 @@ func (b *Tab) ExpectPath(path string) {
 	b.settled()
 }
 
-// settled waits until the page's scripts have loaded. An earlier click would work as without
-// JavaScript.
+// settled waits until the page's scripts have loaded. An earlier click would act as in a browser
+// without JavaScript.
 func (b *Tab) settled() {
 	b.t.Helper()
 	b.must(b.Page.WaitForLoadState(), "wait for the page to load")
