@@ -41,7 +41,7 @@ check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, open
 bench: $(assets) ## Measure the speed of authentication; needs the PostgreSQL server
 	go run ./cmd/bench
 
-chaos: $(assets) ## Break a deployment for ten minutes or CHAOSTIME, and check what its clients saw
+chaos: $(assets) ## Inject faults into a deployment for ten minutes or CHAOSTIME, and check its consistency
 	tools/install-test-packages
 	go test ./e2e/chaos -count=1 -v -timeout 0 -args -duration $(CHAOSTIME)
 

@@ -31,7 +31,7 @@ type Deps struct {
 	SecurityContact string // URL in security.txt; empty: no security.txt
 
 	BaseURL        *url.URL // the public URL, as browsers see it
-	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is believed
+	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is trusted
 
 	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
 	Now       func() time.Time // the clock of the rate limit and the pages; nil: time.Now
@@ -54,7 +54,7 @@ func New(d Deps) (http.Handler, error) {
 	return middleware.Head(engine), nil
 }
 
-// newRouter returns the route table.
+// newRouter returns the router with all middleware and routes.
 func newRouter(d Deps) (*gin.Engine, error) {
 	engine, err := newEngine(d.TrustedProxies)
 	if err != nil {
@@ -105,7 +105,8 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// newEngine returns a gin engine without redirects, debug output or trust in other proxies.
+// newEngine returns a gin engine that trusts only these proxies. It neither redirects nor prints
+// debug output.
 func newEngine(trustedProxies []string) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

@@ -93,7 +93,7 @@ func TestForwardedAddressIsUsedFromATrustedProxyOnly(t *testing.T) {
 			r.Header.Set("X-Real-Ip", "127.0.0.1")
 			serve(h, r)
 			if !strings.Contains(log.String(), `"client":"`+want+`"`) {
-				t.Errorf("by %s: %s", proxy, log.String())
+				t.Errorf("through %s: %s", proxy, log.String())
 			}
 		}
 	})
@@ -117,7 +117,7 @@ func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
 
 func TestTrustedProxyThatIsNotANetworkIsAnError(t *testing.T) {
 	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"somewhere"}}); err == nil {
-		t.Error("it is taken")
+		t.Error("it was accepted")
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"portal/models/modelstest"
 )
 
-// It requests every route that has an id with the ids of another account. Each responds as if the
-// object did not exist, and no row changes. A route with an unknown kind of id fails the test.
+// The test requests every route with an id, using the ids of another account. Each must respond as
+// if the object did not exist, and no row may change. A route with an unknown kind of id fails the
+// test.
 func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		w := newWorld(t, databaseURL)
@@ -23,34 +24,34 @@ func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 		before := w.dump(t)
 		tried := 0
 		for _, r := range w.routes(t) {
-			kind := named(r.Path)
+			kind := collection(r.Path)
 			if kind == "" {
 				continue
 			}
 			ids := victim.ids(t, kind, r)
 			for _, id := range ids {
-				for _, as := range []voice{page, fragment, apiCall} {
+				for _, as := range []requestKind{page, fragment, apiCall} {
 					answer := intruder.ask(w, r.Method, strings.Replace(r.Path, ":id", id, 1), as)
-					if answer.Code != as.missing(r.Path) {
+					if answer.Code != as.notFoundStatus(r.Path) {
 						t.Errorf("%s %s as %s with another account's id: %d", r.Method, r.Path, as, answer.Code)
 					}
 					if body := answer.Body.String(); strings.Contains(body, "victim") {
-						t.Errorf("%s %s as %s shows it:\n%s", r.Method, r.Path, as, body)
+						t.Errorf("%s %s as %s shows the other account's data:\n%s", r.Method, r.Path, as, body)
 					}
 					tried++
 				}
 			}
 		}
 		if tried == 0 {
-			t.Fatal("no route names anything")
+			t.Fatal("no route has an id")
 		}
 		if after := w.dump(t); !slices.Equal(after, before) {
-			t.Errorf("something has changed:\n%s", difference(before, after))
+			t.Errorf("rows have changed:\n%s", difference(before, after))
 		}
 	})
 }
 
-// It requests every GET route as the owner and compares all rows.
+// The test requests every GET route as the owner, and compares all rows before and after.
 func TestGetChangesNothing(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		w := newWorld(t, databaseURL)
@@ -61,12 +62,12 @@ func TestGetChangesNothing(t *testing.T) {
 				continue
 			}
 			ids := []string{""}
-			if kind := named(r.Path); kind != "" {
+			if kind := collection(r.Path); kind != "" {
 				ids = owner.ids(t, kind, r)
 			}
 			for _, id := range ids {
 				for _, method := range []string{http.MethodGet, http.MethodHead} {
-					for _, as := range []voice{page, fragment, apiCall} {
+					for _, as := range []requestKind{page, fragment, apiCall} {
 						answer := owner.ask(w, method, strings.Replace(r.Path, ":id", id, 1), as)
 						if answer.Code >= http.StatusBadRequest && answer.Code != http.StatusUnauthorized {
 							t.Errorf("%s %s as %s: %d", method, r.Path, as, answer.Code)
@@ -76,7 +77,7 @@ func TestGetChangesNothing(t *testing.T) {
 			}
 		}
 		if after := w.dump(t); !slices.Equal(after, before) {
-			t.Errorf("something has changed:\n%s", difference(before, after))
+			t.Errorf("rows have changed:\n%s", difference(before, after))
 		}
 	})
 }
@@ -89,7 +90,7 @@ func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 			"/activity?before=": "activity", "/integrate?agent=": "agents",
 		} {
 			for _, id := range victim.belongings[kind] {
-				for _, as := range []voice{page, fragment} {
+				for _, as := range []requestKind{page, fragment} {
 					if answer := intruder.ask(w, http.MethodGet, path+id, as); strings.Contains(answer.Body.String(), "victim") {
 						t.Errorf("%s shows another account's data", path)
 					}
@@ -99,8 +100,8 @@ func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 	})
 }
 
-// named returns the collection in a route's path, which is the segment before the id, or "".
-func named(path string) string {
+// collection returns the segment before the id in a route's path, or "" if the path has no id.
+func collection(path string) string {
 	segments := strings.Split(path, "/")
 	at := slices.IndexFunc(segments, func(s string) bool { return strings.HasPrefix(s, ":") })
 	if at < 1 {
@@ -120,35 +121,35 @@ func (c tenant) ids(t *testing.T, kind string, r gin.RouteInfo) []string {
 	return ids
 }
 
-// voice is the kind of a request.
-type voice string
+// requestKind is how a request is sent: as a page load, as an HTMX request or as an API call.
+type requestKind string
 
 const (
-	page     voice = "page"
-	fragment voice = "fragment"
-	apiCall  voice = "API call"
+	page     requestKind = "page"
+	fragment requestKind = "fragment"
+	apiCall  requestKind = "API call"
 )
 
-// missing returns the status for a missing object. Sessions do not authenticate under /api, and API
-// keys do not elsewhere.
-func (v voice) missing(path string) int {
+// notFoundStatus returns the status for an object that does not exist. A session does not
+// authenticate under /api, and an API key does not authenticate elsewhere.
+func (k requestKind) notFoundStatus(path string) int {
 	underAPI := strings.HasPrefix(path, "/api/")
 	switch {
-	case underAPI && v != apiCall:
+	case underAPI && k != apiCall:
 		return http.StatusUnauthorized
-	case !underAPI && v == apiCall:
+	case !underAPI && k == apiCall:
 		return http.StatusSeeOther
 	}
 	return http.StatusNotFound
 }
 
-// everyField has the fields of every form, so that no action refuses it before it looks up the id.
+// everyField has the fields of every form, so that every action gets as far as looking up the id.
 var everyField = url.Values{
 	"label": {"another"}, "name": {"another"}, "form_id": {uuid.NewString()}, "confirm": {"yes"},
 	"password": {tenantPassword}, "old_password": {tenantPassword}, "new_password": {"four words of another kind"},
 }
 
-func (c tenant) ask(w *world, method, path string, as voice) *httptest.ResponseRecorder {
+func (c tenant) ask(w *world, method, path string, as requestKind) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, http.NoBody)
 	if method == http.MethodPost {
 		r = httptest.NewRequest(method, path, strings.NewReader(everyField.Encode()))

@@ -45,7 +45,7 @@ func TestInputCannotForgeLogLines(t *testing.T) {
 		send(http.MethodGet, "/agents/"+url.PathEscape(forged)+"?q="+url.QueryEscape(forged), nil)
 		send(http.MethodGet, "/"+url.PathEscape(forged), nil)
 		send(http.MethodGet, "/api/"+url.PathEscape(forged), nil)
-		// A 500 whose cause is the database's text.
+		// The next request gets a 500 whose cause contains the new name of the table.
 		if _, err := w.db.ExecContext(t.Context(), `ALTER TABLE users RENAME TO "`+strings.NewReplacer(`"`, `""`, "\x00", "").Replace(forged)+`"`); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestInputCannotForgeLogLines(t *testing.T) {
 			}
 			for name, value := range fields {
 				if text, _ := value.(string); !slices.Contains(loggedFields, name) || name != "cause" && strings.Contains(text, "forged") {
-					t.Errorf("%s is %q: what a caller sent is not logged", name, value)
+					t.Errorf("the field %s must not contain input, got %q", name, value)
 				}
 			}
 		}

@@ -25,7 +25,7 @@ import (
 
 const tenantPassword = "correct horse battery staple"
 
-// world is the whole portal on a real database, and the database itself.
+// world is the whole portal with its database, which tests can also query directly.
 type world struct {
 	store   *models.Store
 	handler http.Handler
@@ -67,12 +67,12 @@ func (w *world) routes(t *testing.T) gin.RoutesInfo {
 	return routes
 }
 
-// tenant is an account that has one of everything, named after the account, and a session of its
-// user.
+// tenant is an account with objects of every kind, whose names contain the account's name, and a
+// session of its user.
 type tenant struct {
 	secret     string // an API key
 	cookie     *http.Cookie
-	belongings map[string][]string // ids by collection, such as "api-keys"
+	belongings map[string][]string // ids of the objects by collection, such as "api-keys"
 }
 
 func (w *world) tenant(t *testing.T, name string) tenant {
@@ -102,7 +102,7 @@ func (w *world) tenant(t *testing.T, name string) tenant {
 		t.Fatal(err)
 	}
 	own("agents", agent.ID)
-	for range 2 { // one to end, and that of the browser
+	for range 2 { // one session to end, and the browser's own
 		c.cookie = w.signIn(t, email)
 	}
 	user, err := w.store.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"})
@@ -138,8 +138,8 @@ func (w *world) signIn(t *testing.T, email string) *http.Cookie {
 	return cookies[0]
 }
 
-// dump returns every row of every table, except what every request may change: when a session was
-// last seen, the usage counts and the epoch of authentication.
+// dump returns every row of every table, except values that any request may change: the time at
+// which a session was last used, the usage counts and the authentication epoch.
 func (w *world) dump(t *testing.T) []string {
 	t.Helper()
 	tables := w.rows(t, w.tables)

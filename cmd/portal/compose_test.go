@@ -133,32 +133,32 @@ func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
 	}
 }
 
-func TestComposedHealthchecksAreThePortals(t *testing.T) {
+func TestComposedHealthchecksRunThePortal(t *testing.T) {
 	t.Parallel()
 	file := readCompose(t, composeSecrets)
 	i := start(t, []string{anyPort})
 	for _, name := range []string{"portal-1", "portal-2"} {
 		test := file.Services[name].Healthcheck.Test
 		if len(test) < 3 || test[0] != "CMD" || test[1] != "/portal" {
-			t.Fatalf("%s: want the program of the image, got %q", name, test)
+			t.Fatalf("%s: want the image's program as the command, got %q", name, test)
 		}
 		mustPortal(t, []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}, "", test[2:]...)
 	}
 }
 
-func TestComposedPortalsAreGivenTheDatabaseThatIsMade(t *testing.T) {
+func TestComposedPortalsUseTheComposedDatabase(t *testing.T) {
 	t.Parallel()
 	file := readCompose(t, composeSecrets)
-	made := file.Services["postgres"].Environment
+	database := file.Services["postgres"].Environment
 	for _, name := range []string{"portal-1", "portal-2"} {
-		given, err := url.Parse(file.Services[name].Environment["DATABASE_URL"])
+		address, err := url.Parse(file.Services[name].Environment["DATABASE_URL"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		password, _ := given.User.Password()
-		if given.Hostname() != "postgres" || given.User.Username() != made["POSTGRES_USER"] ||
-			password != made["POSTGRES_PASSWORD"] || given.Path != "/"+made["POSTGRES_DB"] {
-			t.Errorf("%s has %s, but the database is %v", name, given.Redacted(), made)
+		password, _ := address.User.Password()
+		if address.Hostname() != "postgres" || address.User.Username() != database["POSTGRES_USER"] ||
+			password != database["POSTGRES_PASSWORD"] || address.Path != "/"+database["POSTGRES_DB"] {
+			t.Errorf("%s connects to %s, but the database is %v", name, address.Redacted(), database)
 		}
 	}
 }

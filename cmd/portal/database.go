@@ -40,8 +40,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 	return withStoreOptions(ctx, models.Options{}, work)
 }
 
-// withStoreOptions is [withStore] with options. Warnings, such as what a migration waits for, go to
-// standard error.
+// withStoreOptions is [withStore] with options. The store logs warnings to standard error, for
+// example when a migration waits for a table.
 func withStoreOptions(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	var c config
 	c.fill()

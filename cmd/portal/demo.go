@@ -14,7 +14,7 @@ import (
 const demoEmail = "demo@example.com"
 
 // seedDemo creates an account and an agent in an empty database, and writes the email, the
-// password and the agent's id to w. If the database has an account, it only logs that.
+// password and the agent's id to w. In a database with an account it only logs a message.
 func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Empty(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // One password hash takes 46 MiB and a processor. Many sign-ins at once must neither multiply the
 // memory nor block the API.
-func TestAFloodOfSignInsIsBoundedAndLeavesTheAPIAlone(t *testing.T) {
+func TestAFloodOfSignInsIsBoundedAndDoesNotBlockTheAPI(t *testing.T) {
 	t.Parallel()
 	databaseURL := modelstest.PostgresURL(t)
 	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))

@@ -35,7 +35,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	// A leaked key cannot wait for a migration.
+	// A leaked key must not stay valid until a migration ends.
 	options := models.Options{MigrationWait: revokeMigrationWait, OldSchema: true}
 	return withStoreOptions(ctx, options, func(store *models.Store) error {
 		key, err := c.find(ctx, store, secret)

@@ -19,8 +19,8 @@ const (
 // instance 5 % of its CPU time. They are lost if the process is killed in that time. Warnings and
 // errors flush the buffer at once.
 func newLogger(w io.Writer) (logger *slog.Logger, flush func()) {
-	lines := &logWriter{to: w, waiting: bufio.NewWriterSize(w, logBuffer)}
-	lines.late = time.AfterFunc(logDelay, lines.flush)
+	lines := &logWriter{out: w, buffer: bufio.NewWriterSize(w, logBuffer)}
+	lines.timer = time.AfterFunc(logDelay, lines.flush)
 	return slog.New(logHandler{slog.NewJSONHandler(lines, nil), lines}), lines.flush
 }
 
@@ -51,24 +51,24 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 
 // logWriter buffers lines. Write blocks while the buffer is being written.
 type logWriter struct {
-	to io.Writer
+	out io.Writer
 
-	mu      sync.Mutex
-	waiting *bufio.Writer
-	late    *time.Timer // runs while the buffer has lines
+	mu     sync.Mutex
+	buffer *bufio.Writer
+	timer  *time.Timer // runs while the buffer has lines
 }
 
-// Write adds one line to the buffer.
+// Write adds one line to the buffer. It writes the buffer first if the line does not fit.
 func (w *logWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waiting.Available() < len(line) {
+	if w.buffer.Available() < len(line) {
 		w.writeAll() // only whole lines, because other processes may write to the same file
 	}
-	if w.waiting.Buffered() == 0 {
-		w.late.Reset(logDelay)
+	if w.buffer.Buffered() == 0 {
+		w.timer.Reset(logDelay)
 	}
-	return w.waiting.Write(line)
+	return w.buffer.Write(line)
 }
 
 func (w *logWriter) flush() {
@@ -78,9 +78,9 @@ func (w *logWriter) flush() {
 }
 
 func (w *logWriter) writeAll() {
-	if err := w.waiting.Flush(); err != nil {
+	if err := w.buffer.Flush(); err != nil {
 		// There is nowhere to report the error. Without Reset, the bufio.Writer would repeat it for
 		// all later lines.
-		w.waiting.Reset(w.to)
+		w.buffer.Reset(w.out)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// written records each write to the log.
+// written is a writer that records each write.
 type written struct {
 	mu     sync.Mutex
 	writes []string
-	err    error // of each write from now on
+	err    error // returned by each write; may be nil
 }
 
 func (w *written) Write(p []byte) (int, error) {
@@ -33,7 +33,7 @@ func (w *written) fail(err error) {
 	w.err = err
 }
 
-// take returns what has been written since it was last called.
+// take returns the writes since its last call.
 func (w *written) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

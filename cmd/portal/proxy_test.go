@@ -96,9 +96,9 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 	for i := range instances {
 		instances[i].stop(t)
 		instances[i] = start(t, append(env, "PORTAL_ADDR="+addresses[i]))
-		time.Sleep(2 * time.Second) // the proxy uses it again
+		time.Sleep(2 * time.Second) // until the proxy uses the instance again
 	}
-	// A crash, in which nobody is warned.
+	// A crash gives the proxy no warning.
 	instances[0].signal(t, syscall.SIGKILL)
 	<-instances[0].Exited()
 	time.Sleep(time.Second)

@@ -10,7 +10,7 @@ import (
 	"portal/models"
 )
 
-func TestTheSecretIsMadeOnceForItsOwnerAlone(t *testing.T) {
+func TestTheSecretFileIsCreatedOnceAndOnlyItsOwnerCanReadIt(t *testing.T) {
 	dir := t.TempDir()
 	first, err := fileSecret(dir)
 	if err != nil || len(first) < models.MinSecretLength {

@@ -35,7 +35,7 @@ func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// No requirement is in both tables.
+	// A requirement must not be in both tables.
 	_, table, _ := strings.Cut(security, "\n### Met\n")
 	met, rest, _ := strings.Cut(table, "\n### Not met")
 	numbers := regexp.MustCompile(`\b\d+\.\d+\.\d+\b`)
@@ -84,7 +84,7 @@ func declaredTests(t *testing.T, root string) map[string]bool {
 }
 
 // An intruder in a container can write nothing, run no other program and has no privileges.
-func TestTheComposedPortalsHaveNoRights(t *testing.T) {
+func TestTheComposedPortalsAreUnprivileged(t *testing.T) {
 	t.Parallel()
 	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
 	for _, name := range []string{"portal-1", "portal-2"} {

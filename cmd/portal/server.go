@@ -13,8 +13,8 @@ import (
 // The phases of a stop. Together with closeTimeout they are below the 10 s that the documentation
 // promises.
 const (
-	// drainTimeout is how long the listeners stay open after /readyz has turned 503. A proxy that
-	// asks once a second sends no new requests after that.
+	// drainTimeout is how long the listeners stay open after /readyz has turned 503. By then a
+	// proxy that checks /readyz once a second sends no new requests.
 	drainTimeout = 2 * time.Second
 	// stopTimeout is how long running requests may take after the drain.
 	stopTimeout = 4500 * time.Millisecond
@@ -54,11 +54,11 @@ func serveUntilDone(ctx context.Context, servers []server) error {
 		go func() { ended <- s.serve() }()
 	}
 	var failures []error
-	waiting := len(servers)
+	running := len(servers)
 	select {
 	case err := <-ended:
 		failures = append(failures, err)
-		waiting--
+		running--
 	case <-afterDrain(ctx):
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
@@ -66,7 +66,7 @@ func serveUntilDone(ctx context.Context, servers []server) error {
 	for _, s := range servers {
 		s.stop(stop)
 	}
-	for range waiting {
+	for range running {
 		failures = append(failures, <-ended)
 	}
 	return errors.Join(failures...)

@@ -214,7 +214,7 @@ func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
 	i := start(t, []string{"DATABASE_URL=" + link.url, testSecret, anyPort})
 	i.beginRequest(t, account.secret)
 	i.hasSeen(t, account, databaseURL)
-	time.Sleep(200 * time.Millisecond) // the portal receives the confirmation of that write
+	time.Sleep(200 * time.Millisecond) // until the portal has received the confirmation of the write
 	link.hang()
 	for range 10 { // more than the pool has connections
 		go status(i.URL + "/login")

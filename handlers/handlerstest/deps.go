@@ -15,11 +15,11 @@ import (
 	"portal/models"
 )
 
-// TokenTTL is the life of a widget token.
+// TokenTTL is the lifetime of a widget token.
 const TokenTTL = 10 * time.Minute
 
-// Deps returns dependencies of the handlers that log nothing and limit no rate. All of them have
-// the same secret. A nil now means time.Now. Tests may change the result before they call [New].
+// Deps returns dependencies of the handlers that log nothing and limit no rate. Every call uses the
+// same secret. A nil now means time.Now. Tests may change the result before they call [New].
 func Deps(
 	t testing.TB, store *models.Store, baseURL string, now func() time.Time,
 ) handlers.Deps {

@@ -97,7 +97,7 @@ func TestClientThatDisconnectsIsLoggedAs499(t *testing.T) {
 	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
 		t.Errorf("log: %s", line)
 	}
-	counted(t, registry, `portal_http_requests_total{method="GET",route="/",status="499"} 1`)
+	expectSamples(t, registry, `portal_http_requests_total{method="GET",route="/",status="499"} 1`)
 }
 
 func TestMissedDeadlineIsLoggedAs503(t *testing.T) {

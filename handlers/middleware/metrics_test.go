@@ -20,7 +20,7 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	for _, path := range []string{"/things/1", "/things/2", "/elsewhere/1", "/elsewhere/2"} {
 		serve(engine, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 	}
-	counted(t, registry,
+	expectSamples(t, registry,
 		`portal_http_requests_total{method="GET",route="/things/:id",status="200"} 2`,
 		`portal_http_requests_total{method="GET",route="unmatched",status="404"} 2`,
 		`portal_http_request_duration_seconds_count{method="GET",route="/things/:id"} 2`)
@@ -30,7 +30,7 @@ func TestRegisteringTheMetricsTwiceIsAnError(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	metrics(t, registry)
 	if _, err := middleware.Metrics(registry); err == nil {
-		t.Error("the same metrics are registered twice")
+		t.Error("the same metrics were registered twice")
 	}
 }
 
@@ -43,8 +43,8 @@ func metrics(t *testing.T, registry *prometheus.Registry) gin.HandlerFunc {
 	return counting
 }
 
-// counted fails the test unless the metrics contain these samples.
-func counted(t *testing.T, registry *prometheus.Registry, samples ...string) {
+// expectSamples fails the test unless the metrics contain these samples.
+func expectSamples(t *testing.T, registry *prometheus.Registry, samples ...string) {
 	t.Helper()
 	scraped := serve(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), httptest.NewRequest(http.MethodGet, "/", http.NoBody)).Body.String()
 	for _, sample := range samples {

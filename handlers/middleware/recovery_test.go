@@ -27,11 +27,11 @@ func TestPanicIsA500WithoutItsCause(t *testing.T) {
 	id := answer.Header().Get("X-Request-Id")
 	for _, want := range []string{"out of cheese", "recovery_test.go", `"request_id":"` + id, `"status":500`} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s: %s", want, log.String())
+			t.Errorf("no %s in the log: %s", want, log.String())
 		}
 	}
 	if strings.Contains(log.String(), "confidential") {
-		t.Errorf("the log holds a cookie: %s", log.String())
+		t.Errorf("the log contains a cookie: %s", log.String())
 	}
 }
 
@@ -50,7 +50,7 @@ func TestPanicDuringTheResponseAbortsTheConnection(t *testing.T) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if content, err := io.ReadAll(answer.Body); err == nil {
-		t.Errorf("half an answer looks whole: %q", content)
+		t.Errorf("the client cannot see that the response is incomplete: %q", content)
 	}
 }
 

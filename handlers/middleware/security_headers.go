@@ -30,8 +30,8 @@ const permissionsPolicy = "camera=(), display-capture=(), geolocation=(), microp
 // same-origin: with no-referrer, browsers send "Origin: null" with our own forms, which
 // [CrossOrigin] refuses.
 //
-// Paths for which page returns false get no headers that concern documents only. Those would be a
-// quarter of the bytes of an API response.
+// Responses for which page returns false omit the headers that matter only for documents. These
+// would be a quarter of the bytes of an API response.
 func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerFunc {
 	all := http.Header{
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"},

@@ -53,7 +53,7 @@ func TestCrossSiteFormsAreRefused(t *testing.T) {
 		"no browser":               {http.MethodPost, http.Header{}, http.StatusOK},
 		"a link on another site":   {http.MethodGet, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusOK},
 		"another site's form":      {http.MethodPost, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
-		"a sister site's form":     {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-site"}}, http.StatusForbidden},
+		"another subdomain's form": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-site"}}, http.StatusForbidden},
 		"another, older browser":   {http.MethodPost, http.Header{"Origin": {"http://elsewhere.example"}}, http.StatusForbidden},
 		"a form without an origin": {http.MethodPost, http.Header{"Origin": {"null"}}, http.StatusForbidden},
 	} {

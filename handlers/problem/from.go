@@ -12,14 +12,15 @@ import (
 // accountDisabled is the message for the keys and users of a disabled account.
 const accountDisabled = "This account is disabled. Contact the operator."
 
-// table maps the errors of package models that a handler can return. The first matching row counts.
+// table maps the errors of package models that a handler can return. The first matching row
+// applies.
 var table = []struct {
 	err     error
 	problem Problem
 }{
 	{models.ErrUnavailable, Unavailable(nil)},
 	{context.DeadlineExceeded, Unavailable(nil)},
-	// The client has gone and reads no response. The log and the metrics show this as 499.
+	// The client has disconnected. The log and the metrics show this as 499.
 	{context.Canceled, Unavailable(nil)},
 
 	{models.ErrKeyMissingPrefix, Unauthorized("This is not an API key: API keys begin with nas_. " +

@@ -31,8 +31,8 @@ const (
 //nolint:errname // mainly a response
 type Problem struct {
 	Status     int           // HTTP status, 400 to 599
-	Code       string        // for programs; empty if only the portal returns the problem
-	Message    string        // for people; never contains the cause of a 5xx
+	Code       string        // for API clients; empty if only the portal returns the problem
+	Message    string        // for users; never contains the cause of a 5xx
 	RetryAfter time.Duration // zero: no Retry-After header
 	Cause      error         // for the log only; may be nil
 }

@@ -1,4 +1,4 @@
-// Compiles only if openapi-typescript gives every error its code as a literal type.
+// This file compiles only if openapi-typescript generates the error codes as literal types.
 import type { components, paths } from './api';
 
 type Responses = paths['/api/widget/token']['post']['responses'];
