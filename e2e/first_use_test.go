@@ -53,9 +53,9 @@ func TestTheCurlCommandRunsAsPasted(t *testing.T) {
 		line := v.Clipboard()
 		reveal.CopyCommand()
 		v.ExpectStatusSaying(`Copied the curl command`)
-		shell := exec.Command("sh", "-c", line+"\n"+v.Clipboard()+" --silent --show-error --fail")
+		shell := exec.Command("sh", "-c", line+"\n"+v.Clipboard())
 		shell.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-		output, err := shell.CombinedOutput()
+		output, err := shell.Output()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", curl, err, output)
 		}

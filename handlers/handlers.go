@@ -65,6 +65,8 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		CookieKeys: d.CookieKeys,
 		SessionMax: d.SessionMax,
 		BaseURL:    d.BaseURL,
+		OpenAPI:    api.OpenAPI(),
+		Changelog:  api.Changelog(),
 		Now:        d.Now,
 		Stopping:   d.Stopping,
 

@@ -20,7 +20,7 @@ import (
 // Prefix is where assets are served.
 const Prefix = "/static/"
 
-//go:embed css/*.css js/*.js favicon.svg
+//go:embed css/*.css css/docs/*.css js/*.js js/docs/*.js favicon.svg
 var own embed.FS
 
 // HTMX is installed by npm and never committed. If the compiler does not find the file, run
@@ -33,13 +33,15 @@ var htmx []byte
 var bundles = map[string][]string{
 	"app.css": {
 		"css/tokens.css", "css/base.css", "css/controls.css", "css/layout.css",
-		"css/table.css", "css/usage.css", "css/lists.css", "css/account.css", "css/integration.css",
+		"css/table.css", "css/usage.css", "css/lists.css", "css/account.css", "css/integration.css", "css/code.css",
 		"css/dialog.css", "css/rotation.css", "css/preferences.css", "css/motion.css", "css/print.css",
 	},
 	"app.js": {
 		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/confirmations.js",
 		"js/times.js", "js/passwords.js", "js/list.js", "js/outcome.js",
 	},
+	"docs.css":    {"css/docs/layout.css", "css/docs/content.css"},
+	"docs.js":     {"js/page.js", "js/copy.js", "js/docs/search.js", "js/docs/try.js"},
 	"favicon.svg": {"favicon.svg"},
 }
 

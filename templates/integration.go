@@ -55,6 +55,8 @@ type Snippet struct {
 	ID   string // unique within the page
 	Name string // of the language
 	Code string
+
+	Tokens []Token // of the code, with their colours
 }
 
 // NewExamples returns the examples with tokenURL and agentID filled in. An empty agentID leaves the
@@ -65,17 +67,17 @@ func NewExamples(tokenURL, agentID string) Examples {
 		words = append(words, "AGENT_ID", agentID)
 	}
 	fill := strings.NewReplacer(words...)
-	snippet := func(id, name, code string) Snippet {
-		return Snippet{ID: id, Name: name, Code: strings.TrimSuffix(fill.Replace(code), "\n")}
+	snippet := func(id, name, language, code string) Snippet {
+		return NewSnippet(id, name, language, fill.Replace(code))
 	}
 	return Examples{
-		Environment: snippet("environment", "Terminal", environmentSnippet),
+		Environment: snippet("environment", "Terminal", "bash", environmentSnippet),
 		Servers: []Snippet{
-			snippet("curl", "curl", curlSnippet),
-			snippet("go", "Go", goSnippet),
-			snippet("node", "Node", nodeSnippet),
-			snippet("python", "Python", pythonSnippet),
+			snippet("curl", "curl", "bash", curlSnippet),
+			snippet("go", "Go", "go", goSnippet),
+			snippet("node", "Node", "javascript", nodeSnippet),
+			snippet("python", "Python", "python", pythonSnippet),
 		},
-		Browser: snippet("browser", "Browser", browserSnippet),
+		Browser: snippet("browser", "Browser", "javascript", browserSnippet),
 	}
 }

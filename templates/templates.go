@@ -19,7 +19,7 @@ import (
 // or ".".
 //
 //go:embed layouts/*.html partials/*.html
-//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html errors/*.html
+//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html documentation/*.html errors/*.html
 //go:embed integration/*.html rotations/*.html sessions/*.html
 var files embed.FS
 
@@ -42,8 +42,9 @@ type screen struct {
 // The layouts, with and without navigation. A screen without a layout gets the first if the user is
 // signed in, otherwise the second.
 const (
-	layoutPortal = "portal"
-	layoutPlain  = "plain"
+	layoutPortal        = "portal"
+	layoutPlain         = "plain"
+	layoutDocumentation = "documentation"
 )
 
 // Section is an entry of the navigation.
@@ -56,6 +57,10 @@ const (
 	SectionIntegrate Section = "integrate"
 	SectionActivity  Section = "activity"
 	SectionAccount   Section = "account" // a link beside the navigation
+
+	SectionReference Section = "reference"
+	SectionGuides    Section = "guides"
+	SectionChangelog Section = "changelog"
 )
 
 // Frame is the data of the layout.

@@ -21,6 +21,15 @@ func setPublicHeaders(c *gin.Context) {
 //go:embed openapi.json
 var description []byte
 
+//go:embed CHANGELOG.md
+var changelog string
+
+// OpenAPI returns the OpenAPI document of the API.
+func OpenAPI() []byte { return description }
+
+// Changelog returns the changes of the API, as Markdown.
+func Changelog() string { return changelog }
+
 // showDescription returns the OpenAPI document.
 func (a *API) showDescription(c *gin.Context) error {
 	setPublicHeaders(c)

@@ -24,6 +24,8 @@ type Deps struct {
 	CookieKeys [][]byte         // of 32 bytes; the first signs, all verify
 	SessionMax time.Duration    // how long a browser keeps the session cookie
 	BaseURL    *url.URL         // the public URL; under https cookies are Secure
+	OpenAPI    []byte           // the OpenAPI document of the JSON API
+	Changelog  string           // of the JSON API, as Markdown
 	Now        func() time.Time // nil: time.Now
 	Stopping   <-chan struct{}  // closed when the server stops and held responses must end; nil: never
 
@@ -51,6 +53,8 @@ type Portal struct {
 	name, supportURL, securityContact string
 
 	baseURL *url.URL
+
+	documentation documentation
 }
 
 // New returns the portal. It errs when a template or an asset is broken.
@@ -65,6 +69,10 @@ func New(d Deps) (*Portal, error) {
 	}
 	if d.Now == nil {
 		d.Now = time.Now
+	}
+	documentation, err := newDocumentation(d.OpenAPI, d.Changelog, d.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
 	}
 	jar := cookies{secure: d.BaseURL.Scheme == "https"}
 	return &Portal{
@@ -84,6 +92,8 @@ func New(d Deps) (*Portal, error) {
 		name: d.Name, supportURL: d.SupportURL, securityContact: d.SecurityContact,
 
 		baseURL: d.BaseURL,
+
+		documentation: documentation,
 	}, nil
 }
 

@@ -13,6 +13,9 @@ func (p *Portal) Register(r gin.IRouter) {
 	r.GET("/.well-known/security.txt", p.handle(p.showSecurityContact))
 	r.GET("/login", deadline, p.handle(p.newSession))
 	r.POST("/login", p.handle(p.createSession))
+	r.GET("/docs", p.handle(p.showReference))
+	r.GET("/docs/guides", p.handle(p.showGuides))
+	r.GET("/docs/changelog", p.handle(p.showChangelog))
 	r.POST("/logout", deadline, p.handle(p.destroySession))
 	r.GET(sessionPath, background, deadline, p.handle(p.showSession))
 

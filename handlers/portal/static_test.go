@@ -33,6 +33,7 @@ func TestMarkupHoldsNoScriptsOrStyles(t *testing.T) {
 	for _, path := range []string{
 		"/login", "/api-keys", "/api-keys/" + key.ID.String() + "/revocation", "/agents",
 		"/agents/" + agent.ID.String() + "/removal", "/activity", "/account", "/integrate", "/nothing",
+		"/docs", "/docs/guides", "/docs/changelog",
 	} {
 		for _, body := range []string{c.get(path).body, s.visitor(t).get(path).body, c.fragments().get(path).body} {
 			if found := forbidden.FindString(body); found != "" {

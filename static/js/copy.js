@@ -1,6 +1,6 @@
-// Copy buttons. data-copy selects the element to copy, data-copy-prefix is put before its text, and
-// data-copy-name describes it in the status. If the browser refuses, the text is selected instead,
-// so that the user can copy it by hand.
+// Copy buttons. data-copy selects the element to copy, data-copy-prefix and data-copy-suffix are put
+// around its text, and data-copy-name describes it in the status. If the browser refuses, the text
+// is selected instead, so that the user can copy it by hand.
 (() => {
   'use strict';
 
@@ -15,7 +15,7 @@
 
   async function copy(button) {
     const source = document.querySelector(button.dataset.copy);
-    const text = (button.dataset.copyPrefix ?? '') + (source.value ?? source.textContent);
+    const text = (button.dataset.copyPrefix ?? '') + (source.value ?? source.textContent) + (button.dataset.copySuffix ?? '');
     const name = button.dataset.copyName;
     const copying = write(text);
     dispatchCopy(source, copying);

@@ -1,1 +1,1 @@
-read -rs NAS_API_KEY && export NAS_API_KEY
+stty -echo; read -r NAS_API_KEY; stty echo; export NAS_API_KEY

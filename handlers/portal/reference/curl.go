@@ -1,0 +1,45 @@
+package reference
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"portal/templates"
+)
+
+const formType = "application/x-www-form-urlencoded"
+
+// curl returns a command that calls the operation with the key in NAS_API_KEY.
+func (r reader) curl(o templates.Operation) string {
+	lines := []string{"curl " + r.baseURL + o.Path}
+	if o.Body == nil && o.Method != "GET" {
+		lines[0] = "curl -X " + o.Method + " " + r.baseURL + o.Path
+	}
+	if o.Keyed {
+		lines = append(lines, `-H "Authorization: Bearer $NAS_API_KEY"`)
+	}
+	switch {
+	case o.Body == nil:
+	case o.Body.Type == formType:
+		lines = append(lines, "-d "+shellQuoted(o.Body.Example))
+	default:
+		lines = append(lines, `-H "Content-Type: `+o.Body.Type+`"`, "-d "+shellQuoted(o.Body.Example))
+	}
+	return strings.Join(lines, " \\\n  ")
+}
+
+// shellQuoted returns text as one word of a shell command.
+func shellQuoted(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// formText returns fields as the body of a form.
+func formText(fields map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		pairs = append(pairs, name+"="+url.QueryEscape(fields[name]))
+	}
+	return strings.Join(pairs, "&")
+}

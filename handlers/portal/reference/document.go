@@ -1,0 +1,144 @@
+// Package reference reads openapi.json into the data of the documentation pages.
+package reference
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// document is the part of an OpenAPI document that the pages show.
+type document struct {
+	Info struct {
+		Summary, Description, Version string
+	}
+	Tags []struct {
+		Name, Description string
+	}
+	Paths      ordered[ordered[operation]]
+	Components struct {
+		Headers   map[string]header
+		Responses map[string]response
+		Schemas   map[string]schema
+	}
+}
+
+type operation struct {
+	OperationID, Summary, Description string
+	Tags                              []string
+	Security                          *[]json.RawMessage // nil: as in the document, with an API key
+	Parameters                        []parameter
+	RequestBody                       *requestBody
+	Responses                         ordered[response]
+}
+
+type parameter struct {
+	Name, In, Description string
+	Required              bool
+	Schema                schema
+}
+
+type requestBody struct {
+	Description string
+	Content     ordered[media]
+}
+
+type response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Headers     ordered[header]
+	Content     ordered[media]
+}
+
+type header struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Schema      schema
+}
+
+type media struct {
+	Schema   schema
+	Examples ordered[example]
+}
+
+type example struct {
+	Summary string
+	Value   json.RawMessage
+}
+
+type schema struct {
+	Ref         string `json:"$ref"`
+	Type        types
+	Format      string
+	Description string
+	Const       any
+	Enum        []any
+	Minimum     *json.Number
+	Maximum     *json.Number
+	Required    []string
+	Properties  ordered[schema]
+	Items       *schema
+	OneOf       []schema
+	AllOf       []schema
+}
+
+// types is the type of a schema: one, or several such as ["string", "null"].
+type types []string
+
+// UnmarshalJSON reads a string or an array of strings.
+func (t *types) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*t = types{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(t))
+}
+
+// ordered is a JSON object whose names keep their order.
+type ordered[T any] struct {
+	names  []string
+	values map[string]T
+}
+
+// UnmarshalJSON reads an object.
+func (o *ordered[T]) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, &o.values); err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return err
+		}
+		o.names = append(o.names, fmt.Sprint(name))
+	}
+	return nil
+}
+
+// first returns the first value and its name.
+func (o ordered[T]) first() (name string, value T) {
+	if len(o.names) == 0 {
+		return "", value
+	}
+	return o.names[0], o.values[o.names[0]]
+}
+
+// lookup returns the component that ref names, such as "#/components/schemas/Error".
+func lookup[T any](components map[string]T, ref string) (found T, err error) {
+	name := ref[strings.LastIndexByte(ref, '/')+1:]
+	found, ok := components[name]
+	if !ok {
+		return found, fmt.Errorf("openapi.json has no %s", ref)
+	}
+	return found, nil
+}

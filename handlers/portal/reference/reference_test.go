@@ -1,0 +1,165 @@
+package reference_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"portal/handlers/portal/reference"
+	"portal/templates"
+)
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile("../../api/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func page(t *testing.T) templates.ReferencePage {
+	t.Helper()
+	p, err := reference.New(read(t, "openapi.json"), "https://portal.example.com/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func operation(t *testing.T, id string) templates.Operation {
+	t.Helper()
+	for _, group := range page(t).Groups {
+		for _, o := range group.Operations {
+			if o.ID == id {
+				return o
+			}
+		}
+	}
+	t.Fatalf("the page has no operation %s", id)
+	return templates.Operation{}
+}
+
+func TestEveryOperationIsInTheReference(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	if err := json.Unmarshal(read(t, "openapi.json"), &document); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range document.Paths {
+		for method, described := range methods {
+			o := operation(t, described.OperationID)
+			if o.Path != path || !strings.EqualFold(o.Method, method) || o.Summary == "" || len(o.Description) == 0 {
+				t.Errorf("%s %s is %+v", method, path, o)
+			}
+			if !strings.HasPrefix(o.Curl.Code, "curl ") || !strings.Contains(o.Curl.Code, "https://portal.example.com"+path) {
+				t.Errorf("%s: command %s", o.ID, o.Curl.Code)
+			}
+			if strings.Contains(o.Curl.Code, "$NAS_API_KEY") != strings.HasPrefix(path, "/api/") {
+				t.Errorf("%s: only operations under /api take a key: %s", o.ID, o.Curl.Code)
+			}
+		}
+	}
+}
+
+func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
+	t.Parallel()
+	o := operation(t, "createWidgetToken")
+	if o.Body == nil || o.Body.Type != "application/json" || len(o.Body.Fields) != 1 || o.Body.Fields[0].Name != "agentId" || !o.Body.Fields[0].Required {
+		t.Errorf("body %+v", o.Body)
+	}
+	var statuses []string
+	for _, response := range o.Responses {
+		statuses = append(statuses, response.Status)
+		if response.Failed() != (response.Code != "") {
+			t.Errorf("%s has the code %q", response.Status, response.Code)
+		}
+	}
+	if want := []string{"200", "400", "401", "404", "405", "413", "415", "429", "500", "503"}; !slices.Equal(statuses, want) {
+		t.Errorf("responses %v, want %v", statuses, want)
+	}
+	if len(o.Examples) != 1 || !strings.Contains(o.Examples[0].Code, `"token_type": "Bearer"`) {
+		t.Errorf("examples %+v", o.Examples)
+	}
+	introspection := operation(t, "introspectWidgetToken")
+	if shapes := introspection.Responses[0].Shapes; len(shapes) != 2 || shapes[0].Name != "Active token" || len(shapes[0].Fields) != 11 {
+		t.Errorf("introspection returns %+v", introspection.Responses[0].Shapes)
+	}
+	if !strings.HasPrefix(introspection.Body.Example, "token=") {
+		t.Errorf("the form is %q", introspection.Body.Example)
+	}
+	agents := operation(t, "listAgents").Responses[0].Shapes[0].Fields
+	if len(agents) != 1 || len(agents[0].Fields) != 2 || agents[0].Fields[0].Type != "string (uuid)" {
+		t.Errorf("agents have the fields %+v", agents)
+	}
+}
+
+func TestEveryErrorCodeIsInTheTable(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		Components struct {
+			Schemas map[string]struct{ Enum []string }
+		}
+	}
+	if err := json.Unmarshal(read(t, "openapi.json"), &document); err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, row := range page(t).Errors {
+		codes = append(codes, row.Code)
+		if len(row.Status) != 3 || len(row.Description) == 0 || len(row.Messages) == 0 || row.Messages[0].Message == "" {
+			t.Errorf("row %+v", row)
+		}
+		for _, message := range row.Messages {
+			if row.Code == "UNAUTHORIZED" && message.Cause == "" {
+				t.Errorf("no cause of %q", message.Message)
+			}
+		}
+	}
+	if want := document.Components.Schemas["ErrorCode"].Enum; !slices.Equal(codes, want) {
+		t.Errorf("codes %v, want %v", codes, want)
+	}
+}
+
+func TestMissingComponentIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, document := range map[string]string{
+		"no JSON":     `{`,
+		"no response": `{"tags": [{"name": "A"}], "paths": {"/a": {"get": {"tags": ["A"], "responses": {"200": {"$ref": "#/components/responses/Gone"}}}}}}`,
+		"no schema": `{"tags": [{"name": "A"}], "paths": {"/a": {"get": {"tags": ["A"], "responses": {"200": {"content": {"application/json": {"schema":
+			{"$ref": "#/components/schemas/Gone"}}}}}}}}}`,
+	} {
+		if _, err := reference.New([]byte(document), "https://portal.example.com"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestChangelogBeginsWithTheCurrentVersion(t *testing.T) {
+	t.Parallel()
+	releases, err := reference.Changelog(string(read(t, "CHANGELOG.md")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(releases) < 2 || releases[0].Version != page(t).Version {
+		t.Errorf("releases %+v, want %s first", releases, page(t).Version)
+	}
+	for i, release := range releases {
+		if len(release.Changes) == 0 || i > 0 && release.Date > releases[i-1].Date {
+			t.Errorf("release %+v", release)
+		}
+	}
+}
+
+func TestUnreadableChangelogIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"## 1.0.0\n", "## 1.0.0, soon\n", "## 1.0.0, 2026-11-20\nnot a change\n"} {
+		if _, err := reference.Changelog(text); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}

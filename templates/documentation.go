@@ -1,0 +1,130 @@
+package templates
+
+import "strings"
+
+// Span is a part of a sentence: words, or code in a monospaced font.
+type Span struct {
+	Code bool
+	Text string
+}
+
+// Prose is text in paragraphs.
+type Prose [][]Span
+
+// NewProse returns text, in which an empty line ends a paragraph and backquotes enclose code.
+func NewProse(text string) Prose {
+	var prose Prose
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		var spans []Span
+		for i, part := range strings.Split(paragraph, "`") {
+			if part != "" {
+				spans = append(spans, Span{i%2 == 1, part})
+			}
+		}
+		if len(spans) > 0 {
+			prose = append(prose, spans)
+		}
+	}
+	return prose
+}
+
+// documentationScreen returns the screen of a documentation page.
+func documentationScreen(file string, section Section) screen {
+	return screen{file: "documentation/" + file, layout: layoutDocumentation, section: section}
+}
+
+// ReferencePage is /docs.
+type ReferencePage struct {
+	Contents Contents
+	Version  string
+	Summary  string
+	Intro    Prose
+	BaseURL  string
+	Groups   []OperationGroup
+	Errors   []ErrorCode
+}
+
+func (ReferencePage) screen() screen { return documentationScreen("reference.html", SectionReference) }
+
+// OperationGroup is the operations with one tag.
+type OperationGroup struct {
+	ID, Name, Description string
+	Operations            []Operation
+}
+
+// Operation is a method of a path.
+type Operation struct {
+	ID, Method, Path, Summary string
+	Description               Prose
+	Keyed                     bool // requires an API key
+	Parameters                []Field
+	Body                      *RequestBody // nil: none
+	Responses                 []Response
+	Curl                      Snippet
+	Examples                  []Snippet // of the successful response
+}
+
+// RequestBody is the body of a request.
+type RequestBody struct {
+	Type        string // media type
+	Description Prose
+	Fields      []Field
+	Example     string
+}
+
+// Response is a response of an operation.
+type Response struct {
+	Status      string
+	Code        string // of an error; empty otherwise
+	Description Prose
+	Headers     []Field
+	Shapes      []Shape
+}
+
+// Failed reports whether the response is an error.
+func (r Response) Failed() bool { return r.Status >= "4" }
+
+// Shape is one of the forms that a body may have.
+type Shape struct {
+	Name   string // empty if there is only one
+	Fields []Field
+}
+
+// Field is a field of an object, a header or a parameter.
+type Field struct {
+	Name, Type  string
+	Required    bool
+	Description Prose
+	Values      []string // all possible values; empty: any
+	Fields      []Field  // of an object, or of the objects in a list
+}
+
+// ErrorCode is an error of the API.
+type ErrorCode struct {
+	Status, Code string
+	Description  Prose
+	Messages     []ErrorMessage
+}
+
+// ErrorMessage is an example of an error.
+type ErrorMessage struct{ Cause, Message string }
+
+// ChangelogPage is /docs/changelog.
+type ChangelogPage struct {
+	Contents Contents
+	Releases []Release
+}
+
+func (ChangelogPage) screen() screen { return documentationScreen("changelog.html", SectionChangelog) }
+
+// Release is a version of the API.
+type Release struct {
+	Version, Date string // date: 2006-01-02
+	Changes       []Prose
+}
+
+// NewSnippet returns a snippet in a language that the highlighter knows.
+func NewSnippet(id, name, language, code string) Snippet {
+	code = strings.TrimSuffix(code, "\n")
+	return Snippet{ID: id, Name: name, Code: code, Tokens: highlight(language, code)}
+}

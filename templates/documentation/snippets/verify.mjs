@@ -1,0 +1,19 @@
+// verify.mjs, for npm install jose && node verify.mjs TOKEN
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+
+// Fetches the keys once and again for a key id that it does not know.
+const keys = createRemoteJWKSet(new URL('BASE_URL/.well-known/jwks.json'));
+
+export async function verify(token) {
+  const { payload } = await jwtVerify(token, keys, {
+    issuer: 'BASE_URL',
+    audience: 'widget',
+    algorithms: ['EdDSA'],
+    typ: 'at+jwt',
+    requiredClaims: ['exp', 'agent_id'],
+  });
+  return payload;
+}
+
+const claims = await verify(process.argv[2]);
+console.log(claims.agent_id);

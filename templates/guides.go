@@ -1,0 +1,86 @@
+package templates
+
+import (
+	_ "embed" // the examples
+	"strings"
+)
+
+// Each example is a file of a customer's code in which BASE_URL stands for the portal's URL.
+var (
+	//go:embed documentation/snippets/agents.sh
+	agentsSnippet string
+	//go:embed documentation/snippets/verify.mjs
+	verifyNodeSnippet string
+	//go:embed documentation/snippets/verify.go.txt
+	verifyGoSnippet string
+	//go:embed documentation/snippets/verify.py
+	verifyPythonSnippet string
+	//go:embed documentation/snippets/verify_browser.js
+	verifyBrowserSnippet string
+	//go:embed documentation/snippets/renew.js
+	renewSnippet string
+	//go:embed documentation/snippets/token_cache.mjs
+	tokenCacheSnippet string
+	//go:embed documentation/snippets/introspect.sh
+	introspectSnippet string
+	//go:embed documentation/snippets/retry.mjs
+	retrySnippet string
+)
+
+// GuidesPage is /docs/guides.
+type GuidesPage struct {
+	Contents Contents
+	BaseURL  string
+	Examples // of the quick start
+
+	Agents     Snippet
+	Verify     []Snippet // the same in several languages
+	Renew      Snippet
+	TokenCache Snippet
+	Introspect Snippet
+	Retry      Snippet
+
+	Unauthorized []ErrorMessage // each way to get a 401
+}
+
+func (GuidesPage) screen() screen { return documentationScreen("guides.html", SectionGuides) }
+
+// NewGuidesPage returns the guides for the portal at baseURL. The caller adds the contents and the
+// messages.
+func NewGuidesPage(baseURL string) GuidesPage {
+	baseURL = strings.TrimSuffix(baseURL, "/")
+	snippet := func(id, name, language, code string) Snippet {
+		return NewSnippet(id, name, language, strings.ReplaceAll(code, "BASE_URL", baseURL))
+	}
+	return GuidesPage{
+		BaseURL:  baseURL,
+		Examples: NewExamples(baseURL+"/api/widget/token", ""),
+		Agents:   snippet("agents", "List agents", "bash", agentsSnippet),
+		Verify: []Snippet{
+			snippet("verify-node", "Verify with Node", "javascript", verifyNodeSnippet),
+			snippet("verify-go", "Verify with Go", "go", verifyGoSnippet),
+			snippet("verify-python", "Verify with Python", "python", verifyPythonSnippet),
+			snippet("verify-browser", "Verify in a browser", "javascript", verifyBrowserSnippet),
+		},
+		Renew:      snippet("renew", "Renew in a browser", "javascript", renewSnippet),
+		TokenCache: snippet("token-cache", "Cache for each user", "javascript", tokenCacheSnippet),
+		Introspect: snippet("introspect", "Introspect", "bash", introspectSnippet),
+		Retry:      snippet("retry", "Retry", "javascript", retrySnippet),
+	}
+}
+
+// GuideSection is the heading of a guide.
+type GuideSection struct{ ID, Name, Words string }
+
+// GuideSections returns the guides in the order of the page. Its template uses the same ids.
+func GuideSections() []GuideSection {
+	return []GuideSection{
+		{"quick-start", "From key to widget in five minutes", "quickstart generate environment server browser"},
+		{"verify", "Verify a widget token", "jwt jwks jose signature claims nbf exp audience CORS EdDSA"},
+		{"renew", "Renew early and cache", "expires jitter 80 % user"},
+		{"introspection", "Introspect a token", "active revoked RFC 7662"},
+		{"rate-limits", "Rate limits and backoff", "429 503 Retry-After RateLimit RATE_LIMITED burst"},
+		{"rotation", "Rotate a key", "replace leaked lost outage revoke"},
+		{"unauthorized", "Handle each 401", "UNAUTHORIZED key Bearer Authorization"},
+	}
+}
