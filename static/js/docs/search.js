@@ -6,6 +6,8 @@
   const contents = document.querySelector('[data-contents]');
   const field = document.getElementById('docs-search');
   const found = document.getElementById('docs-found');
+  const menu = contents.closest('details');
+  const wide = matchMedia('(min-width: 64rem)'); // as in docs/layout.css
   const links = [...contents.querySelectorAll('a')];
   const texts = new Map(links.map((link) => {
     const group = link.closest('[data-group]').querySelector('h2').textContent;
@@ -51,15 +53,18 @@
   document.addEventListener('keydown', (event) => {
     if (event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest('input, textarea')) {
       event.preventDefault();
-      contents.closest('details').open = true;
+      menu.open = true;
       field.focus();
     }
   });
 
-  // On a narrow screen the contents make room for the section.
+  // Beside the text the contents are always open. On a narrow screen they make room for the section.
+  const fit = () => { menu.open = wide.matches; };
+  fit();
+  wide.addEventListener('change', fit);
   contents.addEventListener('click', (event) => {
     if (event.target.closest('a')) {
-      contents.closest('details').open = false;
+      fit();
     }
   });
 
