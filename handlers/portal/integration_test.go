@@ -14,7 +14,7 @@ func TestExamplesAreFilledIn(t *testing.T) {
 		page := c.get("/integrate").is(http.StatusOK)
 		page.one("heading", "Integrate")
 		page.says("You have no agents yet", "AGENT_ID", "paste the key and press Enter. The key is not displayed",
-			"The Go, Node and Python servers have no dependencies", "Full API reference")
+			"The Go, Node and Python servers have no dependencies", "guides and the API reference")
 		if page.one("link", "Integrate").attr("aria-current") != "page" {
 			t.Error("the navigation does not mark the page")
 		}
