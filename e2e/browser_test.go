@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 
 	"github.com/playwright-community/playwright-go"
 )
+
+var headed = flag.Bool("headed", false, "show the browser")
 
 // browser is the Chromium process of a run. Each visitor has a separate profile in it.
 type browser struct {
@@ -27,8 +30,8 @@ func startBrowser(t tools, scratch string) (*browser, error) {
 		return nil, fmt.Errorf("start the Playwright driver: %w", err)
 	}
 	chromium, err := driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-		ExecutablePath: playwright.String(t.chromium),
-		Args:           chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
+		ExecutablePath: playwright.String(t.chromium), Headless: playwright.Bool(!*headed),
+		Args: chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
 	})
 	if err != nil {
 		_ = driver.Stop()

@@ -12,11 +12,11 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// One email, network address, device or session may have signInLimit wrong passwords within
-// signInWindow. Further attempts are refused without checking the password.
+// One email, network address, device or session may have Options.SignInLimit wrong passwords
+// within signInWindow. Further attempts are refused without checking the password.
 const (
-	signInWindow = time.Minute
-	signInLimit  = 10
+	signInWindow       = time.Minute
+	defaultSignInLimit = 10
 )
 
 // signInFailure is one wrong password. Refused attempts are not stored, so that they do not extend
@@ -38,13 +38,13 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 		var recent []time.Time
 		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
 			Where("subject = ? AND at > ?", subject, now.Add(-signInWindow)).
-			OrderExpr("at DESC").Limit(signInLimit).Scan(ctx, &recent)
+			OrderExpr("at DESC").Limit(int64(s.signInLimit)).Scan(ctx, &recent)
 		if err != nil {
 			return failed("count wrong passwords", err)
 		}
-		if len(recent) == signInLimit {
+		if len(recent) == s.signInLimit {
 			// The next attempt is possible when the oldest of these leaves the window.
-			return &SignInLimitError{recent[signInLimit-1].Add(signInWindow).Sub(now)}
+			return &SignInLimitError{recent[s.signInLimit-1].Add(signInWindow).Sub(now)}
 		}
 	}
 	return nil

@@ -28,6 +28,7 @@ type Store struct {
 	logger *slog.Logger
 
 	sessionIdle, sessionMax time.Duration
+	signInLimit             int
 
 	authenticator *authn.Authenticator
 	passwords     *passwordHasher
@@ -45,6 +46,7 @@ type Options struct {
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
+	SignInLimit int           // wrong passwords a minute; 0 means 10, and only tests need another
 
 	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s.
 	MigrationWait time.Duration
@@ -58,6 +60,7 @@ func (o Options) withDefaults() Options {
 	o.MigrationWait = cmp.Or(o.MigrationWait, defaultMigrationWait)
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
+	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -87,7 +90,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		db: db, now: o.Now, logger: o.Logger, authenticator: authenticator,
-		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax,
+		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
 	}
 	var background context.Context

@@ -47,6 +47,15 @@ func (r *usageRecorder) refused(keyID uuid.UUID, at time.Time) {
 	r.count(keyID, at, time.Time{}, requestCounts{Refusals: 1})
 }
 
+// AddUsage counts earlier requests with a key. It is for demo data.
+func (s *Store) AddUsage(keyID uuid.UUID, last time.Time, requests, refusals int64) {
+	accepted := last
+	if requests == 0 {
+		accepted = time.Time{}
+	}
+	s.usage.count(keyID, last, accepted, requestCounts{Requests: requests, Refusals: refusals})
+}
+
 func (r *usageRecorder) count(keyID uuid.UUID, at, last time.Time, n requestCounts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

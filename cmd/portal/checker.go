@@ -137,6 +137,15 @@ func (c *checker) rate(name, value string) api.RateLimit {
 	return limit
 }
 
+// count parses a number from 1 to 1,000,000.
+func (c *checker) count(name, value string) int {
+	n := positive(value)
+	if n == 0 {
+		c.add(name, "invalid number %q; write a number from 1 to 1000000", value)
+	}
+	return n
+}
+
 // positive parses a number from 1 to 1,000,000. It returns 0 for anything else.
 func positive(value string) int {
 	n, err := strconv.Atoi(value)

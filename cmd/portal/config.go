@@ -28,6 +28,8 @@ type config struct {
 	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help with a forgotten password: an https:, http: or mailto: URL."`
 	SecurityContact string `env:"PORTAL_SECURITY_CONTACT" placeholder:"URL" help:"Contact for vulnerability reports in security.txt: an https: or mailto: URL."`
 
+	TestSignInLimit string `env:"PORTAL_TEST_SIGN_IN_LIMIT" default:"10" placeholder:"NUMBER" help:"Wrong passwords a minute before sign-in is refused. For tests only. Default: ${default}." hidden:""`
+
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
@@ -50,9 +52,12 @@ type settings struct {
 	secretPrevious string
 
 	securityContact string // empty: no security.txt
+	signInLimit     int    // wrong passwords a minute
 }
 
 const (
+	defaultSignInLimit = 10 // of config
+
 	shortestSession = time.Second
 	longestSession  = 10 * 365 * 24 * time.Hour
 )
@@ -75,6 +80,7 @@ func (c *config) settings() (settings, error) {
 		secret:         check.secret("PORTAL_SECRET", c.Secret),
 		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
 
+		signInLimit:     check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}
 	if c.BaseURL != "" {

@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 		database: database{url: "sqlite:data/portal.db", directory: "data"},
 	}
 	if s.addr != want.addr || s.widgetTokenTTL != want.widgetTokenTTL || s.rateLimit != want.rateLimit ||
-		s.sessionIdle != want.sessionIdle || s.sessionMax != want.sessionMax || s.name != want.name || s.database != want.database ||
+		s.sessionIdle != want.sessionIdle || s.sessionMax != want.sessionMax || s.name != want.name || s.signInLimit != 10 || s.database != want.database ||
 		s.baseURL != nil || s.metricsAddr != "" || len(s.trustedProxies) > 0 || s.secret != "" || s.secretPrevious != "" {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
@@ -111,6 +111,8 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 		"PORTAL_NAME":             "two\nlines",
 		"PORTAL_SUPPORT_URL":      "javascript:alert(1)",
 		"PORTAL_SECURITY_CONTACT": "security@example.com",
+
+		"PORTAL_TEST_SIGN_IN_LIMIT": "none",
 	}
 	if len(env) != len(configFields()) {
 		t.Errorf("the test sets %d of %d variables", len(env), len(configFields()))

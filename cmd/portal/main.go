@@ -38,6 +38,9 @@ type commandLine struct {
 	Key struct {
 		Revoke keyRevokeCommand `cmd:"" help:"Revoke an API key, given by its id or on standard input; print its id."`
 	} `cmd:"" help:"For operators: API keys."`
+	Demo struct {
+		Seed demoSeedCommand `cmd:"" help:"Create an account with keys, 30 days of usage and activity, and print how to sign in."`
+	} `cmd:"" help:"For tests and screenshots."`
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`

@@ -53,8 +53,11 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	if err != nil {
 		return err
 	}
+	if s.signInLimit != defaultSignInLimit {
+		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
+	}
 	store, err := models.Open(ctx, s.database.url, models.Options{
-		Logger: logger, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax,
+		Logger: logger, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestDemoSeed(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := []string{"DATABASE_URL=" + url}
+		out := mustPortal(t, env, "", "demo", "seed", "--email", "suite@example.com")
+		printed := regexp.MustCompile(`^Email: {4}(\S+)\nPassword: (\S+)\nAgent ID: (\S+)\nAPI key: {2}(nas_\S+)$`).FindStringSubmatch(out)
+		if printed == nil {
+			t.Fatalf("got %q", out)
+		}
+		store := modelstest.Open(t, url, models.Options{})
+		user, err := store.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
+		if err != nil {
+			t.Fatalf("the printed password does not sign in: %v", err)
+		}
+		if caller, err := store.Authenticate(t.Context(), printed[4]); err != nil || caller.AccountID != user.AccountID {
+			t.Errorf("the printed key: %+v, %v", caller, err)
+		}
+		keys, err := store.APIKeys(t.Context(), user.AccountID)
+		if err != nil || len(keys) != 12 {
+			t.Errorf("want 12 active keys, got %d, error %v", len(keys), err)
+		}
+		replacements := 0
+		for _, key := range keys {
+			if key.ReplacesID != nil {
+				replacements++
+			}
+		}
+		if replacements != 1 {
+			t.Errorf("want one rotation, got %d", replacements)
+		}
+		usage, err := store.DailyRequests(t.Context(), user.AccountID, 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy := 0
+		for _, requests := range usage[keys[len(keys)-1].ID] {
+			if requests > 0 {
+				busy++
+			}
+		}
+		if busy < 29 {
+			t.Errorf("the oldest key has requests on %d of 30 days", busy)
+		}
+		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 15, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
+			activities, err := store.Activities(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Action: action})
+			if err != nil || len(activities) != want {
+				t.Errorf("%s: want %d, got %d, error %v", action, want, len(activities), err)
+			}
+		}
+		portal(t, env, "", "demo", "seed", "--email", "suite@example.com").failsWith(t, "already exists")
+	})
+}
+
+func TestSignInLimitOfTestsIsLoggedAsAWarning(t *testing.T) {
+	t.Parallel()
+	const warning = "PORTAL_TEST_SIGN_IN_LIMIT weakens"
+	plain := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}, "serve")
+	plain.stop(t)
+	if strings.Contains(plain.stderr.String(), warning) {
+		t.Error("the default is a warning")
+	}
+	raised := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort, "PORTAL_TEST_SIGN_IN_LIMIT=1000"}, "serve")
+	raised.stop(t)
+	if log := raised.stderr.String(); !strings.Contains(log, warning) || !strings.Contains(log, `"level":"WARN"`) {
+		t.Errorf("no warning in %q", log)
+	}
+}
