@@ -14,9 +14,9 @@ type Device struct {
 	EmailHash []byte // SHA-256 of the user's email
 }
 
-// NewDevice returns a device with a random id for a user who has signed in.
-func NewDevice(user User) Device {
-	return Device{ID: uuid.New(), EmailHash: user.EmailHash}
+// NewDevice returns a device with a random id for the user with this email, who has signed in.
+func NewDevice(email string) Device {
+	return Device{ID: uuid.New(), EmailHash: hashEmail(email)}
 }
 
 func (d Device) belongsTo(email string) bool {

@@ -2,6 +2,8 @@ package models_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,10 +31,10 @@ func (f *fixture) isLimited(t *testing.T, name, email, password string, client m
 func TestStrangersDoNotLockOutADevice(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		known := models.Client{Address: address(99), Device: models.NewDevice(c.user)}
+		known := models.Client{Address: address(99), Device: models.NewDevice(c.user.Email)}
 		guess(t, f.Store, c.user.Email, 10, strangers)
 		f.isLimited(t, "a stranger", c.user.Email, password, strangers(98))
-		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user)})
+		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user.Email)})
 		f.isLimited(t, "a device without an id", c.user.Email, password, models.Client{Device: models.Device{EmailHash: c.user.EmailHash}})
 		checkError(t, "a device of the user", errOf(f.VerifyPassword(ctx, c.user.Email, password, known)), nil)
 
@@ -47,8 +49,8 @@ func TestStrangersDoNotLockOutADevice(t *testing.T) {
 func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		stolen := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
-		second := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
+		stolen := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
+		second := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
 		guess(t, f.open(t, models.Options{}), c.user.Email, 10, func(int) models.Client { return stolen })
 		f.isLimited(t, "the device", c.user.Email, password, stolen)
 		f.isLimited(t, "a stranger elsewhere", c.user.Email, password, strangers(2))
@@ -99,5 +101,29 @@ func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 		if r := f.recorded(t, c, models.ActionSignInFailed); len(r) != 0 {
 			t.Errorf("recorded as a sign-in: %+v", r)
 		}
+	})
+}
+
+// Attempts from many networks of one /48 are not limited by their addresses. They must not make
+// another network wait for all of them.
+func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
+	const flood = 40
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		var answered atomic.Int64
+		var flooding sync.WaitGroup
+		for i := range flood {
+			flooding.Go(func() {
+				from := models.Client{Address: fmt.Sprintf("2001:db8:1:%x::1", i)}
+				_, _ = f.VerifyPassword(t.Context(), fmt.Sprintf("%d@example.com", i), wrongPassword, from)
+				answered.Add(1)
+			})
+		}
+		eventually(t, "the flood is under way", func() bool { return answered.Load() > 0 })
+		c := f.customer(t)
+		checkError(t, "another network", errOf(f.VerifyPassword(t.Context(), c.user.Email, password, strangers(1))), nil)
+		if n := answered.Load(); n > flood/2 {
+			t.Errorf("%d of %d attempts of the flood went first", n, flood)
+		}
+		flooding.Wait()
 	})
 }

@@ -32,9 +32,9 @@ func (p *Portal) deviceOf(c *gin.Context) models.Device {
 	return models.Device{ID: uuid.UUID(value[:len(uuid.UUID{})]), EmailHash: value[len(uuid.UUID{}):]}
 }
 
-// setDevice makes the browser a device of the user.
-func (p *Portal) setDevice(c *gin.Context, user models.User) error {
-	device := models.NewDevice(user)
+// setDevice makes the browser a device of the user with this email.
+func (p *Portal) setDevice(c *gin.Context, email string) error {
+	device := models.NewDevice(email)
 	value, err := securecookie.EncodeMulti(deviceCookie, append(device.ID[:], device.EmailHash...), p.devices...)
 	if err != nil {
 		return err

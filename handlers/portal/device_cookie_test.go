@@ -52,6 +52,21 @@ func TestDeviceSignsInWhileStrangersGuess(t *testing.T) {
 	})
 }
 
+func TestDeviceFollowsAChangeOfEmail(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		email := "new-" + c.email
+		changed := c.post("/account/email", url.Values{"email": {email}, "current_password": {password}})
+		changed.redirects("/account")
+		c.post("/logout", nil)
+		for range 10 {
+			s.visitor(t).signIn(email, "wrong").is(http.StatusUnprocessableEntity)
+		}
+		s.visitor(t).signIn(email, password).is(http.StatusTooManyRequests)
+		c.signIn(email, password).redirects("/api-keys")
+	})
+}
+
 func TestDeviceSurvivesOneRotationOfTheSecret(t *testing.T) {
 	plain := sqliteSite(t, httpBase)
 	oldSecret, newSecret := strings.Repeat("old secret", 4), strings.Repeat("new secret", 4)

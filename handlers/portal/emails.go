@@ -19,6 +19,9 @@ func (p *Portal) changeEmail(c *gin.Context) error {
 		withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
 		return err
 	}
+	if err := p.setDevice(c, email); err != nil {
+		return err
+	}
 	return p.reply(c, reply{
 		notice:   "Email changed.",
 		fragment: templates.EmailChanged{Form: templates.EmailForm{Email: email, Changed: true}},

@@ -85,7 +85,7 @@ func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
 	if err := session.Save(request, c.Writer); err != nil {
 		return err
 	}
-	return p.setDevice(c, user)
+	return p.setDevice(c, user.Email)
 }
 
 // destroySession signs out. It also works when the session has already ended.
