@@ -36,6 +36,8 @@ func TestDetailsOpenUnderTheirKey(t *testing.T) {
 		details := keys.Row("busy").Usage()
 		details.ExpectSaying(`3 requests in the last 30 days, 3 of them on ` + today)
 		details.ExpectChart(`3 in total`)
+		details.ExpectDay(0, today+`: 3 requests$`)
+		details.ExpectDay(1, `: 0 requests$`)
 		keys.Row("idle").ExpectUsageClosed()
 		details.Close()
 		keys.ExpectColumns()
@@ -56,13 +58,13 @@ func TestAKeyIsRenamedInPlace(t *testing.T) {
 		keys.ExpectStatusSaying(`“after”`)
 		keys.ExpectListed("after")
 		keys.ExpectNotListed("before")
-		keys.Row("after").ExpectFocusOnRename()
+		keys.Row("after").ExpectFocusOnMenu()
 
 		keys.Row("after").Rename().Cancel()
 		keys.ExpectListed("after")
 		if v.JavaScript {
 			keys.Row("after").Rename().Escape()
-			keys.Row("after").ExpectFocusOnRename()
+			keys.Row("after").ExpectFocusOnMenu()
 		}
 	})
 }

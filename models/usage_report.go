@@ -25,6 +25,21 @@ func (s *Store) DailyRequests(ctx context.Context, accountID uuid.UUID, days int
 	return s.requestSeries(ctx, accountID, usageByDay, days, activeKeys)
 }
 
+// DailyUsage returns the accepted and the refused requests of one of the account's keys, active or
+// revoked, for the last days (UTC), the oldest first and today last. The error may be
+// [ErrUnavailable].
+func (s *Store) DailyUsage(ctx context.Context, accountID, keyID uuid.UUID, days int) (requests, refusals []int64, err error) {
+	requests, refusals = make([]int64, days), make([]int64, days)
+	first := s.clock().Truncate(Day).Add(-time.Duration(days-1) * Day)
+	err = s.readUsage(ctx, accountID, usageByDay, first, keysWithID([]uuid.UUID{keyID}), func(_ uuid.UUID, at time.Time, n requestCounts) {
+		if day := int(at.Sub(first) / Day); day < days {
+			requests[day] += n.Requests
+			refusals[day] += n.Refusals
+		}
+	})
+	return requests, refusals, err
+}
+
 // HourlyRequests returns the accepted requests of each of these keys of the account, active or
 // revoked, for the last hours (UTC), the oldest first and the current hour last. Keys without
 // requests are left out. Hours are kept for two days. The error may be [ErrUnavailable].

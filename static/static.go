@@ -33,12 +33,12 @@ var htmx []byte
 var bundles = map[string][]string{
 	"app.css": {
 		"css/tokens.css", "css/base.css", "css/controls.css", "css/layout.css",
-		"css/table.css", "css/usage.css", "css/lists.css", "css/account.css", "css/integration.css", "css/code.css",
+		"css/table.css", "css/rows.css", "css/chart.css", "css/lists.css", "css/account.css", "css/integration.css", "css/code.css",
 		"css/dialog.css", "css/rotation.css", "css/preferences.css", "css/motion.css", "css/print.css",
 	},
 	"app.js": {
-		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/confirmations.js",
-		"js/times.js", "js/passwords.js", "js/list.js", "js/outcome.js",
+		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/menus.js", "js/confirmations.js",
+		"js/times.js", "js/passwords.js", "js/labels.js", "js/list.js", "js/outcome.js",
 	},
 	"docs.css":    {"css/docs/layout.css", "css/docs/content.css"},
 	"docs.js":     {"js/page.js", "js/copy.js", "js/docs/search.js", "js/docs/try.js"},

@@ -11,7 +11,8 @@ type APIKeyList struct {
 	Header  APIKeyListHeader
 	Filter  *APIKeyFilter // nil if the account has too few keys to need a filter
 	Columns []APIKeyColumn
-	Pasted  *PastedKey // the key that was pasted into the filter; nil if none was
+	Usage   APIKeyColumn // the usage figures, which are in the column Actions
+	Pasted  *PastedKey   // the key that was pasted into the filter; nil if none was
 	Keys    []APIKeyRow
 	Address string // URL of the list with its order and filter
 	Version string // changes when the content of the list changes
@@ -29,8 +30,9 @@ func (l APIKeyList) Query() string {
 
 // APIKeyListHeader is the heading of the list.
 type APIKeyListHeader struct {
-	Count, Limit int  // active keys, and the maximum
-	Focused      bool // the heading takes the focus
+	Count, Limit int    // active keys, and the maximum
+	Focused      bool   // the heading takes the focus
+	Version      string // of the list that the page shows now; empty if it is unknown
 }
 
 func (APIKeyListHeader) fragment() string { return "api-key-list-header" }
@@ -65,19 +67,31 @@ type APIKeyRow struct {
 	Label, Masked string
 	Created       Moment
 	LastUsed      *Moment             // nil if never used
+	Requests      Count               // in the last 30 days
 	Sparkline     string              // SVG path of the last 30 days
+	Twin          *APIKeyTwin         // the other key of a rotation; nil if there is none
 	Filtered      bool                // hidden by the filter
 	Confirmation  *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename        *APIKeyRename       // not nil while the row edits the label
 	Details       *APIKeyDetails      // not nil while the details are open
 	Focused       bool                // the Revoke button takes the focus
-	RenameFocused bool                // the Rename button takes the focus
+	MenuFocused   bool                // the menu takes the focus
 }
 
 func (APIKeyRow) fragment() string { return "api-key" }
 
+// Rotates reports whether the row offers a rotation. A key that replaces another does not.
+func (r APIKeyRow) Rotates() bool { return r.Twin == nil || !r.Twin.Replaces }
+
 // Open reports whether the row confirms a revocation or edits the label.
 func (r APIKeyRow) Open() bool { return r.Confirmation != nil || r.Rename != nil }
+
+// APIKeyTwin is the other key of a rotation.
+type APIKeyTwin struct {
+	Masked   string
+	OldID    uuid.UUID // the old key of the rotation
+	Replaces bool      // the key of the row replaces this one
+}
 
 // APIKeyConfirmation shows how much a key is used before it is revoked.
 type APIKeyConfirmation struct {

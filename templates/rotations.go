@@ -8,6 +8,7 @@ type RotationPage struct {
 	Progress *RotationProgress // nil before the replacement is created
 	FormID   uuid.UUID         // unique for each rendered form; a repeat creates nothing
 	Full     int               // number of active keys if the account has reached the maximum, or 0
+	Lost     bool              // the user has lost the value of the old key
 	Problem  string            // why no replacement was created
 }
 

@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"regexp"
 )
 
 // The patterns name the files, because embedding a folder silently omits files that begin with "_"
@@ -81,9 +82,11 @@ type Templates struct {
 // New parses every screen. The template function "asset" calls assetURL. New errs when a template
 // does not parse, or when two screens define the same fragment.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
-	base, err := template.New("").Funcs(template.FuncMap{"asset": assetURL}).ParseFS(files, shared...)
-	if err != nil {
-		return nil, fmt.Errorf("parse the shared templates: %w", err)
+	base := template.New("").Funcs(template.FuncMap{"asset": assetURL})
+	for _, pattern := range shared {
+		if err := parse(base, pattern); err != nil {
+			return nil, err
+		}
 	}
 	t := &Templates{screens: map[string]*template.Template{}, fragments: map[string]*template.Template{}}
 	for _, defined := range base.Templates() {
@@ -104,13 +107,35 @@ func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	return t, nil
 }
 
+// indentation is the space before a tag or an action at the start of a line.
+var indentation = regexp.MustCompile(`(?m)^[ \t]+(<|\{\{)`)
+
+// parse adds the files that match the pattern to the set, without their indentation: responses that
+// show a key are not compressed.
+func parse(set *template.Template, pattern string) error {
+	names, err := fs.Glob(files, pattern)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if _, err := set.New(path.Base(name)).Parse(indentation.ReplaceAllString(string(text), "$1")); err != nil {
+			return fmt.Errorf("parse %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 func (t *Templates) add(base *template.Template, name string) error {
 	set, err := base.Clone()
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", name, err)
 	}
-	if set, err = set.ParseFS(files, name); err != nil {
-		return fmt.Errorf("parse %s: %w", name, err)
+	if err := parse(set, name); err != nil {
+		return err
 	}
 	t.screens[name] = set
 	for _, defined := range set.Templates() {

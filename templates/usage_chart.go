@@ -10,72 +10,95 @@ import (
 const (
 	sparklineHeight = 16
 	sparklineStep   = 2
-	chartHeight     = 72
-	chartStep       = 10
-	chartBar        = 8
+	chartHeight     = 100
+	// chartTickEvery is the number of days between two dates below the chart.
+	chartTickEvery = 7
 )
 
 // Sparkline returns the SVG path of a small chart with one vertical line for each day that has
-// requests. The height is relative to the busiest day.
-func Sparkline(days []int64) string {
-	most := busiest(days)
+// requests. The height is relative to most, so that the charts of a list have the same scale.
+func Sparkline(days []int64, most int64) string {
 	var path strings.Builder
 	for i, requests := range days {
 		if requests > 0 {
-			fmt.Fprintf(&path, "M%d %dv-%d", i*sparklineStep+1, sparklineHeight, scaled(requests, days[most], sparklineHeight))
+			fmt.Fprintf(&path, "M%d %dv-%d", i*sparklineStep+1, sparklineHeight, scaled(requests, max(requests, most), sparklineHeight))
 		}
 	}
 	return path.String()
 }
 
-// UsageChart is a bar chart of requests by day.
+// UsageChart is a bar chart of accepted and refused requests by day.
 type UsageChart struct {
-	Width, Height int
-	Bars          []UsageBar
-	First, Last   string // dates of the first and the last bar
-	Total         Count
-	Busiest       *UsageBar // nil if there were no requests
+	Days           []UsageDay
+	First, Last    string // dates of the first and the last day
+	Total, Refused Count
+	Busiest        *UsageDay // the day with the most accepted requests; nil if there were none
+	Top, Middle    Count     // values of the axis; the bottom is 0
 }
 
-// UsageBar is one day of the chart.
-type UsageBar struct {
-	X, Y, Width, Height int
-	Day                 string // "14 Mar 2026"
-	Requests            Count
-	Today               bool
+// UsageDay is one bar of the chart. Refused requests are on top of the accepted ones.
+type UsageDay struct {
+	Day                       string // "14 Mar 2026"
+	Tick                      string // the date below the bar, "14 Mar" or "Today"; usually empty
+	Requests, Refused         Count
+	AcceptedY, AcceptedHeight int
+	RefusedY, RefusedHeight   int
+	Today                     bool
 }
 
-// NewUsageChart returns the chart of requests by UTC day, with the oldest day first and today last.
-func NewUsageChart(days []int64, today time.Time) UsageChart {
-	chart := UsageChart{Width: len(days) * chartStep, Height: chartHeight, Bars: make([]UsageBar, len(days))}
-	most := busiest(days)
-	for i, requests := range days {
-		height := scaled(requests, days[most], chartHeight)
-		chart.Bars[i] = UsageBar{
-			X: i*chartStep + (chartStep-chartBar)/2, Y: chartHeight - height, Width: chartBar, Height: height,
-			Day:      today.UTC().AddDate(0, 0, i-len(days)+1).Format("2 Jan 2006"),
-			Requests: Count(requests), Today: i == len(days)-1,
+// NewUsageChart returns the chart of accepted and refused requests by UTC day, with the oldest day
+// first and today last.
+func NewUsageChart(requests, refusals []int64, today time.Time) UsageChart {
+	chart := UsageChart{Days: make([]UsageDay, len(requests))}
+	top := axisTop(requests, refusals)
+	chart.Top, chart.Middle = Count(top), Count(top/2)
+	for i := range requests {
+		chart.Days[i] = newUsageDay(requests[i], refusals[i], top, today.UTC().AddDate(0, 0, i-len(requests)+1), len(requests)-1-i)
+		chart.Total += Count(requests[i])
+		chart.Refused += Count(refusals[i])
+	}
+	if len(requests) > 0 {
+		chart.First, chart.Last = chart.Days[0].Day, chart.Days[len(requests)-1].Day
+	}
+	for i := range chart.Days {
+		if day := &chart.Days[i]; day.Requests > 0 && (chart.Busiest == nil || day.Requests >= chart.Busiest.Requests) {
+			chart.Busiest = day
 		}
-		chart.Total += Count(requests)
-	}
-	if len(days) > 0 {
-		chart.First, chart.Last = chart.Bars[0].Day, chart.Bars[len(days)-1].Day
-	}
-	if chart.Total > 0 {
-		chart.Busiest = &chart.Bars[most]
 	}
 	return chart
 }
 
-// busiest returns the index of the day with the most requests, the latest one if there are several.
-func busiest(days []int64) int {
-	most := 0
-	for i, requests := range days {
-		if requests >= days[most] {
-			most = i
+func newUsageDay(requests, refusals, top int64, date time.Time, ago int) UsageDay {
+	accepted, refused := scaled(requests, top, chartHeight), scaled(refusals, top, chartHeight)
+	accepted = min(accepted, chartHeight-refused)
+	day := UsageDay{
+		Day: date.Format("2 Jan 2006"), Requests: Count(requests), Refused: Count(refusals), Today: ago == 0,
+		AcceptedY: chartHeight - accepted, AcceptedHeight: accepted,
+		RefusedY: chartHeight - accepted - refused, RefusedHeight: refused,
+	}
+	switch {
+	case ago == 0:
+		day.Tick = "Today"
+	case ago%chartTickEvery == 0:
+		day.Tick = date.Format("2 Jan")
+	}
+	return day
+}
+
+// axisTop returns the value at the top of the axis: an even, round number that is at least the
+// highest bar.
+func axisTop(requests, refusals []int64) int64 {
+	most := int64(0)
+	for i := range requests {
+		most = max(most, requests[i]+refusals[i])
+	}
+	for magnitude := int64(1); ; magnitude *= 10 {
+		for _, digit := range []int64{2, 4, 6, 8, 10} {
+			if top := digit * magnitude; top >= most {
+				return top
+			}
 		}
 	}
-	return most
 }
 
 // scaled returns the height of a bar, at least 2 if there were requests, so that it is visible.

@@ -24,7 +24,39 @@ func (r Row) ExpectUsageClosed() {
 	r.keys.must(r.keys.expect.Locator(r.usage()).ToHaveAttribute("aria-expanded", "false"), "expect Usage of %q to be closed", r.label)
 }
 
-func (r Row) usage() playwright.Locator { return within(r.root, "button", "Usage") }
+func (r Row) usage() playwright.Locator {
+	return r.root.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: regexp.MustCompile(`in 30 days$`)})
+}
+
+// ExpectRequests waits until the row shows this number of requests.
+func (r Row) ExpectRequests(figure string) {
+	r.keys.t.Helper()
+	r.keys.must(r.keys.expect.Locator(r.usage()).ToHaveText(figure+" in 30 days"), "expect the usage of %q", r.label)
+}
+
+// openMenu opens the menu of the row.
+func (r Row) openMenu() {
+	r.keys.t.Helper()
+	r.keys.click(r.menu(), "More actions")
+}
+
+// ExpectActions opens the menu of the row, checks its entries and closes it.
+func (r Row) ExpectActions(names ...string) {
+	r.keys.t.Helper()
+	r.openMenu()
+	menu := r.root.GetByRole("group")
+	entries := menu.GetByRole("button").Or(menu.GetByRole("link"))
+	r.keys.must(r.keys.expect.Locator(entries).ToHaveText(names), "expect the menu of %q", r.label)
+	r.openMenu()
+}
+
+// ExpectBadge waits until the row shows a badge with this text.
+func (r Row) ExpectBadge(text string) {
+	r.keys.t.Helper()
+	r.keys.visible(within(r.root, "link", text), "badge %q of %q", text, r.label)
+}
+
+func (r Row) menu() playwright.Locator { return r.root.GetByLabel("More actions") }
 
 // Details is the row below a key with its usage.
 type Details struct{ row Row }
@@ -45,8 +77,20 @@ func (d Details) ExpectSaying(pattern string) {
 // ExpectChart waits for a usage chart whose accessible name matches pattern.
 func (d Details) ExpectChart(pattern string) {
 	d.row.keys.t.Helper()
-	chart := d.root().GetByRole("img")
+	chart := d.root().GetByRole("group")
 	d.row.keys.must(d.row.keys.expect.Locator(chart).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect a chart named %s", pattern)
+}
+
+// ExpectDay moves to a day of the chart with the arrow keys, or to today with step 0, and waits until
+// the chart shows its values.
+func (d Details) ExpectDay(step int, pattern string) {
+	d.row.keys.t.Helper()
+	d.row.keys.must(d.root().GetByRole("radio").Last().Focus(), "go to today")
+	for range step {
+		d.row.keys.Press("ArrowLeft")
+	}
+	checked := d.root().GetByRole("radio", playwright.LocatorGetByRoleOptions{Checked: playwright.Bool(true)})
+	d.row.keys.must(d.row.keys.expect.Locator(checked).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect a day saying %s", pattern)
 }
 
 // Close closes the details.
@@ -64,6 +108,7 @@ func (d Details) root() playwright.Locator {
 // Rename opens the form that renames the key in its row.
 func (r Row) Rename() Rename {
 	r.keys.t.Helper()
+	r.openMenu()
 	r.keys.click(within(r.root, "button", "Rename"), "Rename")
 	n := Rename{row: r}
 	r.keys.focused(n.field(), "New name")
@@ -71,10 +116,10 @@ func (r Row) Rename() Rename {
 	return n
 }
 
-// ExpectFocusOnRename waits until the row's Rename has the focus.
-func (r Row) ExpectFocusOnRename() {
+// ExpectFocusOnMenu waits until the row's menu has the focus.
+func (r Row) ExpectFocusOnMenu() {
 	r.keys.t.Helper()
-	r.keys.focused(within(r.root, "button", "Rename"), "Rename of %q", r.label)
+	r.keys.focused(r.menu(), "More actions of %q", r.label)
 }
 
 // Rename is a key's row with the form that renames it.
@@ -139,6 +184,15 @@ func (k Keys) ColumnPositions() []int {
 		edges = append(edges, int(box.X+0.5))
 	}
 	return edges
+}
+
+// SortByUsage sorts the list by usage and waits for the order.
+func (k Keys) SortByUsage(order string) {
+	k.t.Helper()
+	link := k.role("link", "Sort by usage")
+	k.click(link, "Sort by usage")
+	k.must(k.expect.Locator(link).ToHaveAttribute("data-order", order), "expect the list sorted by usage")
+	k.settled()
 }
 
 // SortBy sorts the list by the header of a column and waits for the order.

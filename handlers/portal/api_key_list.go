@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -38,28 +39,24 @@ func (p *Portal) showChanges(c *gin.Context) error {
 // apiKeysPage returns the page of keys in the order of the query string. Each replacement stands
 // for the row of its key.
 func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
-	accountID := sessionFrom(c).AccountID
-	keys, err := p.store.APIKeys(c.Request.Context(), accountID)
+	active, err := p.activeKeys(c)
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	daily, err := p.store.DailyRequests(c.Request.Context(), accountID, usageDays)
-	if err != nil {
-		return templates.APIKeysPage{}, err
-	}
-	return templates.APIKeysPage{Form: form, List: p.apiKeyList(keys, daily, keyViewOf(c), replacements...)}, nil
+	return templates.APIKeysPage{Form: form, List: p.apiKeyList(active, keyViewOf(c), replacements...)}, nil
 }
 
-func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, view keyView, replacements ...templates.APIKeyRow) templates.APIKeyList {
+func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...templates.APIKeyRow) templates.APIKeyList {
+	keys := active.keys
 	list := templates.APIKeyList{
 		Header:  templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys},
-		Columns: view.columns(), Address: view.address(), Version: versionOf(keys),
+		Columns: view.columns(), Usage: view.column(usageColumn), Address: view.address(), Version: versionOf(keys),
 		Keys: make([]templates.APIKeyRow, len(keys)), Pasted: pastedKey(view, keys),
 	}
-	view.sort(keys)
+	view.sort(active)
 	shown := 0
 	for i, key := range keys {
-		row := p.apiKeyRow(key, daily[key.ID])
+		row := p.apiKeyRow(key, active)
 		for _, replacement := range replacements {
 			if replacement.ID == key.ID {
 				row = replacement
@@ -76,6 +73,16 @@ func (p *Portal) apiKeyList(keys []models.APIKey, daily map[uuid.UUID][]int64, v
 		list.Filter = &filter
 	}
 	return list
+}
+
+// versionWith returns the version of the list if the client shows it after it adds the new key. It
+// returns "" if the client's list, whose version is seen, differs in more than that.
+func versionWith(keys []models.APIKey, newID uuid.UUID, seen string) string {
+	others := slices.DeleteFunc(slices.Clone(keys), func(key models.APIKey) bool { return key.ID == newID })
+	if versionOf(others) != seen {
+		return ""
+	}
+	return versionOf(keys)
 }
 
 // versionOf returns a hash that is equal for two lists with equal content.

@@ -13,6 +13,57 @@ import (
 // usageDays is the number of days in a key's chart.
 const usageDays = 30
 
+// activeKeys are an account's active keys and their usage.
+type activeKeys struct {
+	keys   []models.APIKey
+	daily  map[uuid.UUID][]int64 // requests on each of the last days; without unused keys
+	totals map[uuid.UUID]int64   // requests in all of these days
+	most   int64                 // the most requests of any key on one day
+	twins  map[uuid.UUID]templates.APIKeyTwin
+}
+
+// activeKeys reads the account's active keys, newest first, and their usage.
+func (p *Portal) activeKeys(c *gin.Context) (activeKeys, error) {
+	accountID := sessionFrom(c).AccountID
+	keys, err := p.store.APIKeys(c.Request.Context(), accountID)
+	if err != nil {
+		return activeKeys{}, err
+	}
+	daily, err := p.store.DailyRequests(c.Request.Context(), accountID, usageDays)
+	return newActiveKeys(keys, daily), err
+}
+
+func newActiveKeys(keys []models.APIKey, daily map[uuid.UUID][]int64) activeKeys {
+	active := activeKeys{keys: keys, daily: daily, totals: map[uuid.UUID]int64{}, twins: twinsOf(keys)}
+	for id, days := range daily {
+		for _, requests := range days {
+			active.totals[id] += requests
+			active.most = max(active.most, requests)
+		}
+	}
+	return active
+}
+
+// twinsOf returns for each key under rotation the other key of the rotation.
+func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
+	masked, twins := map[uuid.UUID]string{}, map[uuid.UUID]templates.APIKeyTwin{}
+	for _, key := range keys {
+		masked[key.ID] = key.Masked()
+	}
+	for _, key := range keys {
+		if key.ReplacesID == nil || masked[*key.ReplacesID] == "" {
+			continue
+		}
+		old := *key.ReplacesID
+		twins[key.ID] = templates.APIKeyTwin{Masked: masked[old], OldID: old, Replaces: true}
+		// The keys are sorted from new to old, and a rotation continues with the newest replacement.
+		if _, found := twins[old]; !found {
+			twins[old] = templates.APIKeyTwin{Masked: key.Masked(), OldID: old}
+		}
+	}
+	return twins
+}
+
 // apiKey returns the account's key that the path names.
 func (p *Portal) apiKey(c *gin.Context) (models.APIKey, error) {
 	id, err := idOf(c)
@@ -22,19 +73,24 @@ func (p *Portal) apiKey(c *gin.Context) (models.APIKey, error) {
 	return p.store.APIKey(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// apiKeyRow returns the row of a key. The days are its requests on each day, nil for an unused key.
-func (p *Portal) apiKeyRow(key models.APIKey, days []int64) templates.APIKeyRow {
+// apiKeyRow returns the row of a key.
+func (p *Portal) apiKeyRow(key models.APIKey, active activeKeys) templates.APIKeyRow {
 	now := p.now()
-	return templates.APIKeyRow{
+	row := templates.APIKeyRow{
 		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
-		LastUsed: optionalMoment(key.LastUsedAt, now), Sparkline: templates.Sparkline(days),
+		LastUsed: optionalMoment(key.LastUsedAt, now),
+		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID], active.most),
 	}
+	if twin, ok := active.twins[key.ID]; ok {
+		row.Twin = &twin
+	}
+	return row
 }
 
-// apiKeyRowWithUsage reads the usage of a key and returns its row.
-func (p *Portal) apiKeyRowWithUsage(c *gin.Context, key models.APIKey) (templates.APIKeyRow, error) {
-	daily, err := p.store.DailyRequests(c.Request.Context(), key.AccountID, usageDays)
-	return p.apiKeyRow(key, daily[key.ID]), err
+// readAPIKeyRow reads the account's active keys and returns the row of one of them.
+func (p *Portal) readAPIKeyRow(c *gin.Context, key models.APIKey) (templates.APIKeyRow, error) {
+	active, err := p.activeKeys(c)
+	return p.apiKeyRow(key, active), err
 }
 
 // apiKeysPageWith returns the page of keys in which row stands for its key.

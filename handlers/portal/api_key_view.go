@@ -30,7 +30,7 @@ const (
 type keyColumn struct {
 	id, name string
 	first    string // the direction of the first click
-	order    func() func(a, b models.APIKey) int
+	order    func(activeKeys) func(a, b models.APIKey) int
 }
 
 var keyColumns = []keyColumn{
@@ -40,15 +40,22 @@ var keyColumns = []keyColumn{
 	{"last-used", "Last Used", descending, orderBy(lastUsed)},
 }
 
+// usageColumn sorts by the requests in the chart, which have no column of their own.
+var usageColumn = keyColumn{"usage", "Usage", descending, orderByUsage}
+
+func orderByUsage(active activeKeys) func(a, b models.APIKey) int {
+	return func(a, b models.APIKey) int { return cmp.Compare(active.totals[a.ID], active.totals[b.ID]) }
+}
+
 // orderByLabel returns the order of labels in English, with numbers by their value: "Key 2" before
 // "key 10". The function it returns is not safe for concurrent use.
-func orderByLabel() func(a, b models.APIKey) int {
+func orderByLabel(activeKeys) func(a, b models.APIKey) int {
 	collator := collate.New(language.English, collate.IgnoreCase, collate.Numeric)
 	return func(a, b models.APIKey) int { return collator.CompareString(a.Label, b.Label) }
 }
 
-func orderBy[T cmp.Ordered](value func(models.APIKey) T) func() func(a, b models.APIKey) int {
-	return func() func(a, b models.APIKey) int {
+func orderBy[T cmp.Ordered](value func(models.APIKey) T) func(activeKeys) func(a, b models.APIKey) int {
+	return func(activeKeys) func(a, b models.APIKey) int {
 		return func(a, b models.APIKey) int { return cmp.Compare(value(a), value(b)) }
 	}
 }
@@ -63,7 +70,7 @@ func lastUsed(key models.APIKey) int64 {
 
 // keyView is the order and the filter of the list.
 type keyView struct {
-	column    keyColumn
+	sorted    keyColumn
 	direction string
 	filter    string
 	whole     bool // the filter was a whole key before it was redacted
@@ -71,7 +78,7 @@ type keyView struct {
 
 // defaultKeyView shows all keys, the newest first.
 func defaultKeyView() keyView {
-	return keyView{column: keyColumns[2], direction: descending}
+	return keyView{sorted: keyColumns[2], direction: descending}
 }
 
 // keyViewOf returns the view of the query string.
@@ -81,9 +88,9 @@ func keyViewOf(c *gin.Context) keyView { return newKeyView(c.Request.URL.Query()
 // the filter are redacted.
 func newKeyView(parameters url.Values) keyView {
 	view := defaultKeyView()
-	for _, column := range keyColumns {
+	for _, column := range slices.Concat(keyColumns, []keyColumn{usageColumn}) {
 		if column.id == parameters.Get(paramSort) {
-			view.column, view.direction = column, column.first
+			view.sorted, view.direction = column, column.first
 		}
 	}
 	if direction := parameters.Get(paramDirection); direction == ascending || direction == descending {
@@ -96,9 +103,9 @@ func newKeyView(parameters url.Values) keyView {
 }
 
 // sort sorts the keys. Equal keys keep their order.
-func (v keyView) sort(keys []models.APIKey) {
-	order := v.column.order()
-	slices.SortStableFunc(keys, func(a, b models.APIKey) int {
+func (v keyView) sort(active activeKeys) {
+	order := v.sorted.order(active)
+	slices.SortStableFunc(active.keys, func(a, b models.APIKey) int {
 		if v.direction == descending {
 			return order(b, a)
 		}
@@ -115,13 +122,13 @@ func (v keyView) shows(key models.APIKey) bool {
 // isDefault reports whether the order is the default one.
 func (v keyView) isDefault() bool {
 	usual := defaultKeyView()
-	return v.column.id == usual.column.id && v.direction == usual.direction
+	return v.sorted.id == usual.sorted.id && v.direction == usual.direction
 }
 
 func (v keyView) address() string {
 	query := url.Values{}
 	if !v.isDefault() {
-		query.Set(paramSort, v.column.id)
+		query.Set(paramSort, v.sorted.id)
 		query.Set(paramDirection, v.direction)
 	}
 	if v.filter != "" {
@@ -136,21 +143,27 @@ func (v keyView) address() string {
 func (v keyView) columns() []templates.APIKeyColumn {
 	columns := make([]templates.APIKeyColumn, len(keyColumns))
 	for i, column := range keyColumns {
-		next := keyView{column: column, direction: column.first, filter: v.filter, whole: v.whole}
-		columns[i] = templates.APIKeyColumn{ID: column.id, Name: column.name}
-		if column.id == v.column.id {
-			columns[i].Order = map[string]string{ascending: "ascending", descending: "descending"}[v.direction]
-			next.direction = map[string]string{ascending: descending, descending: ascending}[v.direction]
-		}
-		columns[i].Address = next.address()
+		columns[i] = v.column(column)
 	}
 	return columns
+}
+
+// column returns the link that sorts by a column, or reverses its order.
+func (v keyView) column(column keyColumn) templates.APIKeyColumn {
+	next := keyView{sorted: column, direction: column.first, filter: v.filter, whole: v.whole}
+	shown := templates.APIKeyColumn{ID: column.id, Name: column.name}
+	if column.id == v.sorted.id {
+		shown.Order = map[string]string{ascending: "ascending", descending: "descending"}[v.direction]
+		next.direction = map[string]string{ascending: descending, descending: ascending}[v.direction]
+	}
+	shown.Address = next.address()
+	return shown
 }
 
 func (v keyView) form(shown, count int) templates.APIKeyFilter {
 	filter := templates.APIKeyFilter{Text: v.filter, Shown: shown, Count: count}
 	if !v.isDefault() {
-		filter.Sort, filter.Direction = v.column.id, v.direction
+		filter.Sort, filter.Direction = v.sorted.id, v.direction
 	}
 	return filter
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -26,7 +27,7 @@ func (p *Portal) listAPIKeys(c *gin.Context) error {
 const (
 	paramFocus  = "focus"
 	focusRevoke = "revoke"
-	focusRename = "rename"
+	focusMenu   = "menu"
 )
 
 // showAPIKey shows the row of a key. Cancel leads to it.
@@ -38,15 +39,15 @@ func (p *Portal) showAPIKey(c *gin.Context) error {
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, true)
 	}
-	row, err := p.apiKeyRowWithUsage(c, key)
+	row, err := p.readAPIKeyRow(c, key)
 	if err != nil {
 		return err
 	}
 	focus := focusRevoke
-	if c.Query(paramFocus) == focusRename {
-		focus = focusRename
+	if c.Query(paramFocus) == focusMenu {
+		focus = focusMenu
 	}
-	row.Focused, row.RenameFocused = focus == focusRevoke, focus == focusRename
+	row.Focused, row.MenuFocused = focus == focusRevoke, focus == focusMenu
 	// The browser gives the focus to the target of the fragment.
 	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
 }
@@ -70,21 +71,34 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	if err != nil {
 		return p.explainRefusal(c, label, err)
 	}
-	row := p.apiKeyRow(key, nil)
+	row := p.apiKeyRow(key, activeKeys{})
 	generated := templates.APIKeyGenerated{
-		Form:   templates.APIKeyForm{FormID: uuid.New()},
+		FormID: uuid.New(),
 		Row:    &row,
 		Reveal: p.apiKeyReveal(key, secret, agentID),
 	}
 	if keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID); err != nil {
 		_ = c.Error(err) // the key must be shown now, the list can wait
 	} else {
-		generated.Header = &templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys}
+		generated.Header = &templates.APIKeyListHeader{
+			Count: len(keys), Limit: models.MaxActiveKeys, Version: versionWith(keys, key.ID, c.PostForm("seen")),
+		}
+		generated.Reveal.SameLabel = sameLabel(keys, key)
 		if len(keys) == 1 {
 			generated.Row = nil
 		}
 	}
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true})
+}
+
+// sameLabel returns the newest of the other keys that have the label of key, masked.
+func sameLabel(keys []models.APIKey, key models.APIKey) string {
+	for _, other := range keys {
+		if other.ID != key.ID && strings.EqualFold(other.Label, key.Label) {
+			return other.Masked()
+		}
+	}
+	return ""
 }
 
 // explainRefusal shows the form again with the reason why it generated no key.

@@ -40,14 +40,14 @@ func (p *Portal) updateName(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	row, err := p.apiKeyRowWithUsage(c, key)
+	row, err := p.readAPIKeyRow(c, key)
 	if err != nil {
 		return err
 	}
-	row.RenameFocused = true
+	row.MenuFocused = true
 	return p.reply(c, reply{
 		notice: fmt.Sprintf("API key %s renamed to “%s”.", key.Masked(), key.Label), fragment: row,
-		location: fmt.Sprintf("%s#%s-%s", homePath, focusRename, key.ID),
+		location: fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
 	})
 }
 
@@ -55,7 +55,7 @@ func (p *Portal) askName(c *gin.Context, key models.APIKey, status int, rename t
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, true)
 	}
-	row, err := p.apiKeyRowWithUsage(c, key)
+	row, err := p.readAPIKeyRow(c, key)
 	if err != nil {
 		return err
 	}

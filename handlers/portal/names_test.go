@@ -30,13 +30,13 @@ func TestAKeyIsRenamedInItsRow(t *testing.T) {
 
 			done := c.post(path, naming(" after "))
 			if !as.htmx {
-				done.redirects("/api-keys#rename-" + key.ID.String())
+				done.redirects("/api-keys#menu-" + key.ID.String())
 				done = c.get("/api-keys")
 			}
 			done.is(http.StatusOK).one("cell", "after")
 			done.says("API key " + key.Masked() + " renamed to “after”.")
-			if as.htmx && !done.one("button", "Rename").has("autofocus") {
-				t.Error("the row's Rename does not take the focus")
+			if menu, ok := done.byID("menu-" + key.ID.String()); as.htmx && (!ok || !menu.has("autofocus")) {
+				t.Error("the row's menu does not take the focus")
 			}
 		})
 	})
@@ -65,15 +65,15 @@ func TestARefusedNameIsKeptAndExplained(t *testing.T) {
 	})
 }
 
-func TestKeepingTheNameLeadsBackToRename(t *testing.T) {
+func TestKeepingTheNameLeadsBackToTheMenu(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key := c.key("kept")
-		path := "/api-keys/" + key.ID.String() + "?focus=rename"
-		c.get(path).redirects("/api-keys#rename-" + key.ID.String())
+		path := "/api-keys/" + key.ID.String() + "?focus=menu"
+		c.get(path).redirects("/api-keys#menu-" + key.ID.String())
 		row := c.fragments().get(path).is(http.StatusOK)
-		if !row.one("button", "Rename").has("autofocus") || row.one("button", "Revoke").has("autofocus") {
-			t.Error("the row's Rename does not take the focus")
+		if menu, ok := row.byID("menu-" + key.ID.String()); !ok || !menu.has("autofocus") || row.one("button", "Revoke").has("autofocus") {
+			t.Error("the row's menu does not take the focus")
 		}
 	})
 }

@@ -29,7 +29,7 @@ func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, !unknown)
 	}
-	row, err := p.apiKeyRowWithUsage(c, key)
+	row, err := p.readAPIKeyRow(c, key)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (p *Portal) showRevoked(c *gin.Context, key models.APIKey, already bool) er
 	if err != nil {
 		return err
 	}
-	list := p.apiKeyList(keys, nil, defaultKeyView())
+	list := p.apiKeyList(newActiveKeys(keys, nil), defaultKeyView())
 	list.Header.Focused = true
 	return p.reply(c, reply{
 		notice:   revokedNotice(key, already),

@@ -24,6 +24,7 @@ func (p *Portal) showRotation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	page.Lost = c.Query("lost") != ""
 	if page.Progress != nil {
 		page.Progress.Focused = c.Query("asked") != "" // after Cancel
 	}

@@ -44,6 +44,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(users, homePath, p.listAPIKeys)
 	users.POST(homePath, p.handle(p.generateAPIKey))
 	users.POST(homePath+"/filter", p.handle(p.filterAPIKeys))
+	page(users, revokedPath, p.listRevokedKeys)
 	page(users, "/api-keys/:id", p.showAPIKey)
 	page(users, "/api-keys/:id/usage", p.showUsage)
 	page(users, "/api-keys/:id/name", p.editName)

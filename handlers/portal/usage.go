@@ -3,6 +3,7 @@ package portal
 import (
 	"github.com/gin-gonic/gin"
 
+	"portal/models"
 	"portal/templates"
 )
 
@@ -15,22 +16,29 @@ func (p *Portal) showUsage(c *gin.Context) error {
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, true)
 	}
-	daily, err := p.store.DailyRequests(c.Request.Context(), key.AccountID, usageDays)
+	details, err := p.apiKeyDetails(c, key)
 	if err != nil {
 		return err
 	}
-	recent, err := p.store.RecentUsage(c.Request.Context(), key.AccountID, key.ID)
+	row, err := p.readAPIKeyRow(c, key)
 	if err != nil {
 		return err
 	}
-	days := daily[key.ID]
-	row := p.apiKeyRow(key, days)
-	if days == nil {
-		days = make([]int64, usageDays)
+	row.Details = &details
+	return p.reply(c, reply{fragment: details, page: p.apiKeysPageWith(c, row)})
+}
+
+// apiKeyDetails returns the chart and the figures of a key, active or revoked.
+func (p *Portal) apiKeyDetails(c *gin.Context, key models.APIKey) (templates.APIKeyDetails, error) {
+	ctx, now := c.Request.Context(), p.now()
+	requests, refusals, err := p.store.DailyUsage(ctx, key.AccountID, key.ID, usageDays)
+	if err != nil {
+		return templates.APIKeyDetails{}, err
 	}
-	row.Details = &templates.APIKeyDetails{
-		ID: key.ID, Chart: templates.NewUsageChart(days, p.now()), LastDay: templates.Count(recent[key.ID].Requests),
-		LastUsed: row.LastUsed, Created: row.Created,
-	}
-	return p.reply(c, reply{fragment: *row.Details, page: p.apiKeysPageWith(c, row)})
+	recent, err := p.store.RecentUsage(ctx, key.AccountID, key.ID)
+	return templates.APIKeyDetails{
+		ID: key.ID, Chart: templates.NewUsageChart(requests, refusals, now),
+		LastDay:  templates.Count(recent[key.ID].Requests),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now),
+	}, err
 }

@@ -47,6 +47,8 @@
           copy.querySelector(cell).replaceWith(found.row.querySelector(cell));
         }
         found.row = copy;
+      } else if (found && row.querySelector('[data-menu][open]')) {
+        found.row.querySelector('[data-menu]').open = true;
       }
     }
     arranged.sort((a, b) => a.place - b.place);
@@ -171,6 +173,12 @@
     const field = document.activeElement;
     if (field?.matches('[data-select]')) {
       field.select();
+    }
+    // The list already shows this version, so that the next poll need not send it.
+    const { version } = document.getElementById('api-key-list-header')?.dataset ?? {};
+    if (version && document.getElementById('api-key-seen')) {
+      document.getElementById('api-key-seen').value = version;
+      delete document.getElementById('api-key-list-header').dataset.version;
     }
     // The account's first key was generated in another window, so this page has no table yet.
     if (document.querySelector('dialog[data-reveal]') && !rowsOf(list())) {

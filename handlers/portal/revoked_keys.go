@@ -1,0 +1,92 @@
+package portal
+
+import (
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+const (
+	revokedPath = homePath + "/revoked"
+	// revokedPerPage is the number of revoked keys on a page.
+	revokedPerPage = 50
+	// paramOpen is the id of the key whose chart is open.
+	paramOpen = "open"
+)
+
+// listRevokedKeys shows the keys that were revoked in the last 90 days.
+func (p *Portal) listRevokedKeys(c *gin.Context) error {
+	before, paged, err := queryID(c, paramBefore)
+	if err != nil {
+		return err
+	}
+	open, _, err := queryID(c, paramOpen)
+	if err != nil {
+		return err
+	}
+	// One more than the page shows, to know whether there are others.
+	keys, err := p.store.RevokedAPIKeys(c.Request.Context(), sessionFrom(c).AccountID, before, revokedPerPage+1)
+	if err != nil {
+		return err
+	}
+	page := templates.RevokedKeysPage{Paged: paged, Days: int(models.RevokedKeysKept / models.Day)}
+	if len(keys) > revokedPerPage {
+		keys = keys[:revokedPerPage]
+		page.Older = revokedAddress(keys[revokedPerPage-1].ID, uuid.Nil)
+	}
+	if page.Keys, err = p.revokedKeyRows(c, keys, before, open); err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedAPIKey, before, open uuid.UUID) ([]templates.RevokedKeyRow, error) {
+	now := p.now()
+	rows := make([]templates.RevokedKeyRow, len(keys))
+	for i, key := range keys {
+		rows[i] = templates.RevokedKeyRow{
+			ID: key.ID, Label: key.Label, Masked: key.Masked(), Revoked: templates.NewMoment(*key.RevokedAt, now),
+			RevokedBy: key.RevokedBy, Refusals: templates.Count(key.Refusals), Address: revokedAddress(before, key.ID),
+		}
+		if key.ID != open {
+			continue
+		}
+		rows[i].Address = revokedAddress(before, uuid.Nil)
+		details, err := p.apiKeyDetails(c, key.APIKey)
+		if err != nil {
+			return nil, err
+		}
+		rows[i].Details = &details
+	}
+	return rows, nil
+}
+
+// revokedAddress returns the URL of the page after one key with the chart of another open. Either
+// may be zero.
+func revokedAddress(before, open uuid.UUID) string {
+	query := url.Values{}
+	for name, id := range map[string]uuid.UUID{paramBefore: before, paramOpen: open} {
+		if id != uuid.Nil {
+			query.Set(name, id.String())
+		}
+	}
+	return (&url.URL{Path: revokedPath, RawQuery: query.Encode()}).String()
+}
+
+// queryID returns an id in the query string, and whether there is one.
+func queryID(c *gin.Context, name string) (id uuid.UUID, found bool, err error) {
+	text, found := c.GetQuery(name)
+	if !found {
+		return uuid.Nil, false, nil
+	}
+	id, ok := parseID(text)
+	if !ok {
+		return uuid.Nil, false, problem.NotFound()
+	}
+	return id, true, nil
+}

@@ -1,0 +1,152 @@
+package portal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestRevokedKeysSayWhenByWhomAndWhatWasRefused(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, stranger := s.customer(t), s.customer(t)
+		c.get("/api-keys/revoked").is(http.StatusOK).says("No revoked keys")
+		c.key("active")
+		key, secret := c.newKey("leaked", uuid.Nil)
+		stranger.revoke(stranger.key("of another account"))
+		c.use(secret)
+		c.post("/api-keys/"+key.ID.String()+"/revocation", nil)
+		for range 2 {
+			if _, err := c.store.Authenticate(context.Background(), secret); !errors.Is(err, models.ErrKeyRevoked) {
+				t.Fatal(err)
+			}
+		}
+
+		if got := c.get("/api-keys").one("link", "Revoked keys").attr("href"); got != "/api-keys/revoked" {
+			t.Errorf("Revoked keys leads to %s", got)
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			page := v.get("/api-keys/revoked").is(http.StatusOK)
+			rows := page.one("table", "Revoked API keys").all("row", "")
+			if len(rows) != 2 {
+				t.Fatalf("%d rows", len(rows))
+			}
+			for i, want := range []string{"leaked", key.Masked(), "just now", c.email, "2 requests"} {
+				rows[1].all("cell", "")[i].exactly(want)
+			}
+			chart := page.one("link", "2 requests")
+			if chart.attr("aria-expanded") != "false" {
+				t.Error("the chart is open")
+			}
+			open := v.get(chart.attr("href")).is(http.StatusOK)
+			open.says("1 request in the last 30 days", "2 refused", "Last 24 hours 1 request")
+			if closing := open.one("link", "2 requests"); closing.attr("aria-expanded") != "true" || closing.attr("href") != "/api-keys/revoked" {
+				t.Errorf("the open chart leads to %s", closing.attr("href"))
+			}
+			for _, query := range []string{"?open=x", "?before=x", "?before="} {
+				v.get("/api-keys/revoked" + query).is(http.StatusNotFound)
+			}
+			v.get("/api-keys/revoked?open="+uuid.NewString()).is(http.StatusOK).none("link", "2 refused")
+		})
+	})
+}
+
+func TestRevokedKeysArePaged(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	for i := range 51 {
+		c.revoke(c.key(fmt.Sprintf("key %d", i)))
+	}
+	page := c.get("/api-keys/revoked").is(http.StatusOK)
+	page.none("link", "Newest")
+	if rows := page.all("row", ""); len(rows) != 51 {
+		t.Errorf("%d rows", len(rows))
+	}
+	page = c.get(page.one("link", "Older").attr("href")).is(http.StatusOK)
+	page.one("cell", "key 0")
+	page.none("link", "Older")
+	page.one("link", "Newest")
+}
+
+func TestRowsUnderRotationNameEachOther(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		old := c.key("production")
+		first, _ := c.newKey("production", old.ID)
+		second, _ := c.newKey("production", old.ID)
+		bothVoices(t, func(t *testing.T, as voice) {
+			page := as.of(t, c.visitor).get("/api-keys").is(http.StatusOK)
+			row := func(key models.APIKey) element {
+				found, ok := page.byID("api-key-" + key.ID.String())
+				if !ok {
+					t.Fatalf("no row of %s", key.Masked())
+				}
+				return found
+			}
+			for key, badge := range map[*models.APIKey]string{
+				&old: "Replaced by " + second.Masked(), &first: "Replaces " + old.Masked(), &second: "Replaces " + old.Masked(),
+			} {
+				link := row(*key).one("link", badge)
+				if got := link.attr("href"); got != "/api-keys/"+old.ID.String()+"/rotation" {
+					t.Errorf("%s leads to %s", badge, got)
+				}
+			}
+			row(old).one("link", "Rotate")
+			row(second).none("link", "Rotate")
+			lost := row(old).one("link", "Replace a lost key").attr("href")
+			if as.htmx {
+				return
+			}
+			c.get(lost).is(http.StatusOK).one("heading", "Replace a lost key")
+		})
+		c.revoke(first)
+		c.revoke(second)
+		page := c.get("/api-keys").is(http.StatusOK)
+		if containsText(page, "Replace") && !strings.Contains(page.text(), "Replace a lost key") {
+			t.Error("the badge stays after the rotation was given up")
+		}
+	})
+}
+
+func TestTheListIsSortedByUsage(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.key("idle")
+		c.get("/api-keys").none("link", "Sort by usage")
+		c.used("busy", 3)
+		c.used("calm", 1)
+		page := c.get("/api-keys")
+		page.says("3 in 30 days", "1 in 30 days", "0 in 30 days")
+		for _, want := range []string{"busy, calm, idle", "idle, calm, busy"} {
+			page = c.get(page.one("link", "Sort by usage").attr("href")).is(http.StatusOK)
+			if got := strings.Join(labels(page), ", "); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	})
+}
+
+// With JavaScript the form warns before. Without, the reveal does.
+func TestTheRevealNamesKeysWithTheSameLabel(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.key("Production")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			generate := func(label string) answer {
+				return v.post("/api-keys", map[string][]string{"label": {label}, "form_id": {uuid.NewString()}}).is(http.StatusOK)
+			}
+			generate("production").says("Another active key has the same label: ")
+			if containsText(generate(uuid.NewString()), "same label") {
+				t.Error("a new label is said to be taken")
+			}
+		})
+	})
+}

@@ -1,0 +1,2 @@
+DROP INDEX activities_subject;
+DROP INDEX api_keys_revoked;

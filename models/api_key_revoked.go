@@ -1,0 +1,53 @@
+package models
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// RevokedKeysKept is how long a revoked key is listed.
+const RevokedKeysKept = 90 * Day
+
+// RevokedAPIKey is a revoked key with its revocation.
+type RevokedAPIKey struct {
+	APIKey `bun:",extend"`
+
+	RevokedBy string `bun:",scanonly"` // the user's e-mail, or "Operator"; empty if unknown
+	Refusals  int64  `bun:"-"`         // refused requests since the revocation
+}
+
+// RevokedAPIKeys returns at most limit of the account's keys that were revoked in the last 90 days,
+// the latest revocation first. If before is not zero, it returns only keys that were revoked before
+// that key. The error may be [ErrUnavailable].
+func (s *Store) RevokedAPIKeys(ctx context.Context, accountID, before uuid.UUID, limit int) ([]RevokedAPIKey, error) {
+	keys := []RevokedAPIKey{}
+	since := s.clock().Add(-RevokedKeysKept)
+	query := selectKeys(s.db, &keys).
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
+		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
+		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
+		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, since).
+		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(limit))
+	if before != uuid.Nil {
+		query = query.Where("(api_key.revoked_at, api_key.id) < (SELECT revoked_at, id FROM api_keys WHERE account_id = ? AND id = ?)",
+			accountID, before)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, failed("list revoked API keys", err)
+	}
+	ids := make([]uuid.UUID, len(keys))
+	refusals := map[uuid.UUID]int64{}
+	for i := range keys {
+		ids[i] = keys[i].ID
+		keys[i].LastUsedAt = s.usage.latest(keys[i].ID, keys[i].LastUsedAt)
+	}
+	err := s.readUsage(ctx, accountID, usageByDay, since.Truncate(Day), keysWithID(ids), func(keyID uuid.UUID, _ time.Time, n requestCounts) {
+		refusals[keyID] += n.Refusals
+	})
+	for i := range keys {
+		keys[i].Refusals = refusals[keys[i].ID]
+	}
+	return keys, err
+}

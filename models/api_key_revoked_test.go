@@ -1,0 +1,69 @@
+package models_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestRevokedAPIKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		listed := func(before uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedAPIKey) {
+			t.Helper()
+			keys, err := f.RevokedAPIKeys(ctx, c.ID, before, limit)
+			must(t, err)
+			for _, key := range keys {
+				ids = append(ids, key.ID)
+			}
+			return ids, keys
+		}
+		old, _ := f.key(t, c)
+		f.revoke(t, old)
+		f.clock.Advance(models.RevokedKeysKept / 2)
+		f.key(t, c) // active
+		foreign, _ := f.key(t, other)
+		f.revoke(t, foreign)
+		leaked, secret := f.key(t, c)
+		use(t, f.Store, secret, 2)
+		_, err := f.RevokeAPIKey(ctx, c.ID, leaked.ID, c.actor)
+		must(t, err)
+		refuse(t, f.Store, secret, 3)
+		f.clock.Advance(models.Day)
+		refuse(t, f.Store, secret, 4)
+
+		ids, keys := listed(uuid.Nil, 10)
+		if !slices.Equal(ids, []uuid.UUID{leaked.ID, old.ID}) {
+			t.Fatalf("listed: %v", ids)
+		}
+		if key := keys[0]; key.Refusals != 7 || key.RevokedBy != c.user.Email || key.RevokedAt == nil || key.LastUsedAt == nil {
+			t.Errorf("%+v", key)
+		}
+		if key := keys[1]; key.Refusals != 0 || key.LastUsedAt != nil || key.Masked() != old.Masked() {
+			t.Errorf("%+v", key)
+		}
+		if ids, _ := listed(uuid.Nil, 1); !slices.Equal(ids, []uuid.UUID{leaked.ID}) {
+			t.Errorf("first page: %v", ids)
+		}
+		if ids, _ := listed(leaked.ID, 1); !slices.Equal(ids, []uuid.UUID{old.ID}) {
+			t.Errorf("second page: %v", ids)
+		}
+		if ids, _ := listed(foreign.ID, 1); len(ids) != 0 {
+			t.Errorf("after another account's key: %v", ids)
+		}
+		requests, refusals, err := f.DailyUsage(ctx, c.ID, leaked.ID, 3)
+		if err != nil || !slices.Equal(requests, []int64{0, 2, 0}) || !slices.Equal(refusals, []int64{0, 3, 4}) {
+			t.Errorf("usage: %v, %v, %v", requests, refusals, err)
+		}
+		if requests, refusals, err := f.DailyUsage(ctx, other.ID, leaked.ID, 1); err != nil || requests[0] != 0 || refusals[0] != 0 {
+			t.Errorf("usage for another account: %v, %v, %v", requests, refusals, err)
+		}
+		f.clock.Advance(models.RevokedKeysKept / 2)
+		if ids, _ := listed(uuid.Nil, 10); !slices.Equal(ids, []uuid.UUID{leaked.ID}) {
+			t.Errorf("after 90 days: %v", ids)
+		}
+	})
+}

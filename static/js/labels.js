@@ -1,0 +1,35 @@
+// The label of a new key. A warning appears while the user types a label that another active key has.
+// It is no error: labels may repeat.
+(() => {
+  'use strict';
+
+  document.addEventListener('input', ({ target }) => {
+    if (target.matches('#label')) {
+      warn(target.value.trim().toLowerCase());
+    }
+  });
+
+  // A key was generated, so the form is empty again.
+  document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
+    const form = document.getElementById('api-key-form');
+    if (ctx.sourceElement !== form || !document.querySelector('dialog[data-reveal]')) {
+      return;
+    }
+    form.querySelectorAll('[role="alert"]').forEach((alert) => alert.remove());
+    const label = document.getElementById('label');
+    label.removeAttribute('aria-invalid');
+    label.value = '';
+    warn('');
+  });
+
+  function warn(label) {
+    const region = document.getElementById('label-taken');
+    const taken = [...document.querySelectorAll('#api-key-rows .key-label')]
+      .filter((cell) => label && cell.textContent.trim().toLowerCase() === label)
+      .map((cell) => cell.parentElement.querySelector('.key-masked').textContent.trim());
+    const text = taken.length ? `${region.dataset.labelTaken} ${taken.slice(0, 3).join(', ')}` : '';
+    if (region.textContent !== text) {
+      region.textContent = text;
+    }
+  }
+})();

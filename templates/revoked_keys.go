@@ -1,0 +1,28 @@
+package templates
+
+import "github.com/google/uuid"
+
+// RevokedKeysPage is /api-keys/revoked.
+type RevokedKeysPage struct {
+	Keys  []RevokedKeyRow // the latest revocation first
+	Days  int             // how long a revoked key is listed
+	Older string          // URL of the next page; empty on the last one
+	Paged bool            // this is not the first page
+}
+
+func (RevokedKeysPage) screen() screen {
+	return screen{file: "api_keys/revoked.html", layout: layoutPortal, section: SectionAPIKeys}
+}
+
+func (RevokedKeysPage) fragment() string { return "revoked-keys" }
+
+// RevokedKeyRow is one revoked key.
+type RevokedKeyRow struct {
+	ID            uuid.UUID
+	Label, Masked string
+	Revoked       Moment
+	RevokedBy     string         // empty if unknown
+	Refusals      Count          // since the revocation
+	Address       string         // URL that opens or closes the details
+	Details       *APIKeyDetails // not nil while the details are open
+}
