@@ -28,6 +28,8 @@ func TestEveryStateOfTheListIsAccessibleAndFits(t *testing.T) {
 
 	keys.Row("busy").Usage()
 	i.check(t, "details of a key in use")
+	keys.Row("idle 3").OpenMenu()
+	i.check(t, "an open menu")
 	rename := keys.Row("idle 1").Rename()
 	i.check(t, "a rename")
 	rename.Save(" ")

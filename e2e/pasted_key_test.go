@@ -31,10 +31,14 @@ func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {
 		keys.ExpectLabels("found in a log")
 		v.ExpectNowhere(secret)
 		keys.Filter(secret[:12])
+		keys.ExpectOneEmptyBox()
+		partial := "nas_" + secret[len(secret)-4:]
+		keys.Filter(partial)
 		keys.SortBy("Label", "ascending")
+		keys.ExpectLabels("found in a log")
 		v.Reload()
 		for _, request := range sent() {
-			if strings.Contains(request, secret[:12]) {
+			if strings.Contains(request, secret[:12]) || strings.Contains(request, partial) {
 				t.Errorf("the key was sent: %s", request)
 			}
 		}

@@ -12,7 +12,7 @@ type Rotation struct{ *Tab }
 // Rotate opens the rotation of the row's key.
 func (r Row) Rotate() Rotation {
 	r.keys.t.Helper()
-	r.openMenu()
+	r.OpenMenu()
 	r.keys.click(within(r.root, "link", "Rotate"), "Rotate")
 	return ExpectRotation(r.keys.Tab)
 }

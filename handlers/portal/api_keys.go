@@ -71,24 +71,28 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	if err != nil {
 		return p.explainRefusal(c, label, err)
 	}
-	row := p.apiKeyRow(key, activeKeys{})
-	generated := templates.APIKeyGenerated{
-		FormID: uuid.New(),
-		Row:    &row,
-		Reveal: p.apiKeyReveal(key, secret, agentID),
-	}
-	if keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID); err != nil {
-		_ = c.Error(err) // the key must be shown now, the list can wait
-	} else {
-		generated.Header = &templates.APIKeyListHeader{
-			Count: len(keys), Limit: models.MaxActiveKeys, Version: versionWith(keys, key.ID, c.PostForm("seen")),
-		}
-		generated.Reveal.SameLabel = sameLabel(keys, key)
-		if len(keys) == 1 {
-			generated.Row = nil
-		}
-	}
+	generated := p.apiKeyGenerated(c, key, p.apiKeyReveal(key, secret, agentID))
 	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true})
+}
+
+// apiKeyGenerated returns the update of the page after a key was generated. If the list cannot be
+// read, it leaves the count as it is, because the key must be shown now.
+func (p *Portal) apiKeyGenerated(c *gin.Context, key models.APIKey, reveal templates.APIKeyReveal) templates.APIKeyGenerated {
+	row := p.apiKeyRow(key, activeKeys{})
+	generated := templates.APIKeyGenerated{FormID: uuid.New(), Row: &row, Reveal: reveal}
+	keys, err := p.store.APIKeys(c.Request.Context(), key.AccountID)
+	if err != nil {
+		_ = c.Error(err)
+		return generated
+	}
+	generated.Header = &templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys}
+	generated.Reveal.SameLabel = sameLabel(keys, key)
+	if len(keys) == 1 {
+		generated.Row = nil // the page has no table yet
+	} else {
+		generated.Header.Version = versionWith(keys, key.ID, c.PostForm("seen"))
+	}
+	return generated
 }
 
 // sameLabel returns the newest of the other keys that have the label of key, masked.

@@ -1,0 +1,48 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// The sizes for an account with 50 keys, each used. Headers add about 600 bytes to a response.
+func TestThePageOfKeysStaysSmall(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	for i := range 50 {
+		c.used(fmt.Sprintf("Production backend %d", i), 1)
+	}
+	c.header = http.Header{"Accept-Encoding": {"gzip"}} // set by hand, so that net/http does not decompress
+	total := len(c.get("/api-keys").is(http.StatusOK).body)
+	c.header = http.Header{}
+	page := c.get("/api-keys")
+	for _, asset := range regexp.MustCompile(`/static/[^"]+`).FindAllString(page.body, -1) {
+		total += len(c.send(http.MethodGet, asset, "", http.Header{"Accept-Encoding": {"gzip"}}).body)
+	}
+	if total > 57_000 {
+		t.Errorf("the first load is %d bytes", total)
+	}
+
+	poll, _ := page.byID("api-key-seen")
+	generated := c.fragments().post("/api-keys", url.Values{
+		"label": {"Batch import"}, "form_id": {uuid.NewString()}, "seen": {poll.attr("value")},
+	}).is(http.StatusOK)
+	if n := len(generated.body); n > 5_500 {
+		t.Errorf("a generated key is %d bytes", n)
+	}
+	header, _ := generated.byID("api-key-list-header")
+	c.fragments().get("/api-keys/changes?seen=" + header.attr("data-version")).is(http.StatusNoContent)
+
+	// The page does not show what another window has changed, so it must fetch that.
+	stale := c.fragments().post("/api-keys", url.Values{
+		"label": {"Batch import"}, "form_id": {uuid.NewString()}, "seen": {poll.attr("value")},
+	}).is(http.StatusOK)
+	if header, _ := stale.byID("api-key-list-header"); header.has("data-version") {
+		t.Error("the page is told that it is up to date")
+	}
+}
