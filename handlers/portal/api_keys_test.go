@@ -110,9 +110,7 @@ func TestGeneratingShowsTheKeyOnceInADialog(t *testing.T) {
 		if fragment.formID() == formID {
 			t.Error("the form was not renewed")
 		}
-		if got := fragment.one("textbox", "Label").attr("value"); got != "" {
-			t.Errorf("the renewed form still holds %q", got)
-		}
+		fragment.none("textbox", "Label") // the form stays, and the script empties it
 		neverAgain(t, c.visitor, key)
 	})
 }
