@@ -30,6 +30,7 @@ func TestEveryStateOfTheListIsAccessibleAndFits(t *testing.T) {
 	i.check(t, "details of a key in use")
 	keys.Row("idle 3").OpenMenu()
 	i.check(t, "an open menu")
+	keys.Press("Escape")
 	rename := keys.Row("idle 1").Rename()
 	i.check(t, "a rename")
 	rename.Save(" ")

@@ -69,6 +69,7 @@
     if (!target.matches('#key-filter')) {
       return;
     }
+    document.getElementById('api-key-pasted')?.remove();
     const pasted = wholeKey.test(target.value);
     if (pasted) {
       target.value = redact(target.value);
