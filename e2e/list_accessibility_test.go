@@ -53,6 +53,7 @@ func TestEveryStateOfTheListIsAccessibleAndFits(t *testing.T) {
 	i.check(t, "a filtered list")
 	keys.Filter("none")
 	i.check(t, "nothing found")
+	keys.Filter("idle")
 	keys.SortBy("Label", "ascending")
 	i.check(t, "a sorted list")
 }

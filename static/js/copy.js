@@ -1,6 +1,7 @@
 // Copy buttons. data-copy selects the element to copy, data-copy-prefix and data-copy-suffix are put
-// around its text, and data-copy-name describes it in the status. If the browser refuses, the text
-// is selected instead, so that the user can copy it by hand.
+// around its text, and data-copy-name describes it in the status. data-copy-like selects another
+// element that has the prefix and the suffix. If the browser refuses, the text is selected instead,
+// so that the user can copy it by hand.
 (() => {
   'use strict';
 
@@ -15,7 +16,9 @@
 
   async function copy(button) {
     const source = document.querySelector(button.dataset.copy);
-    const text = (button.dataset.copyPrefix ?? '') + (source.value ?? source.textContent) + (button.dataset.copySuffix ?? '');
+    const around = button.dataset.copyLike ? document.querySelector(button.dataset.copyLike) : button;
+    const { copyPrefix = '', copySuffix = '' } = around.dataset;
+    const text = copyPrefix + (source.value ?? source.textContent) + copySuffix;
     const name = button.dataset.copyName;
     const copying = write(text);
     dispatchCopy(source, copying);
