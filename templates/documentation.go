@@ -56,13 +56,23 @@ type OperationGroup struct {
 type Operation struct {
 	ID, Method, Path, Summary string
 	Description               Prose
-	Keyed                     bool // requires an API key
+	Scheme                    string // of its credentials; empty: anyone may call it
+	Authentication            Prose  // what the scheme is
 	Parameters                []Field
 	Body                      *RequestBody // nil: none
 	Responses                 []Response
 	Curl                      Snippet
 	Examples                  []Snippet // of the successful response
 }
+
+// SchemeAPIKey is the security scheme of the API keys.
+const SchemeAPIKey = "apiKey"
+
+// Keyed reports whether the operation requires an API key.
+func (o Operation) Keyed() bool { return o.Scheme == SchemeAPIKey }
+
+// Tryable reports whether the page can send the request.
+func (o Operation) Tryable() bool { return o.Scheme == "" || o.Keyed() }
 
 // RequestBody is the body of a request.
 type RequestBody struct {

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,11 +15,15 @@ const formType = "application/x-www-form-urlencoded"
 // curl returns a command that calls the operation with the key in NAS_API_KEY.
 func (r reader) curl(o templates.Operation) string {
 	lines := []string{"curl " + r.baseURL + o.Path}
-	if o.Body == nil && o.Method != "GET" {
+	if o.Body == nil && o.Method != http.MethodGet {
 		lines[0] = "curl -X " + o.Method + " " + r.baseURL + o.Path
 	}
-	if o.Keyed {
+	switch o.Scheme {
+	case "":
+	case templates.SchemeAPIKey:
 		lines = append(lines, `-H "Authorization: Bearer $NAS_API_KEY"`)
+	default:
+		lines = append(lines, `-H "Authorization: Bearer $TOKEN"`)
 	}
 	switch {
 	case o.Body == nil:

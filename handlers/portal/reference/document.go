@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -16,24 +18,51 @@ type document struct {
 	Tags []struct {
 		Name, Description string
 	}
-	Paths      ordered[ordered[operation]]
+	Paths      ordered[pathItem]
 	Components struct {
-		Headers   map[string]header
-		Responses map[string]response
-		Schemas   map[string]schema
+		Headers         map[string]header
+		Parameters      map[string]parameter
+		Responses       map[string]response
+		Schemas         map[string]schema
+		SecuritySchemes map[string]struct{ Description string }
 	}
+}
+
+// pathItem is the operations of a path, and the parameters that all of them have.
+type pathItem struct {
+	Get, Put, Post, Patch, Delete *operation
+	Parameters                    []parameter
+}
+
+// operations returns the operations by method.
+func (p pathItem) operations() []methodOperation {
+	all := []methodOperation{
+		{http.MethodGet, p.Get},
+		{http.MethodPut, p.Put},
+		{http.MethodPost, p.Post},
+		{http.MethodPatch, p.Patch},
+		{http.MethodDelete, p.Delete},
+	}
+	return slices.DeleteFunc(all, func(o methodOperation) bool { return o.operation == nil })
+}
+
+type methodOperation struct {
+	method string
+	*operation
 }
 
 type operation struct {
 	OperationID, Summary, Description string
 	Tags                              []string
-	Security                          *[]json.RawMessage // nil: as in the document, with an API key
+	Security                          *[]map[string]any // by scheme; nil: an API key; empty: none
 	Parameters                        []parameter
 	RequestBody                       *requestBody
 	Responses                         ordered[response]
 }
 
 type parameter struct {
+	Ref string `json:"$ref"`
+
 	Name, In, Description string
 	Required              bool
 	Schema                schema

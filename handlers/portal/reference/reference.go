@@ -2,7 +2,6 @@ package reference
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -47,14 +46,15 @@ type reader struct {
 // operations returns the operations with a tag, in the order of the document.
 func (r reader) operations(tag string) (found []templates.Operation, err error) {
 	for _, path := range r.Paths.names {
-		for _, method := range r.Paths.values[path].names {
-			described := r.Paths.values[path].values[method]
+		item := r.Paths.values[path]
+		for _, described := range item.operations() {
 			if !slices.Contains(described.Tags, tag) {
 				continue
 			}
-			operation, err := r.operation(strings.ToUpper(method), path, described)
+			described.Parameters = slices.Concat(item.Parameters, described.Parameters)
+			operation, err := r.operation(path, described)
 			if err != nil {
-				return nil, fmt.Errorf("%s %s: %w", method, path, err)
+				return nil, fmt.Errorf("%s %s: %w", described.method, path, err)
 			}
 			found = append(found, operation)
 		}
@@ -62,17 +62,17 @@ func (r reader) operations(tag string) (found []templates.Operation, err error) 
 	return found, nil
 }
 
-func (r reader) operation(method, path string, described operation) (templates.Operation, error) {
+func (r reader) operation(path string, described methodOperation) (templates.Operation, error) {
 	o := templates.Operation{
-		ID: described.OperationID, Method: method, Path: path, Summary: described.Summary,
-		Description: templates.NewProse(described.Description), Keyed: described.Security == nil,
+		ID: described.OperationID, Method: described.method, Path: path, Summary: described.Summary,
+		Description: templates.NewProse(described.Description), Scheme: schemeOf(described.Security),
 	}
+	o.Authentication = templates.NewProse(r.Components.SecuritySchemes[o.Scheme].Description)
 	for _, p := range described.Parameters {
-		field, err := r.field(p.Name, p.Schema, p.Required)
+		field, err := r.parameter(p)
 		if err != nil {
 			return o, err
 		}
-		field.Description = templates.NewProse(cmp.Or(p.Description, p.Schema.Description))
 		o.Parameters = append(o.Parameters, field)
 	}
 	if described.RequestBody != nil {
@@ -89,6 +89,35 @@ func (r reader) operation(method, path string, described operation) (templates.O
 	}
 	o.Curl = templates.NewSnippet("curl-"+o.ID, "curl", "bash", r.curl(o))
 	return o, nil
+}
+
+// schemeOf returns the first security scheme of an operation, or "" if anyone may call it.
+func schemeOf(security *[]map[string]any) string {
+	if security == nil {
+		return templates.SchemeAPIKey
+	}
+	for _, schemes := range *security {
+		for name := range schemes {
+			return name
+		}
+	}
+	return ""
+}
+
+func (r reader) parameter(p parameter) (templates.Field, error) {
+	if p.Ref != "" {
+		found, err := lookup(r.Components.Parameters, p.Ref)
+		if err != nil {
+			return templates.Field{}, err
+		}
+		p = found
+	}
+	field, err := r.field(p.Name, p.Schema, p.Required)
+	field.Type += ", " + p.In
+	if p.Description != "" {
+		field.Description = templates.NewProse(p.Description)
+	}
+	return field, err
 }
 
 func (r reader) requestBody(described requestBody) (templates.RequestBody, error) {
@@ -185,7 +214,7 @@ func (r reader) errors() []templates.ErrorCode {
 func (r reader) errorResponses() func(yield func(string, response) bool) {
 	return func(yield func(string, response) bool) {
 		for _, path := range r.Paths.names {
-			for _, described := range r.Paths.values[path].values {
+			for _, described := range r.Paths.values[path].operations() {
 				for _, status := range described.Responses.names {
 					ref := described.Responses.values[status].Ref
 					component, err := lookup(r.Components.Responses, ref)

@@ -125,6 +125,33 @@ func TestEveryErrorCodeIsInTheTable(t *testing.T) {
 	}
 }
 
+func TestParametersAndOtherCredentialsAreShown(t *testing.T) {
+	t.Parallel()
+	p, err := reference.New([]byte(`{"tags": [{"name": "A"}],
+		"components": {
+			"parameters": {"Limit": {"name": "limit", "in": "query", "description": "At most.", "schema": {"type": "integer", "minimum": 1, "maximum": 9}}},
+			"securitySchemes": {"operatorToken": {"description": "The operator's token."}}
+		},
+		"paths": {"/things/{id}": {
+			"parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": ["string", "null"], "format": "uuid"}}],
+			"delete": {"operationId": "d", "tags": ["A"], "security": [{"operatorToken": []}], "parameters": [{"$ref": "#/components/parameters/Limit"}]},
+			"get": {"operationId": "g", "tags": ["A"], "security": []}
+		}}}`), "https://portal.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get, remove := p.Groups[0].Operations[0], p.Groups[0].Operations[1]
+	if len(remove.Parameters) != 2 || remove.Parameters[0].Type != "string or null (uuid), path" || remove.Parameters[1].Type != "integer (1 to 9), query" {
+		t.Errorf("parameters %+v", remove.Parameters)
+	}
+	if remove.Scheme != "operatorToken" || len(remove.Authentication) != 1 || remove.Tryable() || get.Scheme != "" || !get.Tryable() {
+		t.Errorf("credentials of %+v and %+v", remove, get)
+	}
+	if want := "curl -X DELETE https://portal.example.com/things/{id} \\\n  -H \"Authorization: Bearer $TOKEN\""; remove.Curl.Code != want {
+		t.Errorf("command %s, want %s", remove.Curl.Code, want)
+	}
+}
+
 func TestMissingComponentIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, document := range map[string]string{

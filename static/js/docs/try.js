@@ -32,7 +32,11 @@
         headers.set('Authorization', `Bearer ${key.value.trim()}`);
         forgetLater(key);
       }
-      const response = await fetch(path, {
+      const url = new URL(form.querySelector('[data-try-path]')?.value ?? path, location.origin);
+      if (url.origin !== location.origin) {
+        throw new TypeError('The key must not leave this origin.');
+      }
+      const response = await fetch(url, {
         method, headers, body: form.querySelector('[data-try-body]')?.value, credentials: 'omit',
         cache: 'no-store', redirect: 'error', referrerPolicy: 'no-referrer', signal: AbortSignal.timeout(15000),
       });
@@ -42,7 +46,7 @@
       output.textContent = `${sent.join('\n')}\n\n${indented(text)}`;
     } catch (error) {
       status.textContent = error instanceof TypeError
-        ? 'The request could not be sent. Check the key for stray characters and your connection.'
+        ? 'The request could not be sent. Check the path, the key for stray characters, and your connection.'
         : 'No response within 15 seconds. Try again.';
     }
   }
