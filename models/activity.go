@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,8 +77,7 @@ type Activity struct {
 	Count     int64 // of sessions that were ended at once; otherwise 1
 
 	// FormerLabel is the label of a key before it was renamed, or the email before it was changed.
-	// It is empty for other actions and
-	// for old activities.
+	// It is empty for other actions and for old activities.
 	FormerLabel string `bun:",nullzero"`
 
 	// ActorName is the user's email, "Operator" or "Visitor".
@@ -111,7 +111,12 @@ func maskedIfKnown(lastFour string) string {
 type ActivityPage struct {
 	Before uuid.UUID // return only activities older than this one; zero for the first page
 	Limit  int       // the maximum number of activities
-	Action Action    // return only this action; empty for all
+
+	// Return only what matches all of these. A zero value matches everything.
+	Actions     []Action
+	KeyID       uuid.UUID // the subject
+	From, Until time.Time // Until is exclusive
+	Search      string    // part of a label, user or address, or the last four characters of a key
 }
 
 // Activities returns a page of the account's activity log, the newest first. The error may be
@@ -132,14 +137,38 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 	if page.Before != uuid.Nil {
 		query = query.Where("activity.id < ?", page.Before)
 	}
-	if page.Action != "" {
-		query = query.Where("activity.action = ?", page.Action)
-	}
-	if err := query.Scan(ctx); err != nil {
+	if err := page.filter(query).Scan(ctx); err != nil {
 		return nil, failed("list activity", err)
 	}
 	return activities, nil
 }
+
+func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
+	if len(p.Actions) > 0 {
+		query = query.Where("activity.action IN (?)", bun.In(p.Actions))
+	}
+	if p.KeyID != uuid.Nil {
+		query = query.Where("activity.subject_id = ?", p.KeyID)
+	}
+	if !p.From.IsZero() {
+		query = query.Where("activity.at >= ?", p.From)
+	}
+	if !p.Until.IsZero() {
+		query = query.Where("activity.at < ?", p.Until)
+	}
+	if p.Search != "" {
+		pattern := "%" + likeEscaper.Replace(p.Search) + "%"
+		query = query.WhereGroup(" AND ", func(query *bun.SelectQuery) *bun.SelectQuery {
+			for _, column := range []string{"activity.label", "activity.former_label", "u.email", "activity.address"} {
+				query = query.WhereOr("LOWER(?) LIKE LOWER(?) ESCAPE '!'", bun.Ident(column), pattern)
+			}
+			return query.WhereOr("k.last_four = ?", p.Search)
+		})
+	}
+	return query
+}
+
+var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // record writes an activity about a subject.
 func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {

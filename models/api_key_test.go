@@ -271,13 +271,13 @@ func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
 // activities returns the account's activity log, the newest first.
 func (f *fixture) activities(t *testing.T, c customer) []models.Activity {
 	t.Helper()
-	return f.recorded(t, c, "")
+	return f.recorded(t, c)
 }
 
-// recorded returns the account's activities with this action, the newest first.
-func (f *fixture) recorded(t *testing.T, c customer, action models.Action) []models.Activity {
+// recorded returns the account's activities with these actions, or all, the newest first.
+func (f *fixture) recorded(t *testing.T, c customer, actions ...models.Action) []models.Activity {
 	t.Helper()
-	activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Action: action})
+	activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Actions: actions})
 	must(t, err)
 	return activities
 }

@@ -18,7 +18,8 @@ func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
-		db: s.db.WithQueryHook(hook), now: s.now, logger: s.logger,
+		signInLimit: defaultSignInLimit,
+		db:          s.db.WithQueryHook(hook), now: s.now, logger: s.logger,
 		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
 		lastSeen: s.lastSeen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
 	}

@@ -1,5 +1,7 @@
 package templates
 
+import "github.com/google/uuid"
+
 // ActivityPage is /activity.
 type ActivityPage struct {
 	Filter     ActivityFilter
@@ -16,10 +18,13 @@ func (ActivityPage) screen() screen {
 
 func (ActivityPage) fragment() string { return "activity" }
 
-// ActivityFilter is the select element that filters activity by kind.
+// ActivityFilter is the form that filters the activity log.
 type ActivityFilter struct {
-	Groups []ActivityKinds
-	Chosen string // an action; empty selects everything
+	Groups      []ActivityKinds
+	Keys        []ActivityKey
+	From, Until string // days, such as "2026-03-14"; empty if not set
+	Search      string
+	Active      bool // at least one field is set
 }
 
 // ActivityKinds is a group of options.
@@ -28,24 +33,32 @@ type ActivityKinds struct {
 	Kinds []ActivityKind
 }
 
-// ActivityKind is one option of the filter.
+// ActivityKind is one option of the kind.
 type ActivityKind struct {
-	Action string // such as "api_key.generated"
+	Kind   string // an action, such as "api_key.generated", or a group
 	Name   string
 	Chosen bool
 }
 
+// ActivityKey is one option of the key.
+type ActivityKey struct {
+	ID            uuid.UUID
+	Label, Masked string
+	Chosen        bool
+}
+
 // ActivityItem is one entry of the activity log.
 type ActivityItem struct {
-	Actor    string // an email, or "Operator"
-	Action   string // such as "api_key.generated"
-	Label    string // name of the key, agent or user at that time
-	Former   string // label before a rename; empty if unknown
-	Key      string // masked key; empty if the entry concerns no key, or a deleted one
-	Replaced string // masked key that this one replaces; may be empty
-	Address  string // IP address of the actor; empty for an operator
-	Other    bool   // some attempts came from other addresses
-	At       Moment
-	Count    Count // of ended sessions or attempts
-	Refusals Count // requests with the revoked key that were refused in the last hour
+	Actor      string // an email, or "Operator"
+	Action     string // such as "api_key.generated"
+	Label      string // name of the key, agent or user at that time
+	Former     string // label before a rename; empty if unknown
+	Key        string // masked key; empty if the entry concerns no key, or a deleted one
+	KeyAddress string // URL of the activity of the key
+	Replaced   string // masked key that this one replaces; may be empty
+	Address    string // IP address of the actor; empty for an operator
+	Other      bool   // some attempts came from other addresses
+	At         Moment
+	Count      Count // of ended sessions or attempts
+	Refusals   Count // requests with the revoked key that were refused in the last hour
 }

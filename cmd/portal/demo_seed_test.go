@@ -53,7 +53,7 @@ func TestDemoSeed(t *testing.T) {
 			t.Errorf("the oldest key has requests on %d of 30 days", busy)
 		}
 		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 15, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
-			activities, err := store.Activities(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Action: action})
+			activities, err := store.Activities(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
 			if err != nil || len(activities) != want {
 				t.Errorf("%s: want %d, got %d, error %v", action, want, len(activities), err)
 			}

@@ -2,7 +2,6 @@ package portal
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -17,16 +16,14 @@ const activityPath = "/activity"
 // activitiesPerPage is the number of activities on a page.
 const activitiesPerPage = 50
 
-// The parameters of the query string: the kind of activity, and the id that the page starts after.
-const (
-	paramKind   = "kind"
-	paramBefore = "before"
-)
-
 // listActivities shows the account's activities, newest first.
 func (p *Portal) listActivities(c *gin.Context) error {
+	view, err := newActivityView(c.Request.URL.Query())
+	if err != nil {
+		return err
+	}
 	// One more than the page shows, to know whether there are older ones.
-	wanted := models.ActivityPage{Limit: activitiesPerPage + 1}
+	wanted := view.page(activitiesPerPage + 1)
 	before, paged := c.GetQuery(paramBefore)
 	if paged {
 		id, ok := parseID(before)
@@ -35,48 +32,24 @@ func (p *Portal) listActivities(c *gin.Context) error {
 		}
 		wanted.Before = id
 	}
-	kind, err := activityKind(c)
+	account := sessionFrom(c).AccountID
+	activities, err := p.store.Activities(c.Request.Context(), account, wanted)
 	if err != nil {
 		return err
 	}
-	wanted.Action = kind
-	activities, err := p.store.Activities(c.Request.Context(), sessionFrom(c).AccountID, wanted)
-	if err != nil {
-		return err
-	}
-	page := templates.ActivityPage{
-		Filter: activityFilter(kind), Paged: paged,
-		Newest: activityAddress(activityPath, kind, ""), Export: activityAddress(exportPath, kind, ""),
-	}
+	page := templates.ActivityPage{Paged: paged, Newest: view.address(activityPath, ""), Export: view.address(exportPath, "")}
 	if len(activities) > activitiesPerPage {
 		activities = activities[:activitiesPerPage]
-		page.Older = activityAddress(activityPath, kind, activities[activitiesPerPage-1].ID.String())
+		page.Older = view.address(activityPath, activities[activitiesPerPage-1].ID.String())
 	}
-	page.Activities, err = p.activityItems(c.Request.Context(), sessionFrom(c).AccountID, activities)
+	if page.Filter, err = p.activityFilter(c, view); err != nil {
+		return err
+	}
+	page.Activities, err = p.activityItems(c.Request.Context(), account, activities)
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
-}
-
-// activityKind returns the kind in the query string, empty for all.
-func activityKind(c *gin.Context) (models.Action, error) {
-	kind := models.Action(c.Query(paramKind))
-	if _, known := activityKindNames[kind]; kind != "" && !known {
-		return "", problem.NotFound()
-	}
-	return kind, nil
-}
-
-func activityAddress(path string, kind models.Action, before string) string {
-	query := url.Values{}
-	if kind != "" {
-		query.Set(paramKind, string(kind))
-	}
-	if before != "" {
-		query.Set(paramBefore, before)
-	}
-	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
 // activityItems returns the activities as the page shows them. A revocation has the number of
@@ -100,6 +73,9 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 			Former: activity.FormerLabel, Key: activity.MaskedKey(), Replaced: activity.MaskedReplaced(),
 			Address: activity.Address, At: templates.NewMoment(activity.At, now),
 			Count: templates.Count(activity.Count + activity.Repeats), Other: activity.Elsewhere,
+		}
+		if item.Key != "" {
+			item.KeyAddress = activityView{key: *activity.SubjectID}.address(activityPath, "")
 		}
 		switch activity.Action {
 		case models.ActionKeyRevoked:

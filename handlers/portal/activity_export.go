@@ -28,11 +28,11 @@ var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "
 // exportActivities sends the account's activities as CSV (RFC 4180), newest first. It holds one
 // batch in memory at a time.
 func (p *Portal) exportActivities(c *gin.Context) error {
-	kind, err := activityKind(c)
+	view, err := newActivityView(c.Request.URL.Query())
 	if err != nil {
 		return err
 	}
-	wanted := models.ActivityPage{Action: kind, Limit: exportBatch}
+	wanted := view.page(exportBatch)
 	activities, err := p.exportedBatch(c, wanted)
 	if err != nil {
 		return err

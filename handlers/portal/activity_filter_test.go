@@ -3,8 +3,10 @@ package portal_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -37,6 +39,12 @@ func TestActivityFilter(t *testing.T) {
 			v.get("/activity?kind=password.reset").is(http.StatusOK).says("No matching activity")
 			v.get("/activity?kind=").is(http.StatusOK).says("agent 59")
 			v.get("/activity?kind=nothing").is(http.StatusNotFound)
+			if items := activityItems(v.get("/activity?kind=keys").is(http.StatusOK)); len(items) != 1 {
+				t.Errorf("%d key events are listed, want 1", len(items))
+			}
+			if items := activityItems(v.get("/activity?kind=sessions").is(http.StatusOK)); len(items) == 0 || !strings.Contains(items[0].text(), "signed in") {
+				t.Error("the sign-in is not listed")
+			}
 		})
 		chosen, ok := c.get("/activity?kind=agent.created").byID("activity-kind")
 		if !ok {
@@ -101,5 +109,49 @@ func TestActivityShowsRefusedRequestsOfRevokedKey(t *testing.T) {
 				t.Errorf("the activity of an unused key is %q", items[2].text())
 			}
 		})
+	})
+}
+
+func TestActivityOfOneKey(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, other := s.customer(t), s.customer(t)
+		key, secret := c.newKey("production", uuid.Nil)
+		c.key("staging")
+		c.revoke(key)
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for _, query := range []string{"key=" + key.ID.String(), "q=PRODUCT", "q=" + key.LastFour, "q=nas_..." + key.LastFour} {
+				if items := activityItems(v.get("/activity?" + query).is(http.StatusOK)); len(items) != 2 {
+					t.Errorf("%s: %d activities are listed, want 2", query, len(items))
+				}
+			}
+			v.get("/activity?q=%25").is(http.StatusOK).says("No matching activity")
+			v.get("/activity?key=" + uuid.NewString()).is(http.StatusNotFound)
+			as.of(t, other.visitor).get("/activity?key=" + key.ID.String()).is(http.StatusNotFound)
+			// A pasted key does not reach a URL.
+			v.post("/activity/filter", url.Values{"q": {secret}, "kind": {"keys"}}).redirects("/activity?kind=keys&q=" + key.LastFour)
+		})
+		export := c.get("/activity/export?key=" + key.ID.String())
+		if lines := strings.Count(export.body, "\r\n"); lines != 3 {
+			t.Errorf("the export has %d lines, want 3", lines)
+		}
+	})
+}
+
+func TestActivityOfADateRange(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		today := time.Now().UTC()
+		date := func(days int) string { return today.AddDate(0, 0, days).Format(time.DateOnly) }
+		for query, found := range map[string]bool{
+			"from=" + date(-1) + "&to=" + date(1): true,
+			"from=" + date(2):                     false,
+			"to=" + date(-2):                      false,
+			"from=yesterday":                      true, // ignored
+		} {
+			if items := activityItems(c.get("/activity?" + query).is(http.StatusOK)); len(items) > 0 != found {
+				t.Errorf("%s: %d activities are listed", query, len(items))
+			}
+		}
 	})
 }

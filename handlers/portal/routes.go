@@ -62,6 +62,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.POST("/agents/:id/removal", p.handle(p.createRemoval))
 	page(users, "/integrate", p.showIntegration)
 	page(users, activityPath, p.listActivities)
+	users.POST(activityPath+"/filter", p.handle(p.filterActivities))
 	page(users, accountPath, p.showAccount)
 	users.POST("/account/sessions/:id/revocation", p.handle(p.revokeSession))
 	page(users, "/account/other-sessions/revocation", p.newOthersRevocation)

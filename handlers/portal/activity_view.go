@@ -1,0 +1,95 @@
+package portal
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// The parameters of the query string: the filter, and the id that the page starts after.
+const (
+	paramKind   = "kind" // an action or a group
+	paramKey    = "key"
+	paramFrom   = "from" // a UTC day, such as 2026-03-14
+	paramUntil  = "to"   // the last UTC day
+	paramSearch = "q"
+	paramBefore = "before"
+)
+
+// activityView is the filter of the page of activities.
+type activityView struct {
+	kind        string
+	actions     []models.Action
+	key         uuid.UUID
+	from, until time.Time // days; zero if not set
+	search      string
+}
+
+// newActivityView returns the view that the parameters describe. An unknown kind is a 404; other
+// unusable values are ignored. API keys in the search are redacted.
+func newActivityView(parameters url.Values) (activityView, error) {
+	view := activityView{kind: parameters.Get(paramKind)}
+	if view.kind != "" {
+		if view.actions = actionsOf(view.kind); view.actions == nil {
+			return activityView{}, problem.NotFound()
+		}
+	}
+	view.key, _ = parseID(parameters.Get(paramKey))
+	view.from, _ = time.Parse(time.DateOnly, parameters.Get(paramFrom))
+	view.until, _ = time.Parse(time.DateOnly, parameters.Get(paramUntil))
+	search, _ := models.RedactKeys(parameters.Get(paramSearch))
+	view.search = strings.TrimPrefix(strings.TrimSpace(search), "nas_...")
+	return view, nil
+}
+
+// page returns the page of the activity log that the view selects.
+func (v activityView) page(limit int) models.ActivityPage {
+	page := models.ActivityPage{Limit: limit, Actions: v.actions, KeyID: v.key, From: v.from, Search: v.search}
+	if !v.until.IsZero() {
+		page.Until = v.until.AddDate(0, 0, 1)
+	}
+	return page
+}
+
+// address returns the URL of the view at path, after the activity with the id before.
+func (v activityView) address(path, before string) string {
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set(paramKind, v.kind)
+	if v.key != uuid.Nil {
+		set(paramKey, v.key.String())
+	}
+	set(paramFrom, dateOf(v.from))
+	set(paramUntil, dateOf(v.until))
+	set(paramSearch, v.search)
+	set(paramBefore, before)
+	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+}
+
+// dateOf returns the day as a date field has it, or "".
+func dateOf(day time.Time) string {
+	if day.IsZero() {
+		return ""
+	}
+	return day.Format(time.DateOnly)
+}
+
+// filterActivities redirects to the filtered page. The filter is sent with POST, because a key that
+// is pasted into the search must not reach a URL.
+func (p *Portal) filterActivities(c *gin.Context) error {
+	view, err := newActivityView(c.Request.PostForm)
+	if err != nil {
+		return err
+	}
+	return p.redirect(c, view.address(activityPath, ""))
+}
