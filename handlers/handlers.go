@@ -40,6 +40,10 @@ type Deps struct {
 	// server is no longer ready. A nil channel never closes.
 	Stopping <-chan struct{}
 
+	// Overloaded reports whether a request must be refused because the server is overloaded. Nil
+	// never does.
+	Overloaded func(*http.Request) bool
+
 	Logger   *slog.Logger
 	Registry *prometheus.Registry // for the request metrics
 }
@@ -93,6 +97,10 @@ func newRouter(d Deps) (*gin.Engine, error) {
 			byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
 		}),
 	)
+
+	engine.Use(middleware.Overload(d.Overloaded, api.Owns, func(c *gin.Context, err error) {
+		byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
+	}))
 
 	jsonAPI.Register(engine)
 	pages.Register(engine.Group("", middleware.CrossOrigin(pages.Render)))

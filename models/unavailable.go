@@ -36,7 +36,7 @@ func unavailable(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) {
+		errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) || errors.Is(err, authn.ErrBusy) {
 		return true
 	}
 	var connectErr *pgconn.ConnectError

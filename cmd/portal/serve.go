@@ -68,6 +68,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	}
 	baseURL := s.publicURL(listeners.site.Addr())
 	registry := newRegistry()
+	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
 		Store:          store,
 		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil),
@@ -84,12 +85,14 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		Registry:   registry,
 		SessionMax: s.sessionMax,
 		Stopping:   ctx.Done(),
+		Overloaded: limit.overloaded,
 	})
 	if err != nil {
 		return err
 	}
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
 	servers := []server{newServer("portal", listeners.site, closeWhenStopping(site, ctx.Done()), logger)}
+	limit.attach(servers[0].Server)
 	if listeners.metrics != nil {
 		servers = append(servers, newServer("metrics", listeners.metrics, metricsHandler(registry), logger))
 	}

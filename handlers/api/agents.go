@@ -22,7 +22,11 @@ type agentsBody struct {
 func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
 	ctx, cancel := withTimeout(c, caller.Waited())
 	defer cancel()
-	agents, err := a.store.Agents(ctx, caller.AccountID)
+	var agents []models.Agent
+	err := a.queries.Run(func() (err error) {
+		agents, err = a.store.Agents(ctx, caller.AccountID)
+		return err
+	})
 	if err != nil {
 		return err
 	}

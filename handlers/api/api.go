@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 )
@@ -34,12 +35,19 @@ type API struct {
 	tokens  *models.WidgetTokens
 	limiter *rateLimiter // nil: no limit
 
+	queries  middleware.Slots
 	stopping <-chan struct{} // closed when the server begins to stop
 }
 
+// maxQueries is how many requests may use the database at once, besides authentication.
+const maxQueries = 256
+
 // New returns the API.
 func New(d Deps) *API {
-	return &API{store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now), stopping: d.Stopping}
+	return &API{
+		store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now),
+		queries: middleware.NewSlots(maxQueries), stopping: d.Stopping,
+	}
 }
 
 // Register adds the routes to r.

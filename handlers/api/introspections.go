@@ -41,7 +41,11 @@ func (a *API) introspect(c *gin.Context, caller models.Principal, token string) 
 	}
 	ctx, cancel := withTimeout(c, caller.Waited())
 	defer cancel()
-	active, err := a.store.WidgetTokenActive(ctx, caller.AccountID, claims)
+	var active bool
+	err = a.queries.Run(func() (err error) {
+		active, err = a.store.WidgetTokenActive(ctx, caller.AccountID, claims)
+		return err
+	})
 	if err != nil || !active {
 		return introspectionBody{}, err
 	}

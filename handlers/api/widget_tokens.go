@@ -23,7 +23,8 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	if err := a.store.CheckAgent(c.Request.Context(), caller, agentID); err != nil {
+	err = a.queries.Run(func() error { return a.store.CheckAgent(c.Request.Context(), caller, agentID) })
+	if err != nil {
 		return err
 	}
 	token, err := a.tokens.Issue(caller, agentID)

@@ -46,8 +46,11 @@ func (p *Portal) requireSession(c *gin.Context) {
 // currentSession returns the session of the request, or nil for a visitor.
 func (p *Portal) currentSession(c *gin.Context) (session *models.Session, err error) {
 	withDeadline(c, func() {
-		stored, getErr := p.sessions.Get(withClient(c), p.sessions.name)
-		session, err = storedSession(stored), getErr
+		err = p.actions.Run(func() error {
+			stored, err := p.sessions.Get(withClient(c), p.sessions.name)
+			session = storedSession(stored)
+			return err
+		})
 	})
 	return session, err
 }

@@ -17,6 +17,9 @@ import (
 // to show a field that is too long again, beside its error.
 const maxForm = 256 << 10
 
+// maxActions is how many actions may run at once: as many as can be held, and as many others.
+const maxActions = 2 * maxWaiting
+
 // handler handles one action. [Portal.handle] renders its error.
 type handler func(*gin.Context) error
 
@@ -25,7 +28,7 @@ func (p *Portal) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		err := parseForm(c)
 		if err == nil {
-			err = h(c)
+			err = p.actions.Run(func() error { return h(c) })
 		}
 		if err != nil {
 			p.Render(c, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gorilla/securecookie"
 
+	"portal/handlers/middleware"
 	"portal/models"
 	"portal/static"
 	"portal/templates"
@@ -47,6 +48,7 @@ type Portal struct {
 	agentsURL string // of the endpoint in the examples of an account without agents
 	now       func() time.Time
 	waiting   chan struct{} // holds one value for each held response
+	actions   middleware.Slots
 	stopping  <-chan struct{}
 	pages     []string // patterns of the paths that sign-in may lead back to
 
@@ -87,6 +89,7 @@ func New(d Deps) (*Portal, error) {
 		agentsURL: d.BaseURL.JoinPath("/api/agents").String(),
 		now:       d.Now,
 		waiting:   make(chan struct{}, maxWaiting),
+		actions:   middleware.NewSlots(maxActions),
 		stopping:  d.Stopping,
 
 		name: d.Name, supportURL: d.SupportURL, securityContact: d.SecurityContact,

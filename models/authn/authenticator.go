@@ -28,13 +28,16 @@ func New(source Source, timeout time.Duration) *Authenticator {
 func (a *Authenticator) Close() error { return a.source.Close() }
 
 // Lookup returns the key with this hash, which may be inactive, and the epoch at which it was read.
-// It returns [ErrKeyUnknown] if there is no such key, and another error if the database did not
-// answer in time.
+// It returns [ErrKeyUnknown] if there is no such key, [ErrBusy] if too many requests wait, and
+// another error if the database did not answer in time.
 func (a *Authenticator) Lookup(ctx context.Context, hash KeyHash) (Key, Epoch, error) {
 	if err := ctx.Err(); err != nil {
 		return Key{}, Epoch{}, err
 	}
 	b, position := a.join(hash)
+	if b == nil {
+		return Key{}, Epoch{}, ErrBusy
+	}
 	if b.done == nil {
 		if deadline, ok := ctx.Deadline(); ok && deadline.Before(b.deadline) {
 			b.deadline = deadline

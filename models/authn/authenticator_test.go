@@ -236,3 +236,41 @@ func TestUnknownKeysTakeNoMemory(t *testing.T) {
 		t.Errorf("memory has %d keys, a batch waits: %t", keys, waiting)
 	}
 }
+
+// If the database hangs, requests beyond the bound fail at once.
+func TestWaitingRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	f := newFixture(t, url)
+	tx, err := modelstest.OpenDatabase(t, url).BeginTx(t.Context(), nil)
+	must(t, err)
+	_, err = tx.ExecContext(t.Context(), "LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
+	must(t, err)
+	const requests = 2 * authn.MaxBatch
+	var busy, answered atomic.Int64
+	var waiting sync.WaitGroup
+	for i := range requests {
+		waiting.Go(func() {
+			_, _, err := f.Lookup(t.Context(), authn.KeyHash{byte(i), byte(i >> 8)})
+			switch {
+			case errors.Is(err, authn.ErrBusy):
+				busy.Add(1)
+			case errors.Is(err, authn.ErrKeyUnknown):
+				answered.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(5 * time.Second); busy.Load() < requests/2-1; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests were refused", busy.Load())
+		}
+	}
+	must(t, tx.Rollback())
+	waiting.Wait()
+	// One batch runs, and it may be of one request, while the next one waits.
+	if answered.Load() < authn.MaxBatch || busy.Load()+answered.Load() != requests {
+		t.Errorf("%d requests were refused and %d answered", busy.Load(), answered.Load())
+	}
+}

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// maxBatch is how many requests can wait for the next statement. It is many times the number that
+// arrives during a statement, so it is reached only if the database is slow or hangs.
+const maxBatch = 2048
+
 // batch is a group of requests that one statement answers.
 type batch struct {
 	hashes   []KeyHash // one for each request
@@ -25,11 +29,15 @@ type result struct {
 
 // join adds the hash to the batch that waits for the next statement, and returns the batch and the
 // position of the hash in it. If no statement runs and recent requests came one by one, it returns
-// a batch whose done is nil instead. The caller must pass that batch to runAlone.
+// a batch whose done is nil instead. The caller must pass that batch to runAlone. If the batch is
+// full, it returns nil.
 func (a *Authenticator) join(hash KeyHash) (b *batch, position int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.next != nil {
+		if len(a.next.hashes) >= maxBatch {
+			return nil, 0
+		}
 		a.next.hashes = append(a.next.hashes, hash)
 		return a.next, len(a.next.hashes) - 1
 	}

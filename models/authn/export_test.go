@@ -6,3 +6,6 @@ func (a *Authenticator) Held() (keys int, waiting bool) {
 	defer a.mu.Unlock()
 	return len(a.memory.keys), a.next != nil
 }
+
+// MaxBatch is how many requests can wait for the next statement.
+const MaxBatch = maxBatch

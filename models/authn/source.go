@@ -59,4 +59,7 @@ var (
 
 	// ErrStandby means that the server is a standby, whose rows may be out of date.
 	ErrStandby = errors.New("the database is a standby")
+
+	// ErrBusy means that too many requests wait for the database.
+	ErrBusy = errors.New("too many requests wait for authentication")
 )

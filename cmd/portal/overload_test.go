@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// flood is a crowd of API clients that send requests without a pause.
+type flood struct {
+	ok, refused, closed atomic.Int64 // responses, refusals and closed connections
+	wrong               sync.Map     // unexpected responses
+
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+func startFlood(clients int, address, key string) *flood {
+	f := &flood{stop: make(chan struct{})}
+	request := fmt.Sprintf("GET /api/agents HTTP/1.1\r\nHost: portal\r\nAuthorization: Bearer %s\r\n\r\n", key)
+	for range clients {
+		f.done.Go(func() {
+			for {
+				select {
+				case <-f.stop:
+					return
+				default:
+					f.connect(address, request)
+				}
+			}
+		})
+	}
+	return f
+}
+
+// connect sends requests on one connection until it is closed.
+func (f *flood) connect(address, request string) {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		f.closed.Add(1)
+		time.Sleep(50 * time.Millisecond)
+		return
+	}
+	defer conn.Close()
+	reader := bufio.NewReaderSize(conn, 1024)
+	for {
+		select {
+		case <-f.stop:
+			return
+		default:
+		}
+		_ = conn.SetDeadline(time.Now().Add(startTimeout))
+		if _, err = conn.Write([]byte(request)); err != nil {
+			f.closed.Add(1)
+			return
+		}
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			f.closed.Add(1)
+			time.Sleep(50 * time.Millisecond)
+			return
+		}
+		_ = response.Body.Close()
+		switch {
+		case response.StatusCode == http.StatusOK:
+			f.ok.Add(1)
+		case response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "":
+			f.refused.Add(1)
+			time.Sleep(200 * time.Millisecond) // less than it should
+		default:
+			f.wrong.Store(response.Status, true)
+		}
+		if response.Close {
+			time.Sleep(50 * time.Millisecond)
+			return
+		}
+	}
+}
+
+func (f *flood) end() {
+	close(f.stop)
+	f.done.Wait()
+}
+
+// The flood has ten times as many requests at once as may use the database.
+func TestAFloodOfTheAPIIsBoundedAndLeavesThePortalUsable(t *testing.T) {
+	t.Parallel()
+	databaseURL := modelstest.PostgresURL(t)
+	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	// The test binary may have the race detector, which would use more memory.
+	command := portalCommand(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
+	command.Path = buildPortal(t)
+	i := launchCommand(t, command)
+	i.awaitReady(t)
+	v := newVisitor(t)
+	v.signIn(i, testEmail, testPassword)
+
+	flood := startFlood(10*256, strings.TrimPrefix(i.URL, "http://"), account.secret)
+	eventually(t, "the server refuses requests", func() bool { return flood.refused.Load() > 1000 })
+	pages := map[int]int{}
+	for began, n := time.Now(), 0; n < 20 || time.Since(began) < 3*time.Second; n++ {
+		response, err := v.browser.Get(i.URL + "/api-keys")
+		if err != nil {
+			pages[0]++
+			continue
+		}
+		_ = response.Body.Close()
+		pages[response.StatusCode]++
+	}
+	flood.end()
+	t.Logf("answered %d, refused %d, closed %d; pages by status: %v",
+		flood.ok.Load(), flood.refused.Load(), flood.closed.Load(), pages)
+	flood.wrong.Range(func(status, _ any) bool {
+		t.Errorf("a response is %s", status)
+		return true
+	})
+	if flood.ok.Load() < 1000 {
+		t.Errorf("only %d requests were answered", flood.ok.Load())
+	}
+	if total := pages[http.StatusOK] + pages[http.StatusServiceUnavailable] + pages[0]; pages[http.StatusOK]*4 < total*3 {
+		t.Errorf("pages by status during the flood: %v", pages)
+	}
+	if runtime.GOOS == "linux" {
+		if peak, limit := peakMemory(t, i.Process.Pid), 400<<20; peak > limit {
+			t.Errorf("the peak memory was %d MiB, want at most %d", peak>>20, limit>>20)
+		}
+	}
+	for n := range 100 {
+		if got := i.askAPI(t, account.secret); got != http.StatusOK {
+			t.Fatalf("request %d after the flood: status %d", n+1, got)
+		}
+	}
+	v.get(i, "/api-keys")
+	i.stop(t)
+}
