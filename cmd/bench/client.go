@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// client is one keep-alive connection. It sends requests that were encoded before, and parses only
-// the status and the length of a response, because it shares the processors with the server.
+// client is one keep-alive connection. It sends encoded requests and parses only the status and the
+// length of a response, because it shares the processors with the server.
 type client struct {
 	conn   net.Conn
 	buffer []byte
@@ -96,7 +96,7 @@ func parseHead(b []byte) (r response, start int, err error) {
 	if r.status, err = strconv.Atoi(string(b[len(statusPrefix):statusEnd])); err != nil {
 		return response{}, 0, fmt.Errorf("status: %w", err)
 	}
-	// With the end of the last line, so that Content-Length may be the last header.
+	// The head includes the end of its last line, so that Content-Length may be the last header.
 	head := b[:end+len(lineEnd)]
 	at := bytes.Index(head, []byte(lengthHeader))
 	if at < 0 {

@@ -22,8 +22,8 @@ type cluster struct {
 	version    string
 }
 
-// startCluster starts a server with the durability of one in production, and with memory for tables
-// of millions of keys.
+// startCluster starts a server with the durability settings of production, and with enough memory
+// for tables of millions of keys.
 func startCluster(ctx context.Context) (*cluster, error) {
 	settings := []string{
 		"fsync=on", "synchronous_commit=on", "full_page_writes=on",

@@ -12,7 +12,7 @@ const busy = 64
 
 // modes are the loads on the servers that are compared.
 type modes struct {
-	limit, postgres, sqlite *load
+	baseline, postgres, sqlite *load
 
 	plain          *load // with the garbage-collector target of the portal
 	plainCollector *load // with Go's default target
@@ -20,7 +20,7 @@ type modes struct {
 }
 
 func (m *modes) all() []*load {
-	return []*load{m.limit, m.plain, m.plainCollector, m.plainDatabase, m.postgres, m.sqlite}
+	return []*load{m.baseline, m.plain, m.plainCollector, m.plainDatabase, m.postgres, m.sqlite}
 }
 
 func (m *modes) stop() {
@@ -52,24 +52,24 @@ func (b *bench) startModes(ctx context.Context, database string) (m *modes, err 
 	if err != nil {
 		return m, err
 	}
-	limitURL := "sqlite:" + filepath.Join(b.dir, database+"-limit.db") // required, but not used
+	baselineURL := "sqlite:" + filepath.Join(b.dir, database+"-baseline.db") // required, but unused
 	for _, start := range []struct {
 		as       **load
 		tenant   tenant
 		database *cluster
 		server   func(tenant) (*server, error)
 	}{
-		{&m.limit, sqlite, nil, func(t tenant) (*server, error) {
-			return b.startPortal(ctx, "limit", b.programs.limit, limitURL, t)
+		{&m.baseline, sqlite, nil, func(t tenant) (*server, error) {
+			return b.startPortal(ctx, "baseline", b.programs.baseline, baselineURL, t)
 		}},
 		{&m.plain, sqlite, nil, func(t tenant) (*server, error) {
 			return b.startPlain(ctx, "plain Gin handler", "", t)
 		}},
 		{&m.plainCollector, sqlite, nil, func(t tenant) (*server, error) {
-			return b.startPlain(ctx, "the same, collector as Go sets it", "", t, "GOGC=100", "GOMEMLIMIT=off")
+			return b.startPlain(ctx, "plain, Go's default GC target", "", t, "GOGC=100", "GOMEMLIMIT=off")
 		}},
 		{&m.plainDatabase, postgres, b.cluster, func(t tenant) (*server, error) {
-			return b.startPlain(ctx, "plain, a statement for each request", postgresURL, t)
+			return b.startPlain(ctx, "plain, a statement per request", postgresURL, t)
 		}},
 		{&m.postgres, postgres, b.cluster, func(t tenant) (*server, error) {
 			return b.startPortal(ctx, "PostgreSQL", b.programs.portal, postgresURL, t)
@@ -107,11 +107,11 @@ func compare(ctx context.Context, b *bench) error {
 
 	t := table{
 		title: "One key",
-		about: "POST /api/widget/token with one key. The limit is the portal with a constant in place of the store. " +
+		about: "POST /api/widget/token with one key. The baseline is the portal with a constant in place of the store. " +
 			"The plain handler is untuned Gin, encoding/json, golang-jwt and Ed25519, without a store or a log. " +
 			"One plain handler runs one prepared PostgreSQL statement per request. " +
 			"All modes but one use the portal's garbage-collector target. CPU is per request.",
-		header: []string{"connections", "", "requests/s", "of the limit", "p50", "p99", "CPU server", "CPU database"},
+		header: []string{"connections", "", "requests/s", "vs. baseline", "p50", "p99", "CPU server", "CPU database"},
 	}
 	for _, n := range b.connections {
 		for i, l := range m.all() {
@@ -127,9 +127,9 @@ func compare(ctx context.Context, b *bench) error {
 	for _, l := range []*load{m.postgres, m.sqlite} {
 		r, plain := atBusy[l], atBusy[m.plain]
 		at := fmt.Sprintf("%s at %d connections: ", l.name, busy)
-		b.atLeast(at+"requests/s, of the limit", r.ratio(atBusy[m.limit], (*measurement).rate), 0.78)
-		b.atLeast(at+"requests/s, of the plain handler", r.ratio(plain, (*measurement).rate), 1)
-		b.atMost(at+"p99, of the plain handler's", r.ratio(plain, (*measurement).p99), 1)
+		b.atLeast(at+"requests/s vs. baseline", r.ratio(atBusy[m.baseline], (*measurement).rate), 0.78)
+		b.atLeast(at+"requests/s vs. plain handler", r.ratio(plain, (*measurement).rate), 1)
+		b.atMost(at+"p99 vs. plain handler", r.ratio(plain, (*measurement).p99), 1)
 	}
 	return nil
 }

@@ -45,16 +45,16 @@ func growth(ctx context.Context, b *bench) (err error) {
 		title: "Growth of the table",
 		about: fmt.Sprintf("PostgreSQL, %d connections, %s keys in turn. "+
 			"A revocation empties the cache, so that all keys are read from the table again.", busy, thousands(keys)),
-		header: []string{"in the table", "requests/s", "of the smallest", "p50", "p99", "CPU server", "CPU database"},
+		header: []string{"in the table", "requests/s", "vs. smallest", "p50", "p99", "CPU server", "CPU database"},
 	}
 	for i, l := range loads {
 		t.addLoad([]string{l.name}, results[i], results[i%2])
 	}
 	b.print(t)
 	last := len(results) - 2
-	of := "requests/s, of those with " + thousands(b.sizes[0])
-	b.atLeast(loads[last].name+" in the table: "+of, results[last].ratio(results[0], (*measurement).rate), 0.95)
-	b.atLeast(loads[last+1].name+": "+of, results[last+1].ratio(results[1], (*measurement).rate), 0.95)
+	versus := "requests/s vs. " + thousands(b.sizes[0]) + " keys"
+	b.atLeast(loads[last].name+" in the table: "+versus, results[last].ratio(results[0], (*measurement).rate), 0.95)
+	b.atLeast(loads[last+1].name+": "+versus, results[last+1].ratio(results[1], (*measurement).rate), 0.95)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func fourInstances(ctx context.Context, b *bench) (err error) {
 		title: "Instances on one database",
 		about: fmt.Sprintf("PostgreSQL, one key, %d connections in all. Statements are the transactions in pg_stat_database. "+
 			"They include the writes of usage counts.", busy),
-		header: []string{"", "requests/s", "of 1 instance", "p50", "p99", "statements/s", "requests a statement", "CPU servers", "CPU database"},
+		header: []string{"", "requests/s", "vs. 1 instance", "p50", "p99", "statements/s", "requests per statement", "CPU servers", "CPU database"},
 	}
 	for i, l := range loads {
 		r := results[i]

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// load is a number of clients without pauses. Each sends its next request when it has the response
-// to the last one.
+// load is a set of clients. Each sends its next request as soon as it has the response to the last
+// one.
 type load struct {
 	name        string
 	servers     []*server // connections are spread over them
 	requests    [][]byte  // each connection sends them in turn, from its own starting point
 	connections int
-	database    *cluster // the database to measure; nil: none
+	database    *cluster // whose CPU time is measured; nil: none
 	// background runs as long as the load does; nil: nothing.
 	background func(context.Context) error
 }

@@ -21,11 +21,11 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close(ctx)) }()
-	limitServer, err := b.startPortal(ctx, "limit", b.programs.limit, "sqlite:"+filepath.Join(b.dir, "lone-limit.db"), f.tenant)
+	baselineServer, err := b.startPortal(ctx, "baseline", b.programs.baseline, "sqlite:"+filepath.Join(b.dir, "lone-baseline.db"), f.tenant)
 	if err != nil {
 		return err
 	}
-	defer limitServer.stop()
+	defer baselineServer.stop()
 	plainServer, err := b.startPlain(ctx, "plain", f.url, f.tenant)
 	if err != nil {
 		return err
@@ -36,9 +36,9 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer closeConn()
-	limit, plain, portal := f.load("limit", f.tenant.requests(1)), f.load("plain", f.tenant.requests(1)), f.load("PostgreSQL", f.tenant.requests(1))
-	limit.servers, plain.servers = []*server{limitServer}, []*server{plainServer}
-	limit.connections, plain.connections, portal.connections = 1, 1, 1
+	baseline, plain, portal := f.load("baseline", f.tenant.requests(1)), f.load("plain", f.tenant.requests(1)), f.load("PostgreSQL", f.tenant.requests(1))
+	baseline.servers, plain.servers = []*server{baselineServer}, []*server{plainServer}
+	baseline.connections, plain.connections, portal.connections = 1, 1, 1
 
 	subjects := []struct {
 		name string
@@ -49,7 +49,7 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 			_, err := f.store.Authenticate(ctx, f.tenant.keys[0].secret)
 			return err
 		})},
-		{"POST /api/widget/token, limit", limit.run},
+		{"POST /api/widget/token, baseline", baseline.run},
 		{"POST /api/widget/token, plain handler with a statement", plain.run},
 		{"POST /api/widget/token, PostgreSQL", portal.run},
 	}
@@ -68,12 +68,12 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 	}
 
 	t := table{
-		title: "A request alone",
-		about: "One request at a time. The prepared statement reads the row that authentication reads. " +
+		title: "One request at a time",
+		about: "The prepared statement reads the row that authentication reads. " +
 			"It and Store.Authenticate run in the measuring process. " +
 			"Figures are medians of many short runs, because a round trip between two processes on one processor " +
 			"takes a quarter of the time that it takes between two processors.",
-		header: []string{"", "p50", "p99", "p50, of the statement's"},
+		header: []string{"", "p50", "p99", "p50 vs. statement"},
 	}
 	for i, subject := range subjects {
 		r := results[i]
@@ -81,10 +81,10 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 			ratio(r.ratio(results[0], (*measurement).p50)))
 	}
 	b.print(t)
-	const p50 = ", p50, of "
-	b.atMost("A lone "+subjects[1].name+p50+"one prepared statement's", results[1].ratio(results[0], (*measurement).p50), 1.5)
-	b.atMost("A lone "+subjects[4].name+p50+"that of the plain handler with one", results[4].ratio(results[3], (*measurement).p50), 1.5)
-	b.atMost("A lone "+subjects[4].name+p50+"one prepared statement's", results[4].ratio(results[0], (*measurement).p50), 1.5)
+	const p50 = ": p50 vs. "
+	b.atMost("A single "+subjects[1].name+p50+"one prepared statement", results[1].ratio(results[0], (*measurement).p50), 1.5)
+	b.atMost("A single "+subjects[4].name+p50+"plain handler with a statement", results[4].ratio(results[3], (*measurement).p50), 1.5)
+	b.atMost("A single "+subjects[4].name+p50+"one prepared statement", results[4].ratio(results[0], (*measurement).p50), 1.5)
 	return nil
 }
 

@@ -39,7 +39,7 @@ func report(w io.Writer, err error) int {
 	return 1
 }
 
-// options are the command line's options and what follows from them.
+// options are the parsed options of the command line.
 type options struct {
 	rounds      int           // of each load
 	duration    time.Duration // of each load in each round, without the warm-up
@@ -78,7 +78,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each measurement; the result is their median")
 	flags.DurationVar(&o.duration, "duration", 4*time.Second, "length of a measurement in one round")
 	flags.IntVar(&o.revocations, "revocations", 300, "number of revocations under load")
-	only := flags.String("only", "", "measure only these parts, of "+strings.Join(names, ","))
+	only := flags.String("only", "", "measure only these parts: some of "+strings.Join(names, ","))
 	quick := flags.Bool("quick", false, "a smoke run of a minute with 1 round of 500ms and small tables; its figures mean nothing")
 	if err := flags.Parse(args); err != nil {
 		return o, err

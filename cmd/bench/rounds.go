@@ -38,8 +38,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// interleave measures each load once a round, in every other round in the opposite order, so that a
-// drift of the machine's speed favours none.
+// interleave measures each load once a round. It reverses the order after each round, so that a
+// drift in the machine's speed affects all loads alike.
 func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error) {
 	results := make([]rounds, len(loads))
 	order := make([]int, len(loads))
@@ -55,7 +55,7 @@ func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error
 			results[i] = append(results[i], m)
 			b.progress("round %d of %d: %s, %d connections: %.0f requests/s, p50 %s, p99 %s", round+1, b.rounds,
 				loads[i].name, loads[i].connections, m.rate(), milliseconds(m.p50()), milliseconds(m.p99()))
-			if err := loads[i].settle(); err != nil {
+			if err := loads[i].truncateLogs(); err != nil {
 				return nil, err
 			}
 		}
@@ -64,8 +64,8 @@ func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error
 	return results, nil
 }
 
-// settle empties the logs of the servers.
-func (l *load) settle() error {
+// truncateLogs empties the logs of the servers.
+func (l *load) truncateLogs() error {
 	for _, s := range l.servers {
 		if err := s.truncateLog(); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)

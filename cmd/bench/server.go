@@ -36,9 +36,9 @@ type server struct {
 
 // programs are the paths of the measured programs.
 type programs struct {
-	portal string // as shipped
-	limit  string // with a constant in place of the store
-	plain  string // this program, which has the plain handler
+	portal   string // as shipped
+	baseline string // with a constant in place of the store
+	plain    string // this program, which has the plain handler
 }
 
 // buildPrograms builds the programs in dir.
@@ -47,8 +47,8 @@ func buildPrograms(ctx context.Context, dir string) (programs, error) {
 	if err != nil {
 		return programs{}, err
 	}
-	p := programs{portal: filepath.Join(dir, "portal"), limit: filepath.Join(dir, "limit"), plain: self}
-	for path, tags := range map[string]string{p.portal: "", p.limit: "nostore"} {
+	p := programs{portal: filepath.Join(dir, "portal"), baseline: filepath.Join(dir, "baseline"), plain: self}
+	for path, tags := range map[string]string{p.portal: "", p.baseline: "nostore"} {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", tags, "-o", path, "portal/cmd/portal") //nolint:gosec // constant arguments
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := build.CombinedOutput(); err != nil {

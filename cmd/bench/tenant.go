@@ -33,7 +33,7 @@ func (t *tenant) requests(n int) [][]byte {
 	return requests
 }
 
-// newTenant creates an account with one key, after the schema if it is missing.
+// newTenant creates an account with an agent and one key. It creates the schema if it is missing.
 func newTenant(ctx context.Context, databaseURL string) (t tenant, err error) {
 	store, err := models.Open(ctx, databaseURL, models.Options{})
 	if err != nil {
@@ -57,8 +57,8 @@ func newTenant(ctx context.Context, databaseURL string) (t tenant, err error) {
 	return tenant{accountID: account.ID, agentID: agent.ID, keys: []apiKey{{key.ID, secret}}}, nil
 }
 
-// addKeys adds n keys to the account in a PostgreSQL database. It writes to the table directly,
-// because the store creates keys one by one.
+// addKeys adds n keys to the account in a PostgreSQL database. It copies them to the table, because
+// the store creates keys one by one.
 func (t *tenant) addKeys(ctx context.Context, databaseURL string, n int) (err error) {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {

@@ -45,7 +45,7 @@ func unknownKeys(ctx context.Context, b *bench) (err error) {
 		title: "Unknown keys",
 		about: fmt.Sprintf("PostgreSQL, one valid key at %d connections. Another client sends a new, unknown key with each request, "+
 			"on %d other connections. Latencies are those of the valid key. CPU is per request of either client.", busy, unknownConnections),
-		header: []string{"", "requests/s", "of alone", "p50", "p99", "refused/s", "CPU server", "CPU database"},
+		header: []string{"", "requests/s", "vs. none", "p50", "p99", "refused/s", "CPU server", "CPU database"},
 	}
 	for i, l := range loads {
 		refusedHere := float64(i) * refused
@@ -55,9 +55,9 @@ func unknownKeys(ctx context.Context, b *bench) (err error) {
 		t.addLoad([]string{l.name}, results[i], results[0], perSecond(refusedHere))
 	}
 	b.print(t)
-	b.atMost(perSecond(refused)+" unknown keys a second: p99 of the valid key, of that without",
+	b.atMost(perSecond(refused)+" unknown keys a second: p99 of the valid key vs. none",
 		results[1].ratio(results[0], (*measurement).p99), 2)
-	b.atLeast("Unknown keys refused a second, of "+thousands(unknownRate), refused/unknownRate, 0.95)
+	b.atLeast("Unknown keys refused a second vs. "+thousands(unknownRate), refused/unknownRate, 0.95)
 	return nil
 }
 
