@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -173,6 +174,12 @@ func (i *instance) useAPI(t *testing.T, key, agent string) {
 		t.Fatalf("issue a token: %d %s", status, body)
 	}
 	token := regexp.MustCompile(`"access_token":"([^"]+)"`).FindStringSubmatch(body)[1]
+	i.introspects(t, "introspect", key, token)
+}
+
+// introspect returns the response to an introspection of the token.
+func (i *instance) introspect(t *testing.T, key, token string) (body string) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.URL+"/api/widget/introspect",
 		strings.NewReader(url.Values{"token": {token}}.Encode()))
 	if err != nil {
@@ -185,9 +192,11 @@ func (i *instance) useAPI(t *testing.T, key, agent string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("introspect: %s", response.Status)
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(content)
 }
 
 // runBinary runs a command of a portal's binary that must succeed.
