@@ -79,8 +79,12 @@ func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofFor
 
 // Agents returns the account's agents by name. The error may be [ErrUnavailable].
 func (s *Store) Agents(ctx context.Context, accountID uuid.UUID) ([]Agent, error) {
+	return listAgents(ctx, s.db, accountID)
+}
+
+func listAgents(ctx context.Context, db *bun.DB, accountID uuid.UUID) ([]Agent, error) {
 	agents := []Agent{}
-	err := s.db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
+	err := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
 		OrderExpr("lower(name), name, id").Scan(ctx)
 	if err != nil {
 		return nil, failed("list agents", err)

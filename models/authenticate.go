@@ -56,9 +56,9 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	defer cancel()
 	var epoch []byte
 	var exists bool
-	query := s.db.NewSelect().TableExpr("auth_epoch").Column("value").
+	query := s.api.NewSelect().TableExpr("auth_epoch").Column("value").
 		ColumnExpr("EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)", p.AccountID, agentID)
-	if s.db.Dialect().Name() == dialect.PG {
+	if s.api.Dialect().Name() == dialect.PG {
 		// The rows of a standby may be out of date.
 		query = query.Where("NOT pg_is_in_recovery()")
 	}
@@ -73,5 +73,21 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 		return ErrAgentNotFound
 	}
 	s.authenticator.RememberAgent(authn.EpochValue(epoch), agent)
+	return nil
+}
+
+// AgentsOf returns the agents of the principal's account by name. The error may be
+// [ErrUnavailable].
+func (s *Store) AgentsOf(ctx context.Context, p Principal) ([]Agent, error) {
+	return listAgents(ctx, s.api, p.AccountID)
+}
+
+// Ready returns [ErrUnavailable] unless the database answers authentication.
+func (s *Store) Ready(ctx context.Context) error {
+	// No key has this hash, so the lookup reads the database.
+	_, _, err := s.authenticator.Lookup(ctx, authn.KeyHash{})
+	if err != nil && !errors.Is(err, authn.ErrKeyUnknown) {
+		return failed("authenticate", err)
+	}
 	return nil
 }

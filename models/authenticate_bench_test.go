@@ -2,7 +2,11 @@ package models_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -45,5 +49,73 @@ func BenchmarkAuthenticate(b *testing.B) {
 				})
 			})
 		})
+	}
+}
+
+// BenchmarkManyKeys authenticates 10,000 keys in turn, 64 requests at once. Generating a key renews
+// the epoch, so that every instance reads each key again.
+func BenchmarkManyKeys(b *testing.B) {
+	const n = 10_000
+	for name, url := range map[string]func(testing.TB) string{"sqlite": modelstest.SQLiteURL, "postgres": modelstest.PostgresURL} {
+		b.Run(name, func(b *testing.B) {
+			ctx, url := context.Background(), url(b)
+			store := modelstest.Open(b, url, models.Options{})
+			account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Bench", Email: "bench@example.com", Password: "correct horse battery"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			secrets, rows := make([]string, n), make([]models.APIKey, n)
+			for i := range n {
+				secrets[i] = models.NewKeySecret()
+				hash := sha256.Sum256([]byte(secrets[i]))
+				rows[i] = models.APIKey{
+					ID: newID(), AccountID: account.ID, Label: "bench", KeyHash: hash[:], LastFour: "none",
+					FormID: uuid.New(), CreatedAt: time.Now(),
+				}
+				if i%1000 == 999 {
+					chunk := rows[i-999 : i+1]
+					if _, err := modelstest.OpenDatabase(b, url).NewInsert().Model(&chunk).Exec(ctx); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			var next atomic.Int64
+			measure := func(b *testing.B) {
+				b.SetParallelism(32)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if _, err := store.Authenticate(ctx, secrets[next.Add(1)%n]); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			b.Run("quiet", measure)
+			b.Run("a key a second", func(b *testing.B) {
+				busy, stop := context.WithCancel(ctx)
+				var generating sync.WaitGroup
+				generating.Go(func() { generateEverySecond(busy, b, url) })
+				measure(b)
+				stop()
+				generating.Wait()
+			})
+		})
+	}
+}
+
+// generateEverySecond does what the generation of a key does to the epoch.
+func generateEverySecond(ctx context.Context, b *testing.B, url string) {
+	b.Helper()
+	db := modelstest.OpenDatabase(b, url)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		account := models.Account{ID: newID(), Name: "Bench", CreatedAt: time.Now()}
+		if _, err := db.NewInsert().Model(&account).Exec(context.WithoutCancel(ctx)); err != nil {
+			b.Error(err)
+		}
 	}
 }

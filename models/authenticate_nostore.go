@@ -25,3 +25,9 @@ func (s *Store) Authenticate(_ context.Context, key string) (Principal, error) {
 
 // CheckAgent accepts every agent.
 func (s *Store) CheckAgent(context.Context, Principal, uuid.UUID) error { return nil }
+
+// AgentsOf returns no agents.
+func (s *Store) AgentsOf(context.Context, Principal) ([]Agent, error) { return []Agent{}, nil }
+
+// Ready returns nil.
+func (s *Store) Ready(context.Context) error { return nil }

@@ -157,6 +157,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 		_ = f.db.Close()
 		f.briefly(t, models.Options{}, func(*models.Store) {})
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("portal/models.(*Store).writeBehind"),
+			goleak.IgnoreAnyFunction("portal/models.(*Store).purgeRegularly"),
 			goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("database/sql.(*DB).connectionCleaner"))
 	})
 }

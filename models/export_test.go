@@ -19,11 +19,32 @@ func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
 		signInLimit: defaultSignInLimit,
-		db:          s.db.WithQueryHook(hook), now: s.now, logger: s.logger,
+		db:          s.db.WithQueryHook(hook), api: s.api.WithQueryHook(hook), now: s.now, logger: s.logger,
 		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
 		lastSeen: s.lastSeen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
 	}
 }
+
+// TakeConnections takes all connections of the portal's pool until the returned function is called.
+func (s *Store) TakeConnections(ctx context.Context) (release func(), err error) {
+	var taken []bun.Conn
+	release = func() {
+		for _, conn := range taken {
+			_ = conn.Close()
+		}
+	}
+	for range portalConnections {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return release, err
+		}
+		taken = append(taken, conn)
+	}
+	return release, nil
+}
+
+// NewKeySecret returns a random key.
+func NewKeySecret() string { return newKeySecret() }
 
 // HashEmail returns the hash by which users are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }

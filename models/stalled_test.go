@@ -3,8 +3,12 @@ package models_test
 import (
 	"context"
 	"errors"
+	"net"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -77,4 +81,172 @@ func (f *fixture) synchronousStandby(t *testing.T, name string) {
 		f.scan(t, "SHOW synchronous_standby_names", nil, &now)
 		return now == name
 	})
+}
+
+// frozen blocks a transaction before it writes its activity.
+type frozen struct{ reached, release chan struct{} }
+
+func (f *frozen) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	if event.IQuery != nil && event.IQuery.GetTableName() == "activities" {
+		close(f.reached)
+		<-f.release
+	}
+	return ctx
+}
+
+func (f *frozen) AfterQuery(context.Context, *bun.QueryEvent) {}
+
+// The server takes the locks from an instance that freezes in a transaction.
+func TestFrozenInstanceLosesItsLocks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	c := f.customer(t)
+	key, secret := f.key(t, c)
+	hook := &frozen{reached: make(chan struct{}), release: make(chan struct{})}
+	instance := f.Watched(hook)
+	result := make(chan error, 1)
+	go func() {
+		_, err := instance.RevokeAPIKey(context.WithoutCancel(t.Context()), c.ID, key.ID, c.actor)
+		result <- err
+	}()
+	<-hook.reached
+	started := time.Now()
+	eventually(t, "another instance has revoked the key", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
+		defer cancel()
+		_, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		if err != nil && !errors.Is(err, models.ErrUnavailable) {
+			t.Error(err)
+		}
+		return err == nil
+	})
+	t.Logf("the key was locked for %s", time.Since(started))
+	refuse(t, f.Store, secret, 1)
+	close(hook.release)
+	if err := <-result; !errors.Is(err, models.ErrUnavailable) {
+		t.Errorf("the frozen instance: %v", err)
+	}
+}
+
+// Users of the portal who retry, or load heavy pages, cannot take the API's connections.
+func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		agent := f.agent(t, c)
+		release, err := f.TakeConnections(t.Context())
+		defer release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
+		defer cancel()
+		p, err := f.Authenticate(ctx, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.CheckAgent(ctx, p, agent.ID); err != nil {
+			t.Errorf("agent: %v", err)
+		}
+		if agents, err := f.AgentsOf(ctx, p); err != nil || len(agents) != 1 {
+			t.Errorf("agents: %+v, %v", agents, err)
+		}
+		if active, err := f.WidgetTokenActive(ctx, c.ID, claimsOf(c, key, agent)); err != nil || !active {
+			t.Errorf("introspection: %t, %v", active, err)
+		}
+	})
+}
+
+// The database answers, but not the statement that authenticates.
+func TestNotReadyWhileAuthenticationHangs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	if err := f.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := f.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Ready(t.Context()); !errors.Is(err, models.ErrUnavailable) {
+		t.Errorf("while the table is locked: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// silentHost returns the address of a host that accepts connections and never answers.
+func silentHost(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+func TestSilentHostsBeforeThePrimary(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	several := strings.Replace(url, "@", "@"+silentHost(t)+","+silentHost(t)+","+silentHost(t)+",", 1)
+	f := newFixture(t, url, models.Options{})
+	_, secret := f.key(t, f.customer(t))
+	for _, suffix := range []string{"", "&connect_timeout=30"} {
+		started := time.Now()
+		store := modelstest.Open(t, several+suffix, models.Options{})
+		use(t, store, secret, 3)
+		if err := store.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(started); took > 5*time.Second {
+			t.Errorf("%q: %s", suffix, took)
+		}
+	}
+}
+
+// The store does not reconnect to a server that has become read-only, even if it is the only one.
+func TestReadOnlyServerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	_, secret := f.key(t, f.customer(t))
+	use(t, f.Store, secret, 1)
+	f.exec(t, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+		PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid();
+	END $$`)
+	if _, err := f.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
+		t.Errorf("authenticate: %v", err)
+	}
+	if err := f.Ping(t.Context()); !errors.Is(err, models.ErrUnavailable) {
+		t.Errorf("ping: %v", err)
+	}
+}
+
+// Bun escapes strings for standard_conforming_strings=on.
+func TestURLCannotBreakTheEscapingOfStrings(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	for _, setting := range []string{
+		"&standard_conforming_strings=off&backslash_quote=on", "&options=-c%20standard_conforming_strings%3Doff",
+	} {
+		f := newFixture(t, url, models.Options{})
+		f.Store = modelstest.Open(t, url+setting, models.Options{})
+		key, _, err := f.GenerateAPIKey(t.Context(), f.customer(t).ID, form(`a\'b\\`), models.Operator())
+		if err != nil || key.Label != `a\'b\\` {
+			t.Errorf("%s: %q, %v", setting, key.Label, err)
+			continue
+		}
+		if found, err := f.FindAPIKey(t.Context(), key.ID); err != nil || found.Label != key.Label {
+			t.Errorf("%s: %q, %v", setting, found.Label, err)
+		}
+	}
 }

@@ -24,6 +24,7 @@ const Timeout = 1800 * time.Millisecond
 // may share its database.
 type Store struct {
 	db     *bun.DB
+	api    *bun.DB // for the API's reads; see database
 	now    func() time.Time
 	logger *slog.Logger
 
@@ -77,19 +78,19 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	db, err := openDatabase(databaseURL)
+	database, err := openDatabase(databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.migrate(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := o.migrate(ctx, database.portal); err != nil {
+		return nil, errors.Join(err, database.close())
 	}
-	authenticator, err := newAuthenticator(ctx, databaseURL, db)
+	source, err := database.newSource(ctx)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(failed("prepare authentication", err), database.close())
 	}
 	s := &Store{
-		db: db, now: o.Now, logger: o.Logger, authenticator: authenticator,
+		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, authenticator: authn.New(source, Timeout),
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
 	}
@@ -98,28 +99,6 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	s.stopped.Go(func() { s.writeBehind(background) })
 	s.stopped.Go(func() { s.purgeRegularly(background) })
 	return s, nil
-}
-
-func openDatabase(databaseURL string) (*bun.DB, error) {
-	if path, ok := SQLitePath(databaseURL); ok {
-		return openSQLite(path)
-	}
-	return openPostgres(databaseURL)
-}
-
-func newAuthenticator(ctx context.Context, databaseURL string, db *bun.DB) (*authn.Authenticator, error) {
-	if db.Dialect().Name() == dialect.PG {
-		config, err := postgresConfig(databaseURL)
-		if err != nil {
-			return nil, err
-		}
-		return authn.New(authn.NewPostgres(&config.Config), Timeout), nil
-	}
-	source, err := authn.NewSQLite(ctx, db.DB)
-	if err != nil {
-		return nil, failed("prepare authentication", err)
-	}
-	return authn.New(source, Timeout), nil
 }
 
 // Close flushes the memory and closes the database. If the flush fails, the usage of the last
@@ -133,7 +112,7 @@ func (s *Store) Close(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
 	}
-	closed := within(ctx, func() error { return errors.Join(s.authenticator.Close(), s.db.Close()) })
+	closed := within(ctx, func() error { return errors.Join(s.authenticator.Close(), s.api.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
 		closed = nil // connections that hang hold nothing that could be lost
 	}

@@ -36,7 +36,8 @@ func unavailable(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) || errors.Is(err, authn.ErrBusy) {
+		errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) || errors.Is(err, authn.ErrBusy) ||
+		errors.Is(err, errFileReplaced) {
 		return true
 	}
 	var connectErr *pgconn.ConnectError
@@ -58,7 +59,8 @@ func unavailable(err error) bool {
 // server cannot answer now.
 func unavailablePostgres(code string) bool {
 	switch code {
-	case "25006", // read_only_sql_transaction: a standby, for example during a failover
+	case "25P03", // idle_in_transaction_session_timeout: this process was frozen
+		"25006", // read_only_sql_transaction: a standby, for example during a failover
 		"40001", // serialization_failure
 		"40P01", // deadlock_detected
 		"55P03", // lock_not_available

@@ -167,7 +167,7 @@ func (s *Store) WidgetTokenActive(ctx context.Context, accountID uuid.UUID, clai
 	if keyErr != nil || agentErr != nil || claims.Subject != accountID.String() {
 		return false, nil
 	}
-	active, err := s.db.NewSelect().Model((*APIKey)(nil)).
+	active, err := s.api.NewSelect().Model((*APIKey)(nil)).
 		Join("JOIN agents AS agent ON agent.account_id = api_key.account_id AND agent.id = ?", agentID).
 		Where("api_key.account_id = ? AND api_key.id = ? AND api_key.revoked_at IS NULL", accountID, keyID).
 		Exists(ctx)

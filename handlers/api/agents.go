@@ -24,7 +24,7 @@ func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
 	defer cancel()
 	var agents []models.Agent
 	err := a.queries.Run(func() (err error) {
-		agents, err = a.store.Agents(ctx, caller.AccountID)
+		agents, err = a.store.AgentsOf(ctx, caller)
 		return err
 	})
 	if err != nil {

@@ -20,8 +20,8 @@ func (a *API) showHealth(c *gin.Context) error {
 	return healthy(c)
 }
 
-// showReadiness returns 200 while the database answers, otherwise 503. It also returns 503 once the
-// server begins to stop, so that proxies send their requests elsewhere.
+// showReadiness returns 200 while the database answers authentication, otherwise 503. It also
+// returns 503 once the server begins to stop, so that proxies send their requests elsewhere.
 func (a *API) showReadiness(c *gin.Context) error {
 	select {
 	case <-a.stopping:
@@ -30,7 +30,7 @@ func (a *API) showReadiness(c *gin.Context) error {
 	}
 	ctx, cancel := withTimeout(c, 0)
 	defer cancel()
-	if err := a.store.Ping(ctx); err != nil {
+	if err := a.store.Ready(ctx); err != nil {
 		return err
 	}
 	return healthy(c)

@@ -2,6 +2,8 @@ package authn
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -79,8 +81,14 @@ func (a *Authenticator) RememberAgent(epoch EpochValue, agent Agent) {
 	}
 }
 
-// resolve sets the results of the batch. Only one batch is resolved at a time.
+// resolve sets the results of the batch. Only one batch is resolved at a time. A panic fails the
+// requests of the batch, not the process.
 func (a *Authenticator) resolve(b *batch) {
+	defer func() {
+		if v := recover(); v != nil {
+			b.err = panicked(v)
+		}
+	}()
 	missing, remembered := a.recall(b)
 	var keys map[KeyHash]Key
 	b.epoch, keys, b.err = a.read(b.deadline, missing)
@@ -126,4 +134,9 @@ func (a *Authenticator) remember(epoch Epoch, keys map[KeyHash]Key) {
 			put(a.memory.keys, hash, key)
 		}
 	}
+}
+
+// panicked returns an error with the value of a panic and its stack.
+func panicked(value any) error {
+	return fmt.Errorf("panic in a batch of lookups: %v\n%s", value, debug.Stack())
 }

@@ -60,12 +60,13 @@ func newSource(t *testing.T, url string) authn.Source {
 	if !isSQLite {
 		config, err := pgconn.ParseConfig(url)
 		must(t, err)
-		return authn.NewPostgres(config)
+		return authn.NewPostgres(
+			func(ctx context.Context) (*pgconn.PgConn, error) { return pgconn.ConnectConfig(ctx, config) },
+			func() error { return nil })
 	}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path))
 	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	source, err := authn.NewSQLite(t.Context(), db)
+	source, err := authn.NewSQLite(t.Context(), db, func() uint64 { return 0 })
 	must(t, err)
 	return source
 }

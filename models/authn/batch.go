@@ -58,13 +58,10 @@ func (a *Authenticator) join(hash KeyHash) (b *batch, position int) {
 // runAlone runs the statement for a single request on the caller's goroutine, because waking
 // another goroutine would take as long as the statement. It leaves the next batch to runBatches.
 func (a *Authenticator) runAlone(b *batch) {
-	// Deferred, so that a panic in this request does not block the requests that wait.
-	defer func() {
-		if !a.finish() {
-			go a.runBatches()
-		}
-	}()
 	a.resolve(b)
+	if !a.finish() {
+		go a.runBatches()
+	}
 }
 
 // runBatches runs one batch after the other until no request waits.

@@ -29,8 +29,9 @@ var binaryFormat = []int16{pgtype.BinaryFormatCode}
 // which costs the server several times less than planning them. It uses pgconn directly, because
 // scanning rows by database/sql or pgx doubles the cost in this process.
 type Postgres struct {
-	config *pgconn.Config
-	types  *pgtype.Map
+	dial  func(context.Context) (*pgconn.PgConn, error)
+	stop  func() error
+	types *pgtype.Map
 
 	mu        sync.Mutex                   // serializes the statements
 	conn      *pgconn.PgConn               // nil until the first use and after an error
@@ -39,19 +40,15 @@ type Postgres struct {
 	keysStmt  *pgconn.StatementDescription // prepared on conn
 }
 
-// NewPostgres returns a source that connects when it is first used.
-func NewPostgres(config *pgconn.Config) *Postgres {
-	config = config.Copy()
-	// The best plan always uses the index. These settings keep the planner from choosing another
-	// plan when its statistics are old or the tables small. Without jit=off, PostgreSQL may compile
-	// the plan, which takes 12 ms for each statement.
-	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	for _, setting := range []string{
-		"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan", "jit",
-	} {
-		config.RuntimeParams[setting] = "off"
-	}
-	return &Postgres{config: config, types: pgtype.NewMap()}
+// planner is set on each connection. The best plan always uses the index. These settings keep the
+// planner from choosing another plan when its statistics are old or the tables small. Without
+// jit=off, PostgreSQL may compile the plan, which takes 12 ms for each statement.
+const planner = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
+	SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off`
+
+// NewPostgres returns a source that calls dial when it needs a connection, and stop at the end.
+func NewPostgres(dial func(context.Context) (*pgconn.PgConn, error), stop func() error) *Postgres {
+	return &Postgres{dial: dial, stop: stop, types: pgtype.NewMap()}
 }
 
 // Epoch implements [Source].
@@ -118,12 +115,16 @@ func (p *Postgres) try(deadline time.Time, read func() error) error {
 	// Changing the connection's deadline is much cheaper than a context or a timer. Nothing needs
 	// to reset it, because every statement sets its own.
 	err := p.conn.Conn().SetDeadline(deadline)
+	answered := false
+	defer func() {
+		if !answered { // also after a panic
+			p.drop()
+		}
+	}()
 	if err == nil {
 		err = read()
 	}
-	if err != nil {
-		p.drop()
-	}
+	answered = err == nil
 	return err
 }
 
@@ -148,13 +149,15 @@ func (p *Postgres) query(
 func (p *Postgres) connect(deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	conn, err := pgconn.ConnectConfig(ctx, p.config)
+	conn, err := p.dial(ctx)
 	if err != nil {
 		return err
 	}
 	p.conn = conn
 	p.connected++
-	p.epochStmt, err = conn.Prepare(ctx, "epoch", postgresEpoch, nil)
+	if _, err = conn.Exec(ctx, planner).ReadAll(); err == nil {
+		p.epochStmt, err = conn.Prepare(ctx, "epoch", postgresEpoch, nil)
+	}
 	if err == nil {
 		p.keysStmt, err = conn.Prepare(ctx, "keys", postgresKeys, nil)
 	}
@@ -176,11 +179,11 @@ func (p *Postgres) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn == nil {
-		return nil
+		return p.stop()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	err := p.conn.Close(ctx)
 	p.conn = nil
-	return err
+	return errors.Join(err, p.stop())
 }

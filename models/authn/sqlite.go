@@ -25,23 +25,26 @@ const (
 // SQLite is the [Source] for SQLite. It reads the file for each batch, because another process may
 // have written to it.
 type SQLite struct {
+	db                  *sql.DB
 	epochStmt, keysStmt *sql.Stmt
+	generation          func() uint64
 
 	// turn has one token unless a statement runs. A statement can run past its deadline.
 	turn chan struct{}
 }
 
-// NewSQLite returns a source that uses the connections of db.
-func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
+// NewSQLite returns a source that uses db, which nothing else uses, and closes it. Generation
+// returns another number when db has opened another file at the same path.
+func NewSQLite(ctx context.Context, db *sql.DB, generation func() uint64) (*SQLite, error) {
 	epochStmt, err := db.PrepareContext(ctx, sqliteEpoch)
 	if err != nil {
-		return nil, fmt.Errorf("prepare the epoch statement: %w", err)
+		return nil, fmt.Errorf("prepare the epoch statement: %w", errors.Join(err, db.Close()))
 	}
 	keysStmt, err := db.PrepareContext(ctx, sqliteKeys)
 	if err != nil {
-		return nil, fmt.Errorf("prepare the keys statement: %w", errors.Join(err, epochStmt.Close()))
+		return nil, fmt.Errorf("prepare the keys statement: %w", errors.Join(err, db.Close()))
 	}
-	s := &SQLite{epochStmt: epochStmt, keysStmt: keysStmt, turn: make(chan struct{}, 1)}
+	s := &SQLite{db: db, epochStmt: epochStmt, keysStmt: keysStmt, generation: generation, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	return s, nil
 }
@@ -80,7 +83,7 @@ func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqlite
 	results := make(chan sqliteRead, 1)
 	go func() {
 		defer func() { s.turn <- struct{}{} }()
-		results <- read()
+		results <- s.guarded(read)
 	}()
 	select {
 	case result := <-results:
@@ -88,6 +91,19 @@ func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqlite
 	case <-timer.C:
 		return tooLate
 	}
+}
+
+// guarded calls read and adds the generation. A panic becomes an error, because it would end the
+// process.
+func (s *SQLite) guarded(read func() sqliteRead) (result sqliteRead) {
+	defer func() {
+		if v := recover(); v != nil {
+			result = sqliteRead{err: panicked(v)}
+		}
+	}()
+	result = read()
+	result.epoch.Connection = s.generation()
+	return result
 }
 
 func (s *SQLite) readEpoch() (result sqliteRead) {
@@ -135,4 +151,6 @@ func (s *SQLite) readKeys(hashes []KeyHash) (result sqliteRead) {
 }
 
 // Close implements [Source].
-func (s *SQLite) Close() error { return errors.Join(s.epochStmt.Close(), s.keysStmt.Close()) }
+func (s *SQLite) Close() error {
+	return errors.Join(s.epochStmt.Close(), s.keysStmt.Close(), s.db.Close())
+}

@@ -1,0 +1,162 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"portal/models/authn"
+)
+
+const (
+	// connectTimeout is the limit of one attempt to connect, unless the URL has connect_timeout.
+	connectTimeout = 10 * time.Second
+	// pgxConnectTimeout is pgx's value for a URL without connect_timeout.
+	pgxConnectTimeout = 2 * time.Minute
+)
+
+// sessionSettings bound the damage that an instance does when it freezes or loses its network. The
+// server ends the transaction of such an instance after 2 s, and its locks with it. No statement
+// waits longer for a lock than a request waits for the statement.
+var sessionSettings = map[string]string{
+	"idle_in_transaction_session_timeout": "2s",
+	"lock_timeout":                        "1500ms",
+	"tcp_keepalives_count":                "3",
+	"tcp_keepalives_idle":                 "2s",
+	"tcp_keepalives_interval":             "1s",
+	"tcp_user_timeout":                    "3s",
+}
+
+// readSettings are for connections that only read for API requests.
+var readSettings = map[string]string{"statement_timeout": "2s"}
+
+// keepAlive makes a connection fail when its server has vanished. Without it, each idle connection
+// of the pool would cost one request its deadline.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}
+
+func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if config.ConnectTimeout == 0 || config.ConnectTimeout == pgxConnectTimeout {
+		config.ConnectTimeout = connectTimeout
+	}
+	// Of a primary and its standbys, only the primary accepts writes.
+	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "portal"
+	}
+	// Bun inlines arguments into the SQL. Preparing each distinct statement would only fill the
+	// server's memory.
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	return config, nil
+}
+
+// set makes each new connection use the settings, except those that the URL has. It uses SET,
+// because PgBouncer refuses most settings of a startup message.
+func set(config *pgx.ConnConfig, settings ...map[string]string) {
+	// Bun escapes strings for this setting, so no URL may change it.
+	statements := "SET standard_conforming_strings = on"
+	for _, some := range settings {
+		for _, name := range slices.Sorted(maps.Keys(some)) {
+			_, inURL := config.RuntimeParams[name]
+			if !inURL && !strings.Contains(config.RuntimeParams["options"], name) {
+				statements += fmt.Sprintf("; SET %s = '%s'", name, some[name])
+			}
+		}
+	}
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		_, err := conn.Exec(ctx, statements).ReadAll()
+		return err
+	}
+}
+
+func openPostgres(databaseURL string) (*database, error) {
+	config, err := postgresConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
+	}
+	set(config, sessionSettings)
+	reading := config.Copy()
+	set(reading, sessionSettings, readSettings)
+	return &database{
+		portal: postgresPool(newConnector(hosts(config), config.ConnectTimeout), portalConnections),
+		api:    postgresPool(newConnector(hosts(reading), config.ConnectTimeout), apiConnections),
+		newSource: func(context.Context) (authn.Source, error) {
+			return postgresSource(newConnector(hosts(reading), config.ConnectTimeout)), nil
+		},
+	}, nil
+}
+
+func postgresPool(c *connector, connections int) *bun.DB {
+	pool := sql.OpenDB(c)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return bun.NewDB(pool, pgdialect.New())
+}
+
+func postgresSource(c *connector) *authn.Postgres {
+	return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
+		conn, err := c.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return conn.(*stdlib.Conn).Conn().PgConn(), nil
+	}, c.Close)
+}
+
+// hosts returns a dial for each host of the URL.
+func hosts(config *pgx.ConnConfig) []dial {
+	all := append([]*pgconn.FallbackConfig{
+		{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig},
+	}, config.Fallbacks...)
+	var dials []dial
+	for len(all) > 0 {
+		// A host occurs twice in a row if it is tried with TLS and without.
+		same := slices.IndexFunc(all, func(f *pgconn.FallbackConfig) bool {
+			return f.Host != all[0].Host || f.Port != all[0].Port
+		})
+		if same < 0 {
+			same = len(all)
+		}
+		host := config.Copy()
+		host.Host, host.Port, host.TLSConfig = all[0].Host, all[0].Port, all[0].TLSConfig
+		host.Fallbacks = all[1:same]
+		all = all[same:]
+		dials = append(dials, func(ctx context.Context) (driver.Conn, error) { return dialHost(ctx, host) })
+	}
+	return dials
+}
+
+// dialHost connects to the address of the host that answers first.
+func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
+	if strings.HasPrefix(host.Host, "/") || strings.HasPrefix(host.Host, "@") { // a Unix socket
+		return stdlib.GetConnector(*host).Connect(ctx)
+	}
+	addresses, err := host.LookupFunc(ctx, host.Host)
+	if err != nil {
+		return nil, err
+	}
+	dials := make([]dial, len(addresses))
+	for i, address := range addresses {
+		one := host.Copy()
+		one.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address}, nil }
+		dials[i] = stdlib.GetConnector(*one).Connect
+	}
+	return race(ctx, dials)
+}

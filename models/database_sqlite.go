@@ -1,0 +1,167 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"modernc.org/sqlite" // also registers the driver "sqlite"
+
+	"portal/models/authn"
+)
+
+// busyTimeout is how long SQLite waits for another process's write. It is shorter than [Timeout],
+// so that callers get SQLite's own error.
+const busyTimeout = 1500 * time.Millisecond
+
+// errFileReplaced means that another file has the database's path, but not its own -wal and -shm
+// files. SQLite would mix the two databases.
+var errFileReplaced = errors.New("the SQLite file was replaced, but its old -wal and -shm files are still there; delete them")
+
+// sqliteFile makes the connections of a pool to a SQLite file. If another file takes the path, the
+// connections to the old one are not used again.
+type sqliteFile struct {
+	path  string
+	first driver.Connector // creates the file
+	later driver.Connector // does not: after a failed restore, an empty database would only confuse
+
+	mu     sync.Mutex
+	opened [3]os.FileInfo // the file and its -wal and -shm files, at the last connection
+	number uint64         // counts the files that had the path
+}
+
+func openSQLite(path string) (*database, error) {
+	file := func(create bool) (*sqliteFile, error) { return newSQLiteFile(path, create) }
+	portal, err := file(true)
+	if err != nil {
+		return nil, err
+	}
+	api, err := file(false)
+	if err != nil {
+		return nil, err
+	}
+	authentication, err := file(false)
+	if err != nil {
+		return nil, err
+	}
+	return &database{
+		portal: sqlitePool(portal, portalConnections),
+		api:    sqlitePool(api, apiConnections),
+		newSource: func(ctx context.Context) (authn.Source, error) {
+			return authn.NewSQLite(ctx, sqlitePool(authentication, 1).DB, authentication.generation)
+		},
+	}, nil
+}
+
+func sqlitePool(file *sqliteFile, connections int) *bun.DB {
+	pool := sql.OpenDB(file)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return bun.NewDB(pool, sqlitedialect.New())
+}
+
+func newSQLiteFile(path string, create bool) (*sqliteFile, error) {
+	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL makes a
+	// confirmed revocation survive a power failure.
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": {
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
+	}}
+	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?"
+	first, firstErr := sqlite.NewConnector(name + query.Encode())
+	query.Set("mode", "rw")
+	later, laterErr := sqlite.NewConnector(name + query.Encode())
+	if !create {
+		first = later
+	}
+	return &sqliteFile{path: path, first: first, later: later}, errors.Join(firstErr, laterErr)
+}
+
+// Connect implements [driver.Connector].
+func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
+	f.mu.Lock()
+	open, opened, before := f.first, f.opened, f.files()
+	f.mu.Unlock()
+	if opened[0] != nil {
+		open = f.later
+		if !os.SameFile(before[0], opened[0]) && (os.SameFile(before[1], opened[1]) || os.SameFile(before[2], opened[2])) {
+			return nil, errFileReplaced
+		}
+	}
+	conn, err := open.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The first read creates the -wal and -shm files.
+	known := conn.(sqliteDriverConn)
+	if _, err := known.ExecContext(ctx, "SELECT 1 FROM sqlite_schema", nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	after := f.files()
+	if before[0] != nil && !os.SameFile(before[0], after[0]) {
+		return nil, errors.Join(driver.ErrBadConn, conn.Close()) // replaced just now
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !os.SameFile(f.opened[0], after[0]) {
+		f.number++
+	}
+	f.opened = after
+	return &sqliteConn{sqliteDriverConn: known, path: f.path, file: after[0]}, nil
+}
+
+// Driver implements [driver.Connector].
+func (f *sqliteFile) Driver() driver.Driver { return f.first.Driver() }
+
+// generation returns the number of the file that the last connection opened.
+func (f *sqliteFile) generation() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.number
+}
+
+// files describes the database's files. The entry of a missing file is nil.
+func (f *sqliteFile) files() (files [3]os.FileInfo) {
+	for i, suffix := range []string{"", "-wal", "-shm"} {
+		if info, err := os.Stat(f.path + suffix); err == nil {
+			files[i] = info
+		}
+	}
+	return files
+}
+
+// sqliteDriverConn is what database/sql uses of a driver's connection.
+type sqliteDriverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.Pinger
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+// sqliteConn is a connection that is not used again once another file has the path.
+type sqliteConn struct {
+	sqliteDriverConn
+	path string
+	file os.FileInfo
+}
+
+// ResetSession implements [driver.SessionResetter]. The pool calls it before it uses a connection
+// again.
+func (c *sqliteConn) ResetSession(ctx context.Context) error {
+	if now, err := os.Stat(c.path); err != nil || !os.SameFile(now, c.file) {
+		return driver.ErrBadConn
+	}
+	return c.sqliteDriverConn.ResetSession(ctx)
+}
