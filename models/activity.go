@@ -112,7 +112,7 @@ type ActivityPage struct {
 	Before uuid.UUID // return only activities older than this one; zero for the first page
 	Limit  int       // the maximum number of activities
 
-	// Return only what matches all of these. A zero value matches everything.
+	// Return only activities that match all of these. A zero value matches every activity.
 	Actions     []Action
 	KeyID       uuid.UUID // the subject
 	From, Until time.Time // Until is exclusive

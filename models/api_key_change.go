@@ -57,8 +57,8 @@ func (s *Store) changeKey(
 			return err
 		}
 		if revoked = key.RevokedAt != nil; revoked {
-			// The commit of the row lock waits for a synchronous standby, and with it for the
-			// earlier revocation, whose own commit may have been interrupted.
+			// The earlier revocation may have stopped waiting for a synchronous standby. The commit
+			// of this row lock waits until the standby has both.
 			return nil
 		}
 		return change(ctx, tx, &key)

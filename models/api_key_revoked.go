@@ -14,7 +14,7 @@ const RevokedKeysKept = 90 * Day
 type RevokedAPIKey struct {
 	APIKey `bun:",extend"`
 
-	RevokedBy string `bun:",scanonly"` // the user's e-mail, or "Operator"; empty if unknown
+	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
 	Refusals  int64  `bun:"-"`         // refused requests since the revocation
 }
 

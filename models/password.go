@@ -19,7 +19,7 @@ const (
 )
 
 // checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a
-// rule. It must not be one of words, such as the user's email and the account's name.
+// rule. A password must not be one of words, such as the user's email and the account's name.
 func checkPassword(password string, words ...string) error {
 	switch length := utf8.RuneCountInString(password); {
 	case length < MinPasswordLength:

@@ -21,7 +21,7 @@ const (
 	// purgePause is the time between two batches, in which others can write to a SQLite file.
 	purgePause = 10 * time.Millisecond
 
-	// activitiesKept is how long activities are kept. A trigger refuses to delete younger ones.
+	// activitiesKept is how long activities are kept. A trigger refuses to delete newer ones.
 	activitiesKept = 400 * Day
 )
 

@@ -93,8 +93,8 @@ func (s *Store) Session(ctx context.Context, token string, client Client) (Sessi
 	return session, nil
 }
 
-// PeekSession is [Store.Session] for requests that a page sends by itself. They are no use of the
-// session, so it does not update when the session was last seen.
+// PeekSession is [Store.Session] for requests that a page sends by itself. They do not count as
+// a use, so it does not update the session's last-seen time.
 func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").

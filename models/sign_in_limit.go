@@ -92,11 +92,11 @@ func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) e
 // /64 network of an IPv6 address, within which a client can choose any address.
 func network(address string) string { return prefix(address, 64) }
 
-// site returns the network that one attacker may well control: the whole IPv4 address, or the /48
-// network of an IPv6 address.
+// site returns the network that one attacker may control entirely: the whole IPv4 address, or the
+// /48 network of an IPv6 address.
 func site(address string) string { return prefix(address, 48) }
 
-// prefix returns the whole IPv4 address, or the network of an IPv6 address that has so many bits.
+// prefix returns the whole IPv4 address, or the network of an IPv6 address with this prefix length.
 func prefix(address string, bits int) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

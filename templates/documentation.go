@@ -57,7 +57,7 @@ type Operation struct {
 	ID, Method, Path, Summary string
 	Description               Prose
 	Scheme                    string // of its credentials; empty: anyone may call it
-	Authentication            Prose  // what the scheme is
+	Authentication            Prose  // describes the scheme
 	Parameters                []Field
 	Body                      *RequestBody // nil: none
 	Responses                 []Response

@@ -11,7 +11,7 @@ type Token struct {
 	Text  string
 }
 
-// highlight splits code into tokens. Their texts together are code. An unknown language gives one
+// highlight splits code into tokens. Their joined texts equal code. An unknown language gives one
 // token.
 func highlight(language, code string) []Token {
 	lexer := lexers.Get(language)

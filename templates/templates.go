@@ -2,8 +2,8 @@
 // defines its title, its content, and the fragments of its content. A page is a screen inside a
 // layout. A fragment is one part of a screen, so that the markup exists once.
 //
-// The package knows nothing of requests. It renders to a byte slice, so that a failing template
-// sends nothing.
+// The package does not depend on net/http requests. It renders to a byte slice, so that nothing is
+// sent if a template fails.
 package templates
 
 import (
@@ -20,8 +20,8 @@ import (
 // or ".".
 //
 //go:embed layouts/*.html partials/*.html
-//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html documentation/*.html errors/*.html
-//go:embed integration/*.html rotations/*.html sessions/*.html
+//go:embed account/*.html activities/*.html agents/*.html api_keys/*.html documentation/*.html
+//go:embed errors/*.html integration/*.html rotations/*.html sessions/*.html
 var files embed.FS
 
 // shared are the templates available to every screen.

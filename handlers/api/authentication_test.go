@@ -22,7 +22,7 @@ func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 		revoked := s.customer()
 		s.revoke(revoked)
 		mistyped := []byte(c.secret)
-		mistyped[10] ^= 1 // one bit: another letter or digit, or none of either
+		mistyped[10] ^= 1 // flips one bit; the result may be neither a letter nor a digit
 
 		for name, refused := range map[string]struct {
 			example string

@@ -11,8 +11,8 @@ import (
 // verifiers have the new signing key.
 const cacheDocument = "public, max-age=300"
 
-// setPublicHeaders sets the headers of a public document: it may be cached, and pages of any origin may read
-// it.
+// setPublicHeaders sets the headers of a public document. Caches may store it, and pages of any
+// origin may read it.
 func setPublicHeaders(c *gin.Context) {
 	c.Header("Cache-Control", cacheDocument)
 	c.Header("Access-Control-Allow-Origin", "*")

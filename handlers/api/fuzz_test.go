@@ -22,7 +22,8 @@ func refusal(t *testing.T, answer *httptest.ResponseRecorder) (code string) {
 	return body["code"]
 }
 
-// Every header except Bearer with the key gets a 401 that does not repeat it.
+// Every header except Bearer with the key gets a 401. Neither the response nor the log repeats the
+// credential.
 func FuzzAuthorizationHeader(f *testing.F) {
 	target := newTarget(f)
 	for _, seed := range []string{

@@ -16,8 +16,8 @@ type introspectionBody struct {
 	*models.WidgetClaims
 }
 
-// introspectWidgetToken returns whether a widget token is active, and its claims if it is. A token
-// of another account is not active.
+// introspectWidgetToken reports whether a widget token is active, and returns its claims if it is.
+// A token of another account is not active.
 func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) error {
 	token, err := readToken(c)
 	if err != nil {

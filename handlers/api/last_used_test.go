@@ -54,7 +54,7 @@ func TestLastUsedReachesTheDatabaseWithinASecond(t *testing.T) {
 	})
 }
 
-// lastUsed returns what the portal's list would show.
+// lastUsed returns the time of last use that the portal's list would show.
 func (s *service) lastUsed(c customer) *time.Time {
 	s.t.Helper()
 	keys, err := s.store.APIKeys(s.t.Context(), c.accountID)

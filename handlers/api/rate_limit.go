@@ -38,7 +38,7 @@ const (
 // the bucket would then take longer to fill than an empty one. The result is exact even if
 // concurrent requests take the lock in another order than they read the clock.
 type rateLimiter struct {
-	interval time.Duration // one request comes back in this time
+	interval time.Duration // the bucket regains one request in this time
 	fill     time.Duration // an empty bucket is full after this time
 	low      int           // a response says how many requests are left if they are fewer than this
 	policy   string        // value of the RateLimit-Policy header

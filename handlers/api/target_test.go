@@ -12,8 +12,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// target is an instance that answers without a network, for as many requests as
-// a fuzzer or a benchmark sends, with one customer.
+// target is an instance with one customer. Fuzzers and benchmarks call it without a network.
 type target struct {
 	handler http.Handler
 	log     *modelstest.LogBuffer
@@ -44,10 +43,10 @@ func newTarget(tb testing.TB) *target {
 	return t
 }
 
-// fuzzedAgent is in the seeds, and is the customer's one agent.
+// fuzzedAgent is the id of the customer's only agent. The seeds contain it.
 var fuzzedAgent = uuid.MustParse("0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
 
-// send returns the answer and what was logged of it.
+// send returns the response and its log output.
 func (t *target) send(r *http.Request) (*httptest.ResponseRecorder, string) {
 	t.log.Reset()
 	answer := httptest.NewRecorder()

@@ -43,7 +43,7 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 	session := sessionFrom(c)
 	err = p.store.RevokeSession(c.Request.Context(), session.AccountID, session.UserID, id, actorOf(c))
 	if errors.Is(err, models.ErrSessionNotFound) {
-		// The same for another user's session, and not a 401 as for one's own.
+		// A 401 would mean that the session of this request has ended.
 		return problem.Problem{
 			Status: http.StatusNotFound, Code: problem.CodeNotFound,
 			Message: "Session not found. It may have already ended. Reload the page to see your active sessions.",
@@ -55,7 +55,8 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 	return p.sessionsEnded(c, "Session ended.")
 }
 
-// revokeOtherSessions ends all of the user's sessions but this one. It is no error if there are none.
+// revokeOtherSessions ends all of the user's sessions except this one. It is no error if there are
+// no others.
 func (p *Portal) revokeOtherSessions(c *gin.Context) error {
 	session := sessionFrom(c)
 	err := p.store.RevokeOtherSessions(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))

@@ -43,7 +43,8 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 		for _, activity := range activities {
 			lines += exportLine(activity)
 		}
-		// The server's write timeout is for a whole response; this one is longer.
+		// The server's write timeout covers a whole response. An export may take longer, so each
+		// batch has its own.
 		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout)) // not every writer has one
 		if _, err := c.Writer.WriteString(lines); err != nil {
 			return nil // the client has left
@@ -55,7 +56,7 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 		lines, wanted.Before = "", activities[len(activities)-1].ID
 		if activities, err = p.exportedBatch(c, wanted); err != nil {
 			_ = c.Error(err)
-			// Break the connection, so that the client does not take the part for the whole.
+			// Break the connection, so that the client does not accept an incomplete file.
 			panic(http.ErrAbortHandler)
 		}
 	}

@@ -31,8 +31,8 @@ type activityView struct {
 	search      string
 }
 
-// newActivityView returns the view that the parameters describe. An unknown kind is a 404; other
-// unusable values are ignored. API keys in the search are redacted.
+// newActivityView returns the view that the parameters describe. It returns a 404 for an unknown
+// kind and ignores other invalid values. API keys in the search are redacted.
 func newActivityView(parameters url.Values) (activityView, error) {
 	view := activityView{kind: parameters.Get(paramKind)}
 	if view.kind != "" {
@@ -76,7 +76,7 @@ func (v activityView) address(path, before string) string {
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
-// dateOf returns the day as a date field has it, or "".
+// dateOf formats the day for a date field. It returns "" for the zero day.
 func dateOf(day time.Time) string {
 	if day.IsZero() {
 		return ""

@@ -36,8 +36,8 @@ func (p *Portal) showChanges(c *gin.Context) error {
 	return p.reply(c, r)
 }
 
-// apiKeysPage returns the page of keys in the order of the query string. Each replacement stands
-// for the row of its key.
+// apiKeysPage returns the page of keys in the order of the query string. Each replacement takes
+// the place of the row of the same key.
 func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
 	active, err := p.activeKeys(c)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...tem
 	return list
 }
 
-// versionWith returns the version of the list if the client shows it after it adds the new key. It
-// returns "" if the client's list, whose version is seen, differs in more than that.
+// versionWith returns the version of keys if the client's list lacks only the new key, and ""
+// otherwise. The version of the client's list is seen.
 func versionWith(keys []models.APIKey, newID uuid.UUID, seen string) string {
 	others := slices.DeleteFunc(slices.Clone(keys), func(key models.APIKey) bool { return key.ID == newID })
 	if versionOf(others) != seen {

@@ -16,7 +16,7 @@ const usageDays = 30
 // activeKeys are an account's active keys and their usage.
 type activeKeys struct {
 	keys   []models.APIKey
-	daily  map[uuid.UUID][]int64 // requests on each of the last days; without unused keys
+	daily  map[uuid.UUID][]int64 // requests on each of the last days; unused keys are absent
 	totals map[uuid.UUID]int64   // requests in all of these days
 	most   int64                 // the most requests of any key on one day
 	twins  map[uuid.UUID]templates.APIKeyTwin
@@ -44,7 +44,7 @@ func newActiveKeys(keys []models.APIKey, daily map[uuid.UUID][]int64) activeKeys
 	return active
 }
 
-// twinsOf returns for each key under rotation the other key of the rotation.
+// twinsOf maps each key under rotation to the other key of the rotation.
 func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
 	masked, twins := map[uuid.UUID]string{}, map[uuid.UUID]templates.APIKeyTwin{}
 	for _, key := range keys {
@@ -56,7 +56,7 @@ func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
 		}
 		old := *key.ReplacesID
 		twins[key.ID] = templates.APIKeyTwin{Masked: masked[old], OldID: old, Replaces: true}
-		// The keys are sorted from new to old, and a rotation continues with the newest replacement.
+		// The newest key comes first, and a rotation continues with the newest replacement.
 		if _, found := twins[old]; !found {
 			twins[old] = templates.APIKeyTwin{Masked: key.Masked(), OldID: old}
 		}
@@ -93,7 +93,8 @@ func (p *Portal) readAPIKeyRow(c *gin.Context, key models.APIKey) (templates.API
 	return p.apiKeyRow(key, active), err
 }
 
-// apiKeysPageWith returns the page of keys in which row stands for its key.
+// apiKeysPageWith returns the function of a reply that reads the page of keys. In it, row takes the
+// place of the row of the same key.
 func (p *Portal) apiKeysPageWith(c *gin.Context, row templates.APIKeyRow) func() (templates.Page, error) {
 	return func() (templates.Page, error) {
 		return p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()}, row)

@@ -23,7 +23,7 @@ func (p *Portal) listAPIKeys(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
-// The parameter names the button that opened the row, which gets the focus back.
+// The parameter names the button that opened the row. The button gets the focus back.
 const (
 	paramFocus  = "focus"
 	focusRevoke = "revoke"
@@ -95,7 +95,8 @@ func (p *Portal) apiKeyGenerated(c *gin.Context, key models.APIKey, reveal templ
 	return generated
 }
 
-// sameLabel returns the newest of the other keys that have the label of key, masked.
+// sameLabel returns the newest other key with the label of key, masked. It returns "" if there is
+// none.
 func sameLabel(keys []models.APIKey, key models.APIKey) string {
 	for _, other := range keys {
 		if other.ID != key.ID && strings.EqualFold(other.Label, key.Label) {

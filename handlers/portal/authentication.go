@@ -87,8 +87,8 @@ func actorOf(c *gin.Context) models.Actor {
 	return models.UserActor(sessionFrom(c).UserID, c.ClientIP())
 }
 
-// returnPath returns the path that a visitor continues at after sign-in: the requested page, or
-// for a form or a download the page of its section.
+// returnPath returns the path to open after sign-in. It is the requested page. For a form or a
+// download it is the page of its section.
 func (p *Portal) returnPath(c *gin.Context) string {
 	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
 		return p.destination(c.Request.URL.RequestURI())
@@ -98,7 +98,8 @@ func (p *Portal) returnPath(c *gin.Context) string {
 }
 
 // destination returns next if it is the address of a page of the portal, and the first page
-// otherwise. It builds the result anew, so that no browser can read another host into it.
+// otherwise. It builds a new URL from the path and the query, so that no browser can find another
+// host in it.
 func (p *Portal) destination(next string) string {
 	address, err := url.Parse(next)
 	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||

@@ -31,7 +31,7 @@ func compressed(c *gin.Context, html []byte) []byte {
 	defer compressors.Put(compressor)
 	var smaller bytes.Buffer
 	compressor.Reset(&smaller)
-	_, _ = compressor.Write(html) // a buffer takes everything
+	_, _ = compressor.Write(html) // a buffer accepts every write
 	_ = compressor.Close()
 	c.Header("Content-Encoding", "gzip")
 	return smaller.Bytes()

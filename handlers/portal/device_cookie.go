@@ -10,7 +10,7 @@ import (
 	"portal/models"
 )
 
-// A signed cookie identifies the device of a user who has signed in. It opens nothing, so sign-out
+// A signed cookie identifies the device of a user who has signed in. It gives no access, so sign-out
 // keeps it.
 const (
 	deviceCookie = "device"

@@ -11,7 +11,7 @@ import (
 	"portal/templates"
 )
 
-// documentation is the public pages about the API. They are the same for everyone.
+// documentation holds the public pages about the API. They are the same for everyone.
 type documentation struct {
 	reference templates.ReferencePage
 	guides    templates.GuidesPage

@@ -13,11 +13,11 @@ import (
 	"portal/static"
 )
 
-// maxForm limits the size of a form in bytes. Our forms have a few hundred, but a form must be read
-// to show a field that is too long again, beside its error.
+// maxForm limits the size of a form in bytes. Valid forms have a few hundred. Larger ones are read
+// too, so that the page can show an overlong field again with its error.
 const maxForm = 256 << 10
 
-// maxActions is how many actions may run at once: as many as can be held, and as many others.
+// maxActions limits how many actions run at once: maxWaiting held responses, and as many others.
 const maxActions = 2 * maxWaiting
 
 // handler handles one action. [Portal.handle] renders its error.

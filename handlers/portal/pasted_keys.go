@@ -11,7 +11,7 @@ import (
 )
 
 // filterAPIKeys redirects to the filtered list. The filter is sent with POST, because a key that is
-// pasted into it must not reach a URL. Browsers and proxies keep those.
+// pasted into it must not reach a URL. Browsers and proxies store URLs.
 func (p *Portal) filterAPIKeys(c *gin.Context) error {
 	return p.redirect(c, newKeyView(c.Request.PostForm).address())
 }

@@ -111,7 +111,7 @@ func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 
 func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page) error {
 	frame := templates.Frame{Product: p.name, Now: p.now().UTC().Format(time.RFC3339)}
-	// An error page may answer the request of an image or a script, so it leaves the message.
+	// An error page may be the response to an image or a script, so it keeps the flash message.
 	if status < http.StatusBadRequest {
 		frame.Notice = p.takeFlash(c)
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Going back to a page that showed a key must not show it again, but browsers keep whole pages for
-// that, over HTTPS even some that are no-store. Chromium drops such a page when an HttpOnly cookie
-// changes, other browsers when they are told to clear their cache. So a page with a key sets a
-// cookie, and the next page deletes it and tells the browser to clear its cache.
+// Going back to a page that showed a key must not show the key again. Browsers keep whole pages in
+// a back/forward cache, over HTTPS even some that are no-store. Chromium drops such a page when an
+// HttpOnly cookie changes, and other browsers when a response has Clear-Site-Data. So a page with
+// a key sets a cookie, and the next page deletes the cookie and sends Clear-Site-Data.
 const revealedCookie = "revealed"
 
 // hasRevealed marks a browser that has received a page with a key.

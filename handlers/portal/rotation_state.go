@@ -78,7 +78,7 @@ func (p *Portal) rotationProgress(r rotation) templates.RotationProgress {
 	return progress
 }
 
-// rotatedKey returns one of the two keys. Its chart has the scale of highest.
+// rotatedKey returns one of the two keys. The heights in its chart are relative to highest.
 func (p *Portal) rotatedKey(key models.APIKey, hours []int64, highest int64) templates.RotatedKey {
 	now := p.now()
 	rotated := templates.RotatedKey{

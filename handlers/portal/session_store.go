@@ -65,7 +65,7 @@ func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	return visitor, nil
 }
 
-// find returns the session with the token. A background request is no use of it.
+// find returns the session with the token. A background request does not keep it alive.
 func (s *sessionStore) find(r *http.Request, token string) (models.Session, error) {
 	if r.Context().Value(backgroundKey{}) != nil {
 		return s.store.PeekSession(r.Context(), token)
@@ -130,8 +130,8 @@ func storedSession(session *sessions.Session) *models.Session {
 	return stored
 }
 
-// clientKey is the context key of the request's [models.Client]. Gorilla's stores get the request
-// alone, and only gin knows which proxies to trust.
+// clientKey is the context key of the request's [models.Client]. Gorilla passes only the request
+// to a store, and only gin knows which proxies to trust.
 type clientKey struct{}
 
 // withClient stores the client in the request's context and returns the request.

@@ -69,8 +69,8 @@ func (p *Portal) showSession(c *gin.Context) error {
 	return p.reply(c, reply{fragment: templates.SessionState{Ended: session == nil}, location: homePath})
 }
 
-// replaceSession ends the browser's session, if any, and creates one for the user, whose device the
-// browser becomes.
+// replaceSession ends the browser's session, if any, and creates one for the user. It also makes
+// the browser a device of the user.
 func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
 	request := withClient(c)
 	old, err := p.sessions.Get(request, p.sessions.name)

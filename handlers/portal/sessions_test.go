@@ -237,7 +237,7 @@ func TestSessionHasAnIdleLimit(t *testing.T) {
 	})
 }
 
-// Only what the user does is a use. Pages also send requests by themselves.
+// Only the user's own requests count as a use. Pages also send requests by themselves.
 func TestPollsDoNotKeepASessionAlive(t *testing.T) {
 	clock := time.Now()
 	options := models.Options{Now: func() time.Time { return clock }, SessionIdle: time.Hour}

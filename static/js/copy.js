@@ -1,5 +1,5 @@
-// Copy buttons. data-copy selects the element to copy, data-copy-prefix and data-copy-suffix are put
-// around its text, and data-copy-name describes it in the status. data-copy-like selects another
+// Copy buttons. data-copy selects the element to copy. data-copy-prefix and data-copy-suffix are
+// put around its text. data-copy-name describes it in the status. data-copy-like selects another
 // element that has the prefix and the suffix. If the browser refuses, the text is selected instead,
 // so that the user can copy it by hand.
 (() => {

@@ -1,5 +1,5 @@
-// The label of a new key. A warning appears while the user types a label that another active key has.
-// It is no error: labels may repeat.
+// The label of a new key. A warning appears if another active key has the same label. It is no
+// error: labels may repeat.
 (() => {
   'use strict';
 

@@ -175,7 +175,7 @@
     if (field?.matches('[data-select]')) {
       field.select();
     }
-    // The list already shows this version, so that the next poll need not send it.
+    // The list already shows this version, so the next poll need not fetch it.
     const { version } = document.getElementById('api-key-list-header')?.dataset ?? {};
     if (version && document.getElementById('api-key-seen')) {
       document.getElementById('api-key-seen').value = version;

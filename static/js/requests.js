@@ -84,7 +84,7 @@
     }
   });
 
-  // A removed element, or a page that is left, needs no response any more.
+  // A removed element, or a page that is left, no longer needs a response.
   document.addEventListener('htmx:before:cleanup', ({ target }) => {
     if (target.matches?.('[data-background]')) {
       htmx.trigger(target, 'htmx:abort');

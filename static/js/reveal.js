@@ -1,5 +1,6 @@
-// The one-time reveal of a new key. Escape or a click outside does not close it before the key was
-// copied, and the browser asks before it leaves the page. After it is closed or the page is left, the key is no longer in the page.
+// The one-time reveal of a new key. Before the key is copied, Escape or a click outside does not
+// close it, and the browser asks before it leaves the page. Closing it or leaving the page removes
+// the key.
 (() => {
   'use strict';
 

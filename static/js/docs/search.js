@@ -58,7 +58,7 @@
     }
   });
 
-  // Beside the text the contents are always open. On a narrow screen they make room for the section.
+  // On a wide screen the contents are open. On a narrow screen they close when a link is followed.
   const fit = () => { menu.open = wide.matches; };
   fit();
   wide.addEventListener('change', fit);
