@@ -36,6 +36,9 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	c.cookies("session", v.cookies(t))
 	first := c.key("first key", keys.Add("production"))
 	second := c.key("second key", keys.Add("leaked"))
+	v.Open("/api-keys?filter=x")
+	keys.Filter(second)
+	keys.ExpectAlertSaying(`whole key`)
 
 	c.useKey(t, first, agentID)
 	c.misuse(t, second)
