@@ -45,6 +45,8 @@ func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {
 		keys.Filter(secret)
 		keys.RevokeFound("found in a log").Confirm()
 		keys.ExpectStatusSaying(`was revoked`)
+		keys.ExpectNotListed("found in a log")
+		keys.ExpectNoAlert()
 	})
 }
 
