@@ -58,6 +58,8 @@ const (
 	ActionPasswordChanged Action = "password.changed"
 	ActionPasswordReset   Action = "password.reset" // by an operator
 	ActionEmailChanged    Action = "email.changed"
+
+	ActionDatabaseRestored Action = "database.restored" // by an operator, from a backup
 )
 
 // Activity is one entry of an account's append-only activity log. It is written in the transaction

@@ -34,6 +34,15 @@ func (d database) makeDirectory() error {
 	return nil
 }
 
+// databaseFromEnvironment parses DATABASE_URL alone.
+func databaseFromEnvironment() (database, error) {
+	var c config
+	c.fill()
+	var check checker
+	d := check.database(c.DatabaseURL)
+	return d, check.err()
+}
+
 // withStore opens the store of DATABASE_URL, calls work and closes the store. Operators' commands
 // need no other configuration.
 func withStore(ctx context.Context, work func(*models.Store) error) error {
@@ -43,11 +52,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 // withStoreOptions is [withStore] with options. The store logs warnings to standard error, for
 // example when a migration waits for a table.
 func withStoreOptions(ctx context.Context, options models.Options, work func(*models.Store) error) error {
-	var c config
-	c.fill()
-	var check checker
-	d := check.database(c.DatabaseURL)
-	if err := check.err(); err != nil {
+	d, err := databaseFromEnvironment()
+	if err != nil {
 		return err
 	}
 	if err := d.makeDirectory(); err != nil {

@@ -1,5 +1,5 @@
 // Command portal serves the customer portal and its JSON API. Its other commands are for operators:
-// migrations, accounts, agents and revocations. Secrets come from the environment or from standard
+// migrations, accounts, agents, revocations and backups. Secrets come from the environment or from standard
 // input. There are no flags for them, because other users of the machine can read the command line.
 package main
 
@@ -41,6 +41,9 @@ type commandLine struct {
 	Demo struct {
 		Seed demoSeedCommand `cmd:"" help:"Create an account with keys, 30 days of usage and activity, and print how to sign in."`
 	} `cmd:"" help:"For tests and screenshots."`
+	Backup  backupCommand  `cmd:"" help:"For operators: copy the database to a new file while portals run."`
+	Restore restoreCommand `cmd:"" help:"For operators: replace the database by a backup without reviving revoked keys."`
+
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`

@@ -23,24 +23,26 @@ var activityKinds = []struct {
 	{"credentials", "Email and password", "All email and password events", []models.Action{
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
 	}},
+	{"database", "Database", "All database events", []models.Action{models.ActionDatabaseRestored}},
 }
 
 // activityKindNames are the names of the kinds in the filter.
 var activityKindNames = map[models.Action]string{
-	models.ActionKeyGenerated:    "New keys",
-	models.ActionKeyRenamed:      "Renamed keys",
-	models.ActionKeyRevoked:      "Revoked keys",
-	models.ActionAgentCreated:    "New agents",
-	models.ActionAgentRemoved:    "Removed agents",
-	models.ActionSignedIn:        "Sign-ins",
-	models.ActionSignInFailed:    "Incorrect passwords",
-	models.ActionSignedOut:       "Sign-outs",
-	models.ActionSessionRevoked:  "Sessions ended remotely",
-	models.ActionSessionsRevoked: "All other sessions ended",
-	models.ActionEmailChanged:    "Email changes",
-	models.ActionPasswordRefused: "Incorrect current passwords",
-	models.ActionPasswordChanged: "Password changes",
-	models.ActionPasswordReset:   "Password resets",
+	models.ActionKeyGenerated:     "New keys",
+	models.ActionKeyRenamed:       "Renamed keys",
+	models.ActionKeyRevoked:       "Revoked keys",
+	models.ActionAgentCreated:     "New agents",
+	models.ActionAgentRemoved:     "Removed agents",
+	models.ActionSignedIn:         "Sign-ins",
+	models.ActionSignInFailed:     "Incorrect passwords",
+	models.ActionSignedOut:        "Sign-outs",
+	models.ActionSessionRevoked:   "Sessions ended remotely",
+	models.ActionSessionsRevoked:  "All other sessions ended",
+	models.ActionEmailChanged:     "Email changes",
+	models.ActionPasswordRefused:  "Incorrect current passwords",
+	models.ActionPasswordChanged:  "Password changes",
+	models.ActionPasswordReset:    "Password resets",
+	models.ActionDatabaseRestored: "Restored backups",
 }
 
 // actionsOf returns the actions of a kind, which is an action or the id of a group. It returns nil

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"portal/models"
+)
+
+type backupCommand struct {
+	File string `arg:"" help:"The new file."`
+}
+
+// Run does not update the schema, so that a new version can back up the database before its first
+// start.
+func (c backupCommand) Run(ctx context.Context, t terminal) error {
+	d, err := databaseFromEnvironment()
+	if err != nil {
+		return err
+	}
+	if err := models.Backup(ctx, d.url, c.File); err != nil {
+		return err
+	}
+	secret := "PORTAL_SECRET"
+	if !d.isPostgres() {
+		secret += ", or else " + secretFile + " beside the database"
+	}
+	_, _ = fmt.Fprintf(t.err, "portal: backed up to %s; the secret is not in it, so keep a copy of %s too\n", c.File, secret)
+	return nil
+}
+
+type restoreCommand struct {
+	File string `arg:"" help:"A file of the backup command."`
+
+	RevokeAllKeys bool `xor:"keys" help:"Revoke every key of the backup."`
+	KeepKeys      bool `name:"keep-keys-that-may-have-been-revoked" xor:"keys" help:"Keep keys active that the current database does not have. Keys that were revoked after the backup may work again."`
+}
+
+// Run compares the backup with the current database, unless a flag says what to do with keys that
+// cannot be compared.
+func (c restoreCommand) Run(ctx context.Context, t terminal) error {
+	d, err := databaseFromEnvironment()
+	if err != nil {
+		return err
+	}
+	if err := d.makeDirectory(); err != nil {
+		return err
+	}
+	keys := models.KeepUnrevokedKeys
+	if c.RevokeAllKeys {
+		keys = models.RevokeAllKeys
+	}
+	if c.KeepKeys {
+		keys = models.KeepUnknownKeys
+	}
+	revoked, err := models.Restore(ctx, d.url, c.File, keys)
+	if errors.Is(err, models.ErrNothingToCompare) {
+		return fmt.Errorf("%w; choose --revoke-all-keys or --keep-keys-that-may-have-been-revoked", err)
+	}
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(t.err, "portal: restored %s; active keys of the backup that are now revoked: %d; all sessions have ended\n", c.File, revoked)
+	return nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := append(databaseEnv(url), anyPort, testSecret)
+		instances := []*instance{start(t, env), start(t, env)}
+		store := modelstest.Open(t, url, models.Options{})
+		account := createAccount(t, store)
+		expect := func(secret string, want int) {
+			t.Helper()
+			for _, i := range instances {
+				if got, body := i.api(t, http.MethodGet, "/api/agents", secret, ""); got != want {
+					t.Errorf("status %d, want %d: %s", got, want, body)
+				}
+			}
+		}
+		expect(account.secret, http.StatusOK)
+		file := filepath.Join(t.TempDir(), "portal.backup")
+		backup := portal(t, databaseEnv(url), "", "backup", file)
+		if backup.status != 0 || backup.stdout != "" || !strings.Contains(backup.stderr, "PORTAL_SECRET") {
+			t.Fatalf("%+v", backup)
+		}
+		portal(t, databaseEnv(url), "", "backup", file).failsWith(t, file, "exists")
+
+		mustPortal(t, databaseEnv(url), "", "key", "revoke", "--id", account.key.ID.String())
+		restored := portal(t, databaseEnv(url), "", "restore", file)
+		if restored.status != 0 || restored.stdout != "" || !strings.Contains(restored.stderr, "now revoked: 1;") {
+			t.Fatalf("%+v", restored)
+		}
+		expect(account.secret, http.StatusUnauthorized)
+		for _, i := range instances {
+			i.stop(t)
+		}
+	})
+}
+
+func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
+	file := filepath.Join(t.TempDir(), "portal.backup")
+	mustPortal(t, databaseEnv(url), "", "backup", file)
+
+	lost := databaseEnv("sqlite:" + filepath.Join(t.TempDir(), "new", "portal.db"))
+	portal(t, lost, "", "restore", file).failsWith(t, "--revoke-all-keys", "--keep-keys-that-may-have-been-revoked")
+	portal(t, lost, "", "restore", "--revoke-all-keys", "--keep-keys-that-may-have-been-revoked", file).failsWith(t, "can't be used together")
+	portal(t, lost, "", "restore", "absent").failsWith(t, "absent")
+	portal(t, databaseEnv("postgres://portal@127.0.0.1:1/portal"), "", "restore", "--revoke-all-keys", file).
+		failsWith(t, "is not a backup of PostgreSQL")
+	mustPortal(t, lost, "", "restore", "--revoke-all-keys", file)
+	i := start(t, append(lost, anyPort))
+	if status, _ := i.api(t, http.MethodGet, "/api/agents", account.secret, ""); status != http.StatusUnauthorized {
+		t.Errorf("status %d", status)
+	}
+	i.stop(t)
+}
+
+// TestNoCommandLineHasTheDatabasePassword replaces pg_dump by a script that records its input.
+func TestNoCommandLineHasTheDatabasePassword(t *testing.T) {
+	t.Parallel()
+	url := modelstest.PostgresURL(t)
+	programs, seen := t.TempDir(), filepath.Join(t.TempDir(), "seen")
+	script := "#!/bin/sh\necho \"$@\" >" + seen + "\nenv | grep ^PG | sort >>" + seen + "\necho broken >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(programs, "pg_dump"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "portal.backup")
+	withPassword := strings.Replace(url, "portal@", "portal:hunter2@", 1) + "&search_path=public&target_session_attrs=any"
+	env := append(databaseEnv(withPassword), "PATH="+programs+":"+os.Getenv("PATH"))
+	portal(t, env, "", "backup", file).failsWith(t, "pg_dump", "broken")
+	content, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments, environment, _ := strings.Cut(string(content), "\n")
+	if strings.Contains(arguments, "hunter2") || strings.Contains(arguments, "postgres:") {
+		t.Errorf("the arguments are %s", arguments)
+	}
+	for _, want := range []string{"PGPASSWORD=hunter2\n", "PGSSLMODE=disable\n", "PGUSER=portal\n", "PGHOST=127.0.0.1\n", "PGOPTIONS=-c search_path=public\n"} {
+		if !strings.Contains(environment, want) {
+			t.Errorf("want %q in %s", want, environment)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the failed backup left a file")
+	}
+}

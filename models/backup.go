@@ -1,0 +1,113 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+// Backup copies the database to a new file, which only its owner may read. Other processes may use
+// the database meanwhile. The file contains no secret of the keyring. Backup returns an error if
+// the file exists or if the database has no schema.
+func Backup(ctx context.Context, databaseURL, file string) error {
+	if err := CheckDatabaseURL(databaseURL); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return &fs.PathError{Op: "back up to", Path: file, Err: fs.ErrExist}
+	}
+	state, err := databaseState(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	if state == withoutSchema {
+		return errors.New("there is nothing to back up: the database does not exist or has no tables of the portal")
+	}
+	draft, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft.Name()) }()
+	write := backUpPostgres
+	if _, ok := SQLitePath(databaseURL); ok {
+		write = backUpSQLite
+	}
+	err = write(ctx, databaseURL, draft.Name())
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	// Unlike a rename, a link does not replace a file that another process has created meanwhile.
+	return os.Link(draft.Name(), file)
+}
+
+// backUpSQLite writes one consistent state of the database to an empty file.
+func backUpSQLite(ctx context.Context, databaseURL, file string) error {
+	db, err := openDatabase(databaseURL)
+	if err != nil {
+		return err
+	}
+	_, err = db.portal.ExecContext(ctx, "VACUUM INTO ?", file)
+	return errors.Join(failed("back up", err), db.close())
+}
+
+// schemaState says how much of the portal a database contains.
+type schemaState int
+
+const (
+	withoutSchema schemaState = iota
+	withoutAccounts
+	withAccounts
+)
+
+// databaseState returns the state of a database. It does not create a SQLite file or update the
+// schema.
+func databaseState(ctx context.Context, databaseURL string) (schemaState, error) {
+	if path, ok := SQLitePath(databaseURL); ok {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return withoutSchema, nil
+		}
+	}
+	db, err := openDatabase(databaseURL)
+	if err != nil {
+		return withoutSchema, err
+	}
+	state, err := schemaStateOf(ctx, db.portal)
+	return state, errors.Join(failed("read the database", err), db.close())
+}
+
+func schemaStateOf(ctx context.Context, db *bun.DB) (schemaState, error) {
+	query := "SELECT count(*) FROM sqlite_master WHERE name IN ('accounts', 'auth_epoch')"
+	if db.Dialect().Name() == dialect.PG {
+		query = "SELECT count(to_regclass(name)) FROM unnest(ARRAY['accounts', 'auth_epoch']) AS t (name)"
+	}
+	var tables, accounts int
+	if err := db.QueryRowContext(ctx, query).Scan(&tables); err != nil || tables < 2 {
+		return withoutSchema, err
+	}
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM accounts").Scan(&accounts)
+	if err != nil || accounts == 0 {
+		return withoutAccounts, err
+	}
+	return withAccounts, nil
+}
+
+// checkKind returns an error unless the file starts with the signature of a backup of this kind of
+// database.
+func checkKind(file, signature, kind string) error {
+	f, err := os.Open(file) //nolint:gosec // the operator names the file
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	start := make([]byte, len(signature))
+	if _, err := f.Read(start); err != nil || string(start) != signature {
+		return fmt.Errorf("%s is not a backup of %s, which DATABASE_URL names", file, kind)
+	}
+	return nil
+}

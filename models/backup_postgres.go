@@ -1,0 +1,146 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// clientVariables are the parameters of a database URL that PostgreSQL's programs read from the
+// environment.
+var clientVariables = map[string]string{
+	"channel_binding": "PGCHANNELBINDING",
+	"connect_timeout": "PGCONNECT_TIMEOUT",
+	"gssencmode":      "PGGSSENCMODE",
+	"krbsrvname":      "PGKRBSRVNAME",
+	"passfile":        "PGPASSFILE",
+	"sslcert":         "PGSSLCERT",
+	"sslcrl":          "PGSSLCRL",
+	"sslkey":          "PGSSLKEY",
+	"sslmode":         "PGSSLMODE",
+	"sslrootcert":     "PGSSLROOTCERT",
+	"sslsni":          "PGSSLSNI",
+}
+
+// backUpPostgres writes a dump in PostgreSQL's custom format to an empty file.
+func backUpPostgres(ctx context.Context, databaseURL, file string) error {
+	program, err := postgresProgram(ctx, databaseURL, "pg_dump",
+		"--format=custom", "--no-owner", "--no-privileges", "--no-password", "--file="+file)
+	if err != nil {
+		return err
+	}
+	return runProgram(program)
+}
+
+// postgresProgram returns the command that runs one of PostgreSQL's programs on the database. The
+// connection's parameters are in its environment, because other users of the machine can read a
+// command line. The error says how to install a missing program.
+func postgresProgram(ctx context.Context, databaseURL, name string, args ...string) (*exec.Cmd, error) {
+	path, err := findPostgresProgram(name)
+	if err != nil {
+		return nil, err
+	}
+	environment, err := postgresEnvironment(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(ctx, path, args...) //nolint:gosec // PostgreSQL's own programs
+	command.Env = append(os.Environ(), environment...)
+	return command, nil
+}
+
+func findPostgresProgram(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if len(found) == 0 {
+		return "", fmt.Errorf("%s is missing: it is neither on the PATH nor in /usr/lib/postgresql; "+
+			"install PostgreSQL's client programs, of the server's version or newer (Debian: apt-get install postgresql-client)", name)
+	}
+	// The newest version also works with older servers.
+	slices.SortFunc(found, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return found[len(found)-1], nil
+}
+
+// postgresEnvironment returns the environment of PostgreSQL's programs for the database.
+func postgresEnvironment(databaseURL string) ([]string, error) {
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
+	}
+	hosts, ports := []string{config.Host}, []string{fmt.Sprint(config.Port)}
+	for _, other := range config.Fallbacks {
+		// pgx repeats a host once for each TLS setting.
+		last := len(hosts) - 1
+		if port := fmt.Sprint(other.Port); other.Host != hosts[last] || port != ports[last] {
+			hosts, ports = append(hosts, other.Host), append(ports, port)
+		}
+	}
+	environment := []string{
+		"PGHOST=" + strings.Join(hosts, ","), "PGPORT=" + strings.Join(ports, ","),
+		"PGUSER=" + config.User, "PGDATABASE=" + config.Database,
+	}
+	if config.Password != "" {
+		environment = append(environment, "PGPASSWORD="+config.Password)
+	}
+	if len(hosts) > 1 {
+		environment = append(environment, "PGTARGETSESSIONATTRS=read-write")
+	}
+	if options := postgresOptions(config.RuntimeParams); options != "" {
+		environment = append(environment, "PGOPTIONS="+options)
+	}
+	_, query, _ := strings.Cut(databaseURL, "?")
+	parameters, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
+	}
+	for parameter, variable := range clientVariables {
+		if parameters.Has(parameter) {
+			environment = append(environment, variable+"="+parameters.Get(parameter))
+		}
+	}
+	return environment, nil
+}
+
+// postgresOptions returns the value of PGOPTIONS for these settings, such as a search_path.
+func postgresOptions(settings map[string]string) string {
+	var options []string
+	escape := strings.NewReplacer(`\`, `\\`, " ", `\ `)
+	for name, value := range settings {
+		if name == "options" {
+			options = append(options, value)
+		} else {
+			options = append(options, "-c "+name+"="+escape.Replace(value))
+		}
+	}
+	slices.Sort(options)
+	return strings.Join(options, " ")
+}
+
+// runProgram runs a command. The error contains what the command wrote to standard error.
+func runProgram(command *exec.Cmd) error {
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	return programError(command, command.Run(), &stderr)
+}
+
+func programError(command *exec.Cmd, err error, stderr *bytes.Buffer) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s", filepath.Base(command.Path), err, strings.TrimSpace(stderr.String()))
+}

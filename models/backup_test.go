@@ -1,0 +1,338 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// deployment is a database with an account, and a store that stays open as in a running portal.
+type deployment struct {
+	*models.Store
+
+	url     string
+	account models.Account
+}
+
+func deploy(t *testing.T, url string) deployment {
+	t.Helper()
+	store := modelstest.Open(t, url, models.Options{})
+	account, err := store.CreateAccount(t.Context(), models.NewAccount{Name: "Ada", Email: "ada@example.com", Password: "correct horse battery"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment{store, url, account}
+}
+
+// generate returns a key that the store has used, and therefore remembers.
+func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret string) {
+	t.Helper()
+	key, secret, err := d.GenerateAPIKey(t.Context(), d.account.ID, models.NewAPIKey{Label: label, FormID: uuid.New()}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.accepts(t, label, secret)
+	return key.ID, secret
+}
+
+func (d deployment) accepts(t *testing.T, label, secret string) {
+	t.Helper()
+	if _, err := d.Authenticate(t.Context(), secret); err != nil {
+		t.Errorf("%s: %v", label, err)
+	}
+}
+
+func (d deployment) refuses(t *testing.T, label, secret string, want error) {
+	t.Helper()
+	if _, err := d.Authenticate(t.Context(), secret); !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", label, err, want)
+	}
+}
+
+func (d deployment) revoke(t *testing.T, id uuid.UUID) {
+	t.Helper()
+	if _, err := d.RevokeAPIKey(t.Context(), d.account.ID, id, models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d deployment) backUp(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "backup")
+	if err := models.Backup(t.Context(), d.url, file); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, want 0600: %v", info.Mode(), err)
+	}
+	return file
+}
+
+func (d deployment) actions(t *testing.T, action models.Action) []models.Activity {
+	t.Helper()
+	activities, err := d.Activities(t.Context(), d.account.ID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return activities
+}
+
+// empty returns the URL of a database without a schema, of the same kind as url.
+func empty(t *testing.T, url string) string {
+	t.Helper()
+	if _, ok := models.SQLitePath(url); ok {
+		return "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
+	}
+	return modelstest.EmptyPostgresURL(t)
+}
+
+func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		other := modelstest.Open(t, url, models.Options{})
+		_, kept := d.generate(t, "kept")
+		revokedID, revoked := d.generate(t, "revoked after the backup")
+		user, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := d.backUp(t)
+
+		_, later := d.generate(t, "generated after the backup")
+		if _, err := other.Authenticate(t.Context(), later); err != nil {
+			t.Fatal(err)
+		}
+		session, err := d.CreateSession(t.Context(), user, models.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.revoke(t, revokedID)
+		if err := d.ResetPassword(t.Context(), "ada@example.com", "another horse battery"); err != nil {
+			t.Fatal(err)
+		}
+
+		count, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys)
+		if err != nil || count != 1 {
+			t.Fatalf("revoked %d, want 1: %v", count, err)
+		}
+		d.accepts(t, "kept", kept)
+		d.refuses(t, "revoked", revoked, models.ErrKeyRevoked)
+		d.refuses(t, "later", later, models.ErrKeyUnknown)
+		deployment{other, url, d.account}.refuses(t, "later, on another instance", later, models.ErrKeyUnknown)
+		if _, err := d.Session(t.Context(), session, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("the session has not ended: %v", err)
+		}
+		if _, err := d.VerifyPassword(t.Context(), "ada@example.com", "another horse battery", models.Client{Address: "192.0.2.1"}); err != nil {
+			t.Errorf("the restore undid the change of password: %v", err)
+		}
+		restored := d.actions(t, models.ActionDatabaseRestored)
+		if len(restored) != 1 || restored[0].ActorName != "Operator" {
+			t.Errorf("want one activity of the operator, got %+v", restored)
+		}
+		if closed := d.actions(t, models.ActionKeyRevoked); len(closed) != 1 || closed[0].SubjectID == nil || *closed[0].SubjectID != revokedID {
+			t.Errorf("want the revocation recorded, got %+v", closed)
+		}
+		// The restored database works.
+		id, secret := d.generate(t, "new")
+		d.revoke(t, id)
+		d.refuses(t, "new", secret, models.ErrKeyRevoked)
+	})
+}
+
+func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		_, secret := d.generate(t, "prod")
+		file := d.backUp(t)
+		restore := func(url string, keys models.RestoredKeys) (int, error) {
+			return models.Restore(t.Context(), url, file, keys)
+		}
+
+		target := empty(t, url)
+		if _, err := restore(target, models.KeepUnrevokedKeys); !errors.Is(err, models.ErrNothingToCompare) {
+			t.Errorf("without a database: %v", err)
+		}
+		if count, err := restore(target, models.KeepUnknownKeys); err != nil || count != 0 {
+			t.Fatalf("revoked %d: %v", count, err)
+		}
+		deployment{modelstest.Open(t, target, models.Options{}), target, d.account}.accepts(t, "kept by choice", secret)
+
+		target = empty(t, url)
+		fresh := modelstest.Open(t, target, models.Options{}) // a schema without accounts
+		if _, err := restore(target, models.KeepUnrevokedKeys); !errors.Is(err, models.ErrNothingToCompare) {
+			t.Errorf("without accounts: %v", err)
+		}
+		if count, err := restore(target, models.RevokeAllKeys); err != nil || count != 1 {
+			t.Fatalf("revoked %d: %v", count, err)
+		}
+		deployment{fresh, target, d.account}.refuses(t, "revoked by choice", secret, models.ErrKeyRevoked)
+	})
+}
+
+// TestRevocationsDuringARestoreHold revokes keys one after the other while restores run.
+func TestRevocationsDuringARestoreHold(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		secrets := map[uuid.UUID]string{}
+		for range 40 {
+			id, secret := d.generate(t, "prod")
+			secrets[id] = secret
+		}
+		file := d.backUp(t)
+		confirmed := make(chan []uuid.UUID)
+		go func() {
+			var revoked []uuid.UUID
+			for id := range secrets {
+				_, err := d.RevokeAPIKey(t.Context(), d.account.ID, id, models.Operator())
+				if err == nil || errors.Is(err, models.ErrKeyAlreadyRevoked) {
+					revoked = append(revoked, id)
+				} else if !errors.Is(err, models.ErrUnavailable) {
+					t.Error(err)
+				}
+			}
+			confirmed <- revoked
+		}()
+		for range 3 {
+			if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, id := range <-confirmed {
+			d.refuses(t, "confirmed", secrets[id], models.ErrKeyRevoked)
+		}
+	})
+}
+
+// A key that the current database shows as revoked stays revoked, whatever the choice is.
+func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		revokedID, revoked := d.generate(t, "revoked")
+		_, missing := d.generate(t, "missing")
+		file := d.backUp(t)
+		d.revoke(t, revokedID)
+		modelstest.Exec(t, url, "DELETE FROM api_keys WHERE label = 'missing'")
+		if count, err := models.Restore(t.Context(), url, file, models.KeepUnknownKeys); err != nil || count != 1 {
+			t.Fatalf("revoked %d: %v", count, err)
+		}
+		d.refuses(t, "revoked", revoked, models.ErrKeyRevoked)
+		d.accepts(t, "missing", missing)
+		if count, err := models.Restore(t.Context(), url, file, models.RevokeAllKeys); err != nil || count != 2 {
+			t.Fatalf("revoked %d: %v", count, err)
+		}
+		d.refuses(t, "missing", missing, models.ErrKeyRevoked)
+	})
+}
+
+func TestDisabledAccountStaysDisabledAfterRestore(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		_, secret := d.generate(t, "prod")
+		file := d.backUp(t)
+		modelstest.Exec(t, url, "UPDATE accounts SET disabled_at = '2026-01-02 03:04:05+00:00'")
+		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		d.refuses(t, "prod", secret, models.ErrAccountDisabled)
+	})
+}
+
+// The current database may lack a user because the user was removed after the backup.
+func TestRemovedUserCannotSignInAfterRestore(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		file := d.backUp(t)
+		modelstest.Exec(t, url, "DELETE FROM users")
+		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		_, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
+		if !errors.Is(err, models.ErrSignInDisabled) {
+			t.Errorf("%v, want %v", err, models.ErrSignInDisabled)
+		}
+	})
+}
+
+func TestFailedRestoreChangesNothing(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		file := d.backUp(t)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, secret := d.generate(t, "after the backup")
+		for name, damaged := range map[string][]byte{
+			"empty": nil, "text": []byte("nothing of the kind"), "cut": content[:len(content)*9/10],
+			"overwritten": append([]byte(string(content[:len(content)-2000])), strings.Repeat("\x55", 2000)...),
+		} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := models.Restore(t.Context(), url, path, models.RevokeAllKeys); err == nil {
+				t.Errorf("%s: the restore succeeded", name)
+			}
+			d.accepts(t, name, secret)
+		}
+		if restored := d.actions(t, models.ActionDatabaseRestored); len(restored) > 0 {
+			t.Errorf("failed restores left activities: %+v", restored)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := models.Restore(ctx, url, file, models.RevokeAllKeys); err == nil {
+			t.Error("a canceled restore succeeded")
+		}
+		d.accepts(t, "after a canceled restore", secret)
+	})
+}
+
+// TestRestoreDropsNothingElse restores a database in which a view depends on one of the tables.
+func TestRestoreDropsNothingElse(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, modelstest.PostgresURL(t))
+	file := d.backUp(t)
+	_, secret := d.generate(t, "prod")
+	modelstest.Exec(t, d.url, "CREATE VIEW labels AS SELECT label FROM api_keys")
+	if _, err := models.Restore(t.Context(), d.url, file, models.KeepUnrevokedKeys); err == nil || !strings.Contains(err.Error(), "labels") {
+		t.Errorf("want an error that names the view, got %v", err)
+	}
+	d.accepts(t, "prod", secret)
+}
+
+func TestBackupOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		file := d.backUp(t)
+		if err := models.Backup(t.Context(), url, file); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%v", err)
+		}
+		left := filepath.Join(t.TempDir(), "backup")
+		if err := models.Backup(t.Context(), empty(t, url), left); err == nil {
+			t.Error("a database without a schema was backed up")
+		}
+		if entries, err := os.ReadDir(filepath.Dir(left)); err != nil || len(entries) > 0 {
+			t.Errorf("a failed backup left %v: %v", entries, err)
+		}
+		if _, err := models.Restore(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "portal.db"), "backup_test.go", models.RevokeAllKeys); err == nil {
+			t.Error("a text was restored")
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RestoredKeys is the choice which keys of a backup stay active. A key that the current database
+// shows as revoked never does.
+type RestoredKeys int
+
+const (
+	// KeepUnrevokedKeys keeps the keys that the current database shows as not revoked.
+	KeepUnrevokedKeys RestoredKeys = iota
+	// RevokeAllKeys keeps no key.
+	RevokeAllKeys
+	// KeepUnknownKeys also keeps the keys that the current database does not have. They may have
+	// been revoked after the backup.
+	KeepUnknownKeys
+)
+
+// ErrNothingToCompare means that the current database has no accounts, and therefore cannot show
+// which keys were revoked after the backup.
+var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
+
+// restoreOptions are those of the migration of the restored state.
+var restoreOptions = Options{Logger: slog.New(slog.DiscardHandler), MigrationWait: time.Minute}
+
+// Restore replaces the database by a backup and returns how many active keys of the backup it
+// revoked. It ends all sessions, renews the authentication epoch and records an activity in each
+// account. Passwords and disabled users and accounts stay as they are in the current database, and
+// users that it does not have are disabled.
+//
+// Restore is atomic, and other processes may use the database meanwhile: they see the old state or
+// the new one. It returns [ErrNothingToCompare] for [KeepUnrevokedKeys] without a current database.
+func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (revoked int, err error) {
+	if err := CheckDatabaseURL(databaseURL); err != nil {
+		return 0, err
+	}
+	path, sqlite := SQLitePath(databaseURL)
+	if sqlite {
+		err = checkKind(file, "SQLite format 3\x00", "SQLite")
+	} else {
+		err = checkKind(file, "PGDMP", "PostgreSQL")
+	}
+	if err != nil {
+		return 0, err
+	}
+	state, err := databaseState(ctx, databaseURL)
+	if err != nil {
+		return 0, err
+	}
+	if state != withAccounts && keys == KeepUnrevokedKeys {
+		return 0, ErrNothingToCompare
+	}
+	r := restoring{keys: keys, state: state, now: time.Now().UTC()}
+	if sqlite {
+		return r.restoreSQLite(ctx, path, file)
+	}
+	return r.restorePostgres(ctx, databaseURL, file)
+}
+
+// restoring is one restore.
+type restoring struct {
+	keys  RestoredKeys
+	state schemaState // of the current database
+	now   time.Time
+}
+
+// readCurrent returns the statements that copy from the tables of the current database, whose names
+// have this prefix, what the restored state must not undo.
+func (r restoring) readCurrent(prefix string) string {
+	if r.state != withAccounts {
+		return `
+CREATE TEMPORARY TABLE current_keys (id uuid, revoked_at timestamptz);
+CREATE TEMPORARY TABLE current_accounts (id uuid, disabled_at timestamptz);
+CREATE TEMPORARY TABLE current_users (id uuid, disabled_at timestamptz, password_hash text);
+`
+	}
+	return strings.ReplaceAll(`
+CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at FROM PREFIXapi_keys;
+CREATE TEMPORARY TABLE current_accounts AS SELECT id, disabled_at FROM PREFIXaccounts;
+CREATE TEMPORARY TABLE current_users AS SELECT id, disabled_at, password_hash FROM PREFIXusers;
+`, "PREFIX", prefix)
+}
+
+// secure returns the statements that make the restored state safe, and the query for the number of
+// revoked keys. randomEpoch and activityID are SQL expressions for new random values.
+func (r restoring) secure(randomEpoch, activityID string) (statements, count string) {
+	condition := map[RestoredKeys]string{
+		KeepUnrevokedKeys: "c.id IS NULL OR c.revoked_at IS NOT NULL",
+		RevokeAllKeys:     "true",
+		KeepUnknownKeys:   "c.revoked_at IS NOT NULL",
+	}[r.keys]
+	statements = strings.NewReplacer(
+		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.state == withAccounts), "EPOCH", randomEpoch, "ID", activityID,
+		"NOW", "'"+r.now.Format("2006-01-02 15:04:05.999999-07:00")+"'",
+	).Replace(`
+CREATE TEMPORARY TABLE closed_keys AS
+	SELECT k.id, c.revoked_at FROM api_keys AS k LEFT JOIN current_keys AS c ON c.id = k.id
+	WHERE k.revoked_at IS NULL AND (CONDITION);
+UPDATE api_keys SET revoked_at =
+		COALESCE((SELECT c.revoked_at FROM closed_keys AS c WHERE c.id = api_keys.id), NOW)
+	WHERE id IN (SELECT id FROM closed_keys);
+UPDATE accounts SET disabled_at = (SELECT c.disabled_at FROM current_accounts AS c WHERE c.id = accounts.id)
+	WHERE id IN (SELECT id FROM current_accounts);
+UPDATE users SET
+		disabled_at = (SELECT c.disabled_at FROM current_users AS c WHERE c.id = users.id),
+		password_hash = (SELECT c.password_hash FROM current_users AS c WHERE c.id = users.id)
+	WHERE id IN (SELECT id FROM current_users);
+UPDATE users SET disabled_at = NOW
+	WHERE disabled_at IS NULL AND COMPARED AND id NOT IN (SELECT id FROM current_users);
+DELETE FROM sessions;
+INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
+	SELECT ID, k.account_id, 'operator', 'api_key.revoked', k.id, k.label, '', NOW
+	FROM api_keys AS k JOIN closed_keys AS c ON c.id = k.id;
+INSERT INTO activities (id, account_id, actor_kind, action, label, address, at)
+	SELECT ID, accounts.id, 'operator', 'database.restored', '', '', NOW FROM accounts;
+UPDATE auth_epoch SET value = EPOCH;
+`)
+	return statements, "SELECT count(*) FROM closed_keys"
+}
