@@ -79,9 +79,12 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	jsonAPI := api.New(api.Deps{
-		Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping,
+	jsonAPI, err := api.New(api.Deps{
+		Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
 	})
+	if err != nil {
+		return nil, err
+	}
 	metrics, err := middleware.Metrics(d.Registry)
 	if err != nil {
 		return nil, err

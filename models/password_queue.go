@@ -127,3 +127,10 @@ func (h *passwordHasher) hash(ctx context.Context, place hashQueuePlace, passwor
 	})
 	return encoded, err
 }
+
+// length returns the number of attempts that wait.
+func (h *passwordHasher) length() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiting)
+}

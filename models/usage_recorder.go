@@ -20,6 +20,8 @@ type usageRecorder struct {
 	// the previous flush wrote. A list that read the database just before that flush committed
 	// still finds the last use in written.
 	pending, writing, written map[uuid.UUID]*keyUsage
+	// pendingSince and writingSince are the times of the oldest counts in pending and writing.
+	pendingSince, writingSince time.Time
 }
 
 // keyUsage is the usage of one key that is not in the database yet.
@@ -64,6 +66,9 @@ func (r *usageRecorder) count(keyID uuid.UUID, at, last time.Time, n requestCoun
 
 // addPending adds to the pending counts. The caller holds mu.
 func (r *usageRecorder) addPending(keyID uuid.UUID, hour, last time.Time, n requestCounts) {
+	if len(r.pending) == 0 {
+		r.pendingSince = time.Now()
+	}
 	usage := r.pending[keyID]
 	if usage == nil {
 		usage = &keyUsage{hours: map[time.Time]requestCounts{}}
@@ -113,6 +118,7 @@ func (r *usageRecorder) flush(write func(map[uuid.UUID]*keyUsage) error) error {
 		return nil
 	}
 	r.writing, r.pending = r.pending, map[uuid.UUID]*keyUsage{}
+	r.writingSince = r.pendingSince
 	r.mu.Unlock()
 
 	// mu is not held here: only flush replaces writing, and nothing changes its contents.
@@ -128,7 +134,19 @@ func (r *usageRecorder) flush(write func(map[uuid.UUID]*keyUsage) error) error {
 				r.addPending(keyID, hour, usage.last, n)
 			}
 		}
+		r.pendingSince = r.writingSince
 	}
 	r.writing = nil
 	return err
+}
+
+// unwritten returns the number of keys with counts that are not in the database, and the time of the
+// oldest of these counts.
+func (r *usageRecorder) unwritten() (keys int, since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.writing) > 0 {
+		return max(len(r.writing), len(r.pending)), r.writingSince
+	}
+	return len(r.pending), r.pendingSince
 }

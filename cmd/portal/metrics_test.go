@@ -1,18 +1,26 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"portal/models"
+	"portal/models/modelstest"
 )
 
-func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	i := start(t, []string{anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0"})
-	if got := status(i.URL + "/metrics"); got == http.StatusOK {
-		t.Errorf("/metrics on the public address: %d", got)
-	}
+// scrape returns the metrics of a portal after requests of every kind.
+func scrape(t *testing.T, i *instance) string {
+	t.Helper()
 	response, err := http.Get(i.metrics + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -22,13 +30,122 @@ func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total", `route="/readyz"`} {
-		if !strings.Contains(string(body), name) {
-			t.Errorf("%s is missing", name)
+	return string(body)
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	database := modelstest.SQLiteURL(t)
+	account := createAccount(t, modelstest.Open(t, database, models.Options{}))
+	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0"))
+	for _, key := range []string{account.secret, account.secret, "", "nas_x"} {
+		i.api(t, http.MethodGet, "/api/agents", key, "")
+	}
+	answer, err := http.PostForm(i.URL+"/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	metrics := scrape(t, i)
+	t.Run("have a listener of their own", func(t *testing.T) {
+		if got := status(i.URL + "/metrics"); got == http.StatusOK {
+			t.Errorf("/metrics on the public address: %d", got)
+		}
+		if got := status(i.metrics + "/healthz"); got != http.StatusNotFound {
+			t.Errorf("the metrics listener serves /healthz: status %d", got)
+		}
+	})
+	t.Run("count", func(t *testing.T) {
+		for _, want := range []string{
+			`portal_authentication_lookups_total `, `portal_api_refusals_total{reason="no_bearer_key"} 1`,
+			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="unavailable"} 0`,
+			`portal_sessions 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
+		} {
+			if !strings.Contains(metrics, "\n"+want) && !strings.Contains(metrics, ","+want) {
+				t.Errorf("%s is missing", want)
+			}
+		}
+	})
+	t.Run("pass promtool", func(t *testing.T) {
+		check := exec.Command("promtool", "check", "metrics")
+		check.Stdin = strings.NewReader(metrics)
+		if output, err := check.CombinedOutput(); err != nil || len(output) > 0 {
+			t.Errorf("%v: %s", err, output)
+		}
+	})
+	t.Run("include those of the dashboard and the alerts", func(t *testing.T) {
+		name := regexp.MustCompile(`\b(?:portal|go|process)_\w+`)
+		label := regexp.MustCompile(`(\w+)(?:=|=~|!=|!~)"`)
+		for _, expression := range append(dashboardExpressions(t), alertExpressions(t)...) {
+			for _, used := range name.FindAllString(expression, -1) {
+				if !regexp.MustCompile(`(?m)^` + used + `[ {]`).MatchString(metrics) {
+					t.Errorf("no metric %s: %s", used, expression)
+				}
+			}
+			for _, used := range label.FindAllStringSubmatch(expression, -1) {
+				// Prometheus adds these two labels.
+				if !slices.Contains([]string{"instance", "job"}, used[1]) && !strings.Contains(metrics, used[1]+`="`) {
+					t.Errorf("no label %s: %s", used[1], expression)
+				}
+			}
+		}
+	})
+	i.stop(t)
+}
+
+func dashboardExpressions(t *testing.T) (expressions []string) {
+	t.Helper()
+	content, err := os.ReadFile("operations/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			expressions = append(expressions, target.Expr)
 		}
 	}
-	if got := status(i.metrics + "/healthz"); got != http.StatusNotFound {
-		t.Errorf("the metrics listener serves /healthz: status %d", got)
+	if len(expressions) < 10 {
+		t.Errorf("the dashboard has only %q", expressions)
 	}
-	i.stop(t)
+	return expressions
+}
+
+func alertExpressions(t *testing.T) (expressions []string) {
+	t.Helper()
+	content, err := os.ReadFile("operations/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Groups []struct{ Rules []struct{ Expr string } }
+	}
+	if err := yaml.Unmarshal(content, &rules); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			expressions = append(expressions, rule.Expr)
+		}
+	}
+	if len(expressions) < 5 {
+		t.Errorf("the alerts have only %q", expressions)
+	}
+	return expressions
+}
+
+func TestPromtoolAcceptsTheOperationsFiles(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"check", "rules", "operations/alerts.yml"}, {"check", "config", "operations/prometheus.yml"},
+	} {
+		if output, err := exec.Command("promtool", args...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %v: %s", args, err, output)
+		}
+	}
 }

@@ -67,7 +67,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		return err
 	}
 	baseURL := s.publicURL(listeners.site.Addr())
-	registry := newRegistry()
+	registry := newRegistry(store)
 	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
 		Store:          store,

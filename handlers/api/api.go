@@ -8,11 +8,13 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
@@ -27,6 +29,8 @@ type Deps struct {
 	RateLimit RateLimit        // of each API key; zero: none
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
 	Stopping  <-chan struct{}  // closed when the server begins to stop; nil: never
+
+	Registry prometheus.Registerer // for the metric of refusals
 }
 
 // API has the handlers of the JSON API.
@@ -35,6 +39,7 @@ type API struct {
 	tokens  *models.WidgetTokens
 	limiter *rateLimiter // nil: no limit
 
+	refusals *prometheus.CounterVec
 	queries  middleware.Slots
 	stopping <-chan struct{} // closed when the server begins to stop
 }
@@ -42,12 +47,16 @@ type API struct {
 // maxQueries is how many requests may use the database at once, besides authentication.
 const maxQueries = 256
 
-// New returns the API.
-func New(d Deps) *API {
+// New returns the API. It errs if the registry already has the metric of refusals.
+func New(d Deps) (*API, error) {
+	refusals := newRefusals()
+	if err := d.Registry.Register(refusals); err != nil {
+		return nil, fmt.Errorf("register the metric of refusals: %w", err)
+	}
 	return &API{
 		store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now),
-		queries: middleware.NewSlots(maxQueries), stopping: d.Stopping,
-	}
+		refusals: refusals, queries: middleware.NewSlots(maxQueries), stopping: d.Stopping,
+	}, nil
 }
 
 // Register adds the routes to r.

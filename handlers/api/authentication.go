@@ -22,6 +22,9 @@ const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 // refused, and [models.ErrUnavailable] if a well-formed key cannot be checked.
 func (a *API) authenticate(c *gin.Context) (models.Principal, error) {
 	caller, err := a.principal(c)
+	if err != nil {
+		a.refusals.WithLabelValues(refusalReason(err)).Inc()
+	}
 	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
 		c.Header("WWW-Authenticate", challenge)
 		if len(c.Request.Header.Values("Authorization")) > 0 {

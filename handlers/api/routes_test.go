@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers/api"
 )
@@ -15,7 +16,11 @@ import (
 func TestRoutesUnderAPIRequireAKeyAndAllRoutesAreDescribed(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	api.New(api.Deps{}).Register(engine)
+	jsonAPI, err := api.New(api.Deps{Registry: prometheus.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jsonAPI.Register(engine)
 	public := []string{"/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"}
 	for _, route := range engine.Routes() {
 		item := description(t).Paths.Find(route.Path)

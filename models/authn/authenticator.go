@@ -18,6 +18,8 @@ type Authenticator struct {
 	next     *batch // the requests that wait for the next statement; nil if there are none
 	gathered bool   // the last batch that waited had several requests, so the next one waits too
 	memory   memory
+
+	counts counters
 }
 
 // New returns an authenticator. A batch fails if the source does not answer within the timeout,
@@ -91,12 +93,18 @@ func (a *Authenticator) resolve(b *batch) {
 	}()
 	missing, remembered := a.recall(b)
 	var keys map[KeyHash]Key
+	a.counts.lookups.Add(uint64(len(b.hashes)))
+	a.counts.statements.Add(1)
 	b.epoch, keys, b.err = a.read(b.deadline, missing)
 	if b.err == nil && len(missing) < len(b.hashes) && b.epoch != remembered {
 		// The results from memory may be out of date.
 		clear(b.results)
 		missing = b.hashes
+		a.counts.statements.Add(1)
 		b.epoch, keys, b.err = a.read(b.deadline, missing)
+	}
+	if b.err != nil {
+		a.counts.failures.Add(1)
 	}
 	if b.err != nil || len(missing) == 0 {
 		return
@@ -128,6 +136,9 @@ func (a *Authenticator) recall(b *batch) (missing []KeyHash, epoch Epoch) {
 func (a *Authenticator) remember(epoch Epoch, keys map[KeyHash]Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.memory.keys != nil && a.memory.epoch != epoch {
+		a.counts.epochChanges.Add(1)
+	}
 	a.memory.at(epoch)
 	for hash, key := range keys {
 		if key.Active {
