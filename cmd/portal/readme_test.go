@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,7 +108,8 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 	t.Parallel()
 	blocks := shellBlocks(t, "OPERATIONS.md")
 	want := map[string]int{
-		"Accounts and agents": 2, "Leaked keys": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 1,
+		"Accounts and agents": 2, "Leaked keys": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 2,
+		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1,
 		"# Operations": 1, // make build
 	}
 	if got := countBlocks(blocks); !maps.Equal(got, want) {
@@ -130,6 +133,25 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 			t.Errorf("the key is not revoked: %s", output)
 		}
 	})
+	t.Run("backup and restore", func(t *testing.T) {
+		t.Parallel()
+		modelstest.Databases(t, func(t *testing.T, url string) {
+			dir, env := repositoryWithBinary(t)
+			env = append(env, databaseEnv(url)...)
+			store := modelstest.Open(t, url, models.Options{})
+			account := createAccount(t, store)
+			bash(t, dir, env, "", blocks["Upgrade"][0])
+			bash(t, dir, env, "", blocks["Backup"][0])
+			output := bash(t, dir, env, "", blocks["Restore"][0])
+			if _, err := store.Authenticate(t.Context(), account.secret); err != nil {
+				t.Errorf("the restored key: %v\n%s", err, output)
+			}
+			bash(t, dir, env, "", blocks["Restore"][1])
+			if _, err := store.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
+				t.Errorf("the revoked key: %v", err)
+			}
+		})
+	})
 	t.Run("PostgreSQL, health and compose", func(t *testing.T) {
 		t.Parallel()
 		dir, env := repositoryWithBinary(t)
@@ -143,14 +165,33 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		health := strings.ReplaceAll(blocks["Health and logs"][0], documentedURL, i.URL)
 		bash(t, dir, append(env, "PORTAL_ADDR="+address), "", health)
 
+		bash(t, filepath.Join("..", ".."), env, "", blocks["Health and logs"][1])
+
 		env = append(env, databaseEnv(url)...)
 		bash(t, dir, env, "", blocks["PostgreSQL"][1])
 		create := strings.Replace(blocks["Compose"][1], "docker compose run --rm -T portal-1", "bin/portal", 1)
 		if ids := strings.Fields(bash(t, dir, env, "", create)); len(ids) != 1 {
 			t.Errorf("want the id of the account, got %q", ids)
 		}
+		modelstest.Exec(t, url, "INSERT INTO activities (id, account_id, actor_kind, action, label, address, at) "+
+			"SELECT gen_random_uuid(), id, 'operator', 'agent.created', 'Reception', '', now() FROM accounts")
+		if output := bash(t, dir, append(env, psqlEnv(t, url)...), "", blocks["Who did what"][0]); !strings.Contains(output, "Your Company") || !strings.Contains(output, "Reception") {
+			t.Errorf("the activity is not in %s", output)
+		}
 		i.stop(t)
 	})
+}
+
+// psqlEnv returns the environment in which psql connects to the database.
+func psqlEnv(t *testing.T, databaseURL string) []string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"PGHOST=" + u.Hostname(), "PGPORT=" + u.Port(), "PGDATABASE=" + strings.TrimPrefix(u.Path, "/"), "PGUSER=" + u.User.Username(),
+	}
 }
 
 func countBlocks(blocks map[string][]string) map[string]int {
