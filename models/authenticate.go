@@ -76,7 +76,7 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	return nil
 }
 
-// AgentsOf returns the agents of the principal's account by name. The error may be
+// AgentsOf returns the agents of the principal's account, ordered by name. The error may be
 // [ErrUnavailable].
 func (s *Store) AgentsOf(ctx context.Context, p Principal) ([]Agent, error) {
 	return listAgents(ctx, s.api, p.AccountID)

@@ -103,7 +103,7 @@ func BenchmarkManyKeys(b *testing.B) {
 	}
 }
 
-// generateEverySecond does what the generation of a key does to the epoch.
+// generateEverySecond renews the epoch every second, as the generation of a key does.
 func generateEverySecond(ctx context.Context, b *testing.B, url string) {
 	b.Helper()
 	db := modelstest.OpenDatabase(b, url)

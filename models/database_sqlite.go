@@ -31,7 +31,7 @@ var errFileReplaced = errors.New("the SQLite file was replaced, but its old -wal
 type sqliteFile struct {
 	path  string
 	first driver.Connector // creates the file
-	later driver.Connector // does not: after a failed restore, an empty database would only confuse
+	later driver.Connector // does not: an empty database would hide that a restore failed
 
 	mu     sync.Mutex
 	opened [3]os.FileInfo // the file and its -wal and -shm files, at the last connection
@@ -138,7 +138,7 @@ func (f *sqliteFile) files() (files [3]os.FileInfo) {
 	return files
 }
 
-// sqliteDriverConn is what database/sql uses of a driver's connection.
+// sqliteDriverConn has the methods that database/sql calls on a driver's connection.
 type sqliteDriverConn interface {
 	driver.Conn
 	driver.ConnBeginTx

@@ -9,8 +9,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// A file that takes the place of the database is used at once, and nothing is remembered of the old
-// one.
+// A file that replaces the database is used at once, and the memory of the old one is dropped.
 func TestSQLiteFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
@@ -54,7 +53,7 @@ func TestSQLiteFileIsReplaced(t *testing.T) {
 	refuse(t, f.Store, newSecret, 1)
 }
 
-// While the file is away, no empty database takes its place.
+// While the file is missing, no empty database takes its place.
 func TestSQLiteFileIsMissing(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)

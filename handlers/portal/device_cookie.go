@@ -10,8 +10,8 @@ import (
 	"portal/models"
 )
 
-// A signed cookie identifies the device of a user who has signed in. It gives no access, so sign-out
-// keeps it.
+// A signed cookie identifies the device of a user who has signed in. It gives no access, so
+// sign-out keeps it.
 const (
 	deviceCookie = "device"
 	deviceAge    = 365 * 24 * time.Hour
