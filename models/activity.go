@@ -147,7 +147,7 @@ func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page Activi
 
 func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
 	if len(p.Actions) > 0 {
-		query = query.Where("activity.action IN (?)", bun.In(p.Actions))
+		query = query.Where("activity.action IN (?)", bun.List(p.Actions))
 	}
 	if p.KeyID != uuid.Nil {
 		query = query.Where("activity.subject_id = ?", p.KeyID)

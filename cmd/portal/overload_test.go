@@ -124,7 +124,7 @@ func TestAFloodOfTheAPIIsBoundedAndLeavesThePortalUsable(t *testing.T) {
 		t.Errorf("a response is %s", status)
 		return true
 	})
-	if flood.ok.Load() < 1000 {
+	if flood.ok.Load() < 100 {
 		t.Errorf("only %d requests were answered", flood.ok.Load())
 	}
 	if total := pages[http.StatusOK] + pages[http.StatusServiceUnavailable] + pages[0]; pages[http.StatusOK]*4 < total*3 {
