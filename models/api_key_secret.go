@@ -69,14 +69,18 @@ func checkKeySecret(key string) error {
 // keyInText matches API keys in a text. A key may be cut off at its end.
 var keyInText = regexp.MustCompile(`(?i)` + keyPrefix + `[0-9a-z]+`)
 
-// RedactKeys replaces every API key in text with at most its last four characters. Whole reports
-// whether one of them has the length of a whole key.
+// RedactKeys returns the last four characters of the first whole key in text, and true. If there is
+// no whole key, it returns text with every part of a key reduced to at most its last four characters.
 func RedactKeys(text string) (redacted string, whole bool) {
 	redacted = keyInText.ReplaceAllStringFunc(text, func(key string) string {
-		whole = whole || len(key) >= keyLength
 		return key[max(len(keyPrefix), len(key)-4):]
 	})
-	return redacted, whole
+	for _, key := range keyInText.FindAllString(text, -1) {
+		if len(key) >= keyLength {
+			return key[len(key)-4:], true
+		}
+	}
+	return redacted, false
 }
 
 func alphanumeric(c byte) bool {

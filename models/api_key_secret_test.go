@@ -181,8 +181,10 @@ func TestRedactKeysLeavesTheLastFourCharacters(t *testing.T) {
 		key[:39]:                         {"9UbF", false},
 		key:                              {"UbFO", true},
 		strings.ToUpper(key):             {"UBFO", true},
-		"KEY=" + key + "; echo " + key:   {"KEY=UbFO; echo UbFO", true},
-		"\"" + key + "\" nas_0123 other": {"\"UbFO\" 0123 other", true},
+		"NAS_API_KEY=" + key:             {"UbFO", true},
+		"Authorization: Bearer " + key:   {"UbFO", true},
+		"\"" + key + "\" nas_0123 other": {"UbFO", true},
+		"KEY=nas_0123456; echo":          {"KEY=3456; echo", false},
 	} {
 		if redacted, whole := RedactKeys(text); redacted != want.redacted || whole != want.whole {
 			t.Errorf("RedactKeys(%q) = %q, %v; want %q, %v", text, redacted, whole, want.redacted, want.whole)

@@ -55,7 +55,7 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 		if err := seed.createAccount(ctx, c.Email, password); err != nil {
 			return forOperator(err)
 		}
-		if err := errors.Join(seed.createKeys(ctx), seed.revokeKeys(ctx), seed.rotate(ctx)); err != nil {
+		if err := errors.Join(seed.createKeys(ctx), seed.revokeKeys(ctx), seed.rotate(ctx), seed.signIn(ctx)); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(t.out, "Email:    %s\nPassword: %s\nAgent ID: %s\nAPI key:  %s\n", c.Email, password, seed.agent.ID, seed.secret)
@@ -92,14 +92,6 @@ func (s *demoSeed) createAccount(ctx context.Context, email, password string) er
 		return err
 	}
 	s.user = user
-	for _, browser := range []string{
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
-	} {
-		if _, err := s.store.CreateSession(ctx, user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
-			return err
-		}
-	}
 	for _, name := range []string{"Front desk", "Night shift", "Outbound surveys"} {
 		agent, err := s.store.CreateAgent(ctx, user.AccountID, models.NewAgent{Name: name}, s.actor())
 		if err != nil {
@@ -177,6 +169,20 @@ func (s *demoSeed) rotate(ctx context.Context) error {
 		return err
 	}
 	s.store.AddUsage(key.ID, s.today.Add(-20*time.Minute), 310, 0)
+	return nil
+}
+
+// signIn starts two sessions one hour ago.
+func (s *demoSeed) signIn(ctx context.Context) error {
+	s.setClock(s.today.Add(-time.Hour))
+	for _, browser := range []string{
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
+	} {
+		if _, err := s.store.CreateSession(ctx, s.user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
+			return err
+		}
+	}
 	s.setClock(s.today)
 	return nil
 }

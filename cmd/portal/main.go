@@ -49,7 +49,7 @@ type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
-const description = `A customer portal for API keys, and the JSON API that takes them.
+const description = `A customer portal for API keys, and a JSON API that authenticates requests with them.
 
 Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET and PORTAL_SECRET_PREVIOUS.`
 

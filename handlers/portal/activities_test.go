@@ -134,6 +134,7 @@ var allActions = []models.Action{
 	models.ActionAgentCreated, models.ActionAgentRemoved,
 	models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
 	models.ActionPasswordChanged, models.ActionPasswordReset,
+	models.ActionSessionsRevoked, models.ActionPasswordRefused, models.ActionEmailChanged, models.ActionDatabaseRestored,
 }
 
 func TestEveryActionHasWords(t *testing.T) {

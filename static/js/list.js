@@ -63,7 +63,8 @@
   // Filtering. At most the last four characters of a key may reach the address bar or a request.
   const keyInText = /nas_[0-9a-z]+/gi;
   const wholeKey = /nas_[0-9a-z]{36}/i;
-  const redact = (text) => text.replace(keyInText, (key) => key.slice(4).slice(-4)).trim();
+  const redact = (text) => text.match(keyInText)?.find((key) => wholeKey.test(key))?.slice(-4) ??
+    text.replace(keyInText, (key) => key.slice(4).slice(-4)).trim();
 
   document.addEventListener('input', ({ target }) => {
     if (!target.matches('#key-filter')) {

@@ -1,10 +1,10 @@
 // Asks your own server: the key stays there.
 async function widgetToken() {
-  const answer = await fetch('/widget-token', { method: 'POST' });
-  if (!answer.ok) {
-    throw new Error(`No widget token: ${answer.status}`);
+  const response = await fetch('/widget-token', { method: 'POST' });
+  if (!response.ok) {
+    throw new Error(`No widget token: ${response.status}`);
   }
-  // Good for expires_in seconds; ask for another one then.
-  const { access_token, expires_in } = await answer.json();
+  // The token expires after expires_in seconds. Request a new one before that.
+  const { access_token, expires_in } = await response.json();
   return { token: access_token, seconds: expires_in };
 }

@@ -26,7 +26,7 @@ server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {
 });
 
 async function exchange() {
-  const answer = await fetch('TOKEN_URL', {
+  const response = await fetch('TOKEN_URL', {
     method: 'POST',
     headers: {
       Authorization: `Bearer ${key}`,
@@ -35,9 +35,9 @@ async function exchange() {
     body: JSON.stringify({ agentId: 'AGENT_ID' }),
     signal: AbortSignal.timeout(10_000),
   });
-  const body = await answer.text();
-  if (!answer.ok) {
-    throw new Error(`${answer.status} ${answer.statusText}: ${body}`); // the body says why
+  const body = await response.text();
+  if (!response.ok) {
+    throw new Error(`${response.status} ${response.statusText}: ${body}`); // the body says why
   }
   return body;
 }

@@ -39,8 +39,8 @@ def exchange():
         },
     )
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.read()
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.read()
     except urllib.error.HTTPError as error:  # the body says why
         raise OSError(f"{error}: {error.read().decode(errors='replace')}")
 
