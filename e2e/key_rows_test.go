@@ -117,6 +117,7 @@ func TestControlsAreLargeEnoughToTouch(t *testing.T) {
 	keys.Row("key 1").Revoke()
 	keys.Row("key 2").Rename()
 	keys.Row("key 3").Usage()
+	keys.Row("key 4").OpenMenu()
 	if small := keys.Small(); len(small) > 0 {
 		t.Errorf("lower than 44 px: %q", small)
 	}

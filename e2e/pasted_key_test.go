@@ -24,9 +24,11 @@ func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {
 		keys = pages.OpenKeys(v.Tab)
 		sent := recordRequests(v)
 
-		keys.Filter(secret)
-		keys.ExpectAlertSaying(`This looks like a whole key`)
-		keys.ExpectLabels("found in a log")
+		for _, text := range []string{secret, "NAS_API_KEY=" + secret + " # production"} {
+			keys.Filter(text)
+			keys.ExpectAlertSaying(`This looks like a whole key`)
+			keys.ExpectLabels("found in a log")
+		}
 		v.Reload()
 		keys.ExpectLabels("found in a log")
 		v.ExpectNowhere(secret)
