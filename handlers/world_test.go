@@ -138,8 +138,8 @@ func (w *world) signIn(t *testing.T, email string) *http.Cookie {
 	return cookies[0]
 }
 
-// dump returns every row of every table, except values that any request may change: the time at
-// which a session was last used, the usage counts and the authentication epoch.
+// dump returns every row of every table, except values that any request may change: the times at
+// which a session and an agent were last used, the usage counts and the authentication epoch.
 func (w *world) dump(t *testing.T) []string {
 	t.Helper()
 	tables := w.rows(t, w.tables)
@@ -150,7 +150,7 @@ func (w *world) dump(t *testing.T) []string {
 	for _, listed := range tables {
 		table := listed["name"].(string)
 		switch table {
-		case "auth_epoch", "api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage":
+		case "auth_epoch", "api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage", "agent_last_tokens":
 			continue
 		}
 		for _, row := range w.rows(t, "SELECT * FROM "+table) {

@@ -117,6 +117,9 @@ func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor 
 		if err != nil {
 			return err
 		}
+		if _, err := tx.NewDelete().Model((*lastToken)(nil)).Where("agent_id = ?", id).Exec(ctx); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
 	})
 	if errors.Is(err, sql.ErrNoRows) {

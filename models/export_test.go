@@ -21,7 +21,7 @@ func (s *Store) Watched(hook bun.QueryHook) *Store {
 		signInLimit: defaultSignInLimit,
 		db:          s.db.WithQueryHook(hook), api: s.api.WithQueryHook(hook), now: s.now, logger: s.logger,
 		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
-		lastSeen: s.lastSeen, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
+		lastSeen: s.lastSeen, lastTokens: s.lastTokens, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
 	}
 }
 

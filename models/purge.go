@@ -48,7 +48,8 @@ func (s *Store) purgeRegularly(background context.Context) {
 	}
 }
 
-// purge deletes old activities and usage rows, expired and idle sessions, and old sign-in failures.
+// purge deletes old activities and usage rows, expired and idle sessions, rows of removed agents, and
+// old sign-in failures.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	// Another instance may know of a later use of the session, which it has not written yet.
@@ -59,6 +60,8 @@ func (s *Store) purge(ctx context.Context) error {
 		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
 		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
+		// An instance may have written the time of a token after the agent was removed.
+		{"agent_last_tokens", "agent_id", "NOT EXISTS (SELECT 1 FROM agents WHERE id = agent_id)", nil},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.

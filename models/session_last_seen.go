@@ -10,7 +10,8 @@ import (
 )
 
 // lastSeenBuffer holds when and where sessions were last seen until the background flush writes it,
-// so that reading a page needs no database write.
+// so that reading a page needs no database write. Another one holds when tokens were last issued
+// for agents.
 type lastSeenBuffer struct {
 	mu      sync.Mutex
 	pending map[uuid.UUID]lastSeen

@@ -35,6 +35,7 @@ type Store struct {
 	passwords     *passwordHasher
 	usage         *usageRecorder
 	lastSeen      *lastSeenBuffer
+	lastTokens    *lastSeenBuffer // of agents
 
 	stop    context.CancelFunc // ends writeBehind
 	stopped sync.WaitGroup
@@ -93,6 +94,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, authenticator: authn.New(source, Timeout),
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit,
 		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
+		lastTokens: newLastSeenBuffer(),
 	}
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())

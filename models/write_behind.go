@@ -43,5 +43,6 @@ func (s *Store) flush(ctx context.Context) error {
 			return failed("write usage", s.writeUsage(ctx, usages))
 		}),
 		s.flushLastSeen(ctx),
+		s.flushLastTokens(ctx),
 	)
 }

@@ -34,8 +34,9 @@ func (AgentList) fragment() string { return "agent-list" }
 type AgentItem struct {
 	ID         uuid.UUID
 	Name       string
-	Confirming bool // the item shows the confirmation
-	Focused    bool // the Remove button takes the focus
+	Confirming bool    // the item shows the confirmation
+	LastToken  *Moment // for the confirmation; nil if no token is on record
+	Focused    bool    // the Remove button takes the focus
 }
 
 func (AgentItem) fragment() string { return "agent" }

@@ -54,6 +54,28 @@ func TestLastUsedReachesTheDatabaseWithinASecond(t *testing.T) {
 	})
 }
 
+func TestLastTokenOfAnAgentIsNoted(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		lastToken := func() time.Time {
+			t.Helper()
+			at, err := s.store.LastToken(t.Context(), c.accountID, c.agent.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+		s.post("/api/widget/token", bearer(c.secret), jsonBody("[]")).is(http.StatusBadRequest)
+		if at := lastToken(); !at.IsZero() {
+			t.Errorf("a token at %v by a refused request", at)
+		}
+		s.clock.Advance(time.Minute)
+		s.token(c)
+		if at, want := lastToken(), s.clock.Now(); want.Sub(at).Abs() > time.Millisecond {
+			t.Errorf("a token at %v, want %v", at, want)
+		}
+	})
+}
+
 // lastUsed returns the time of last use that the portal's list would show.
 func (s *service) lastUsed(c customer) *time.Time {
 	s.t.Helper()

@@ -31,6 +31,7 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
+	a.store.TokenIssued(agentID)
 	c.PureJSON(http.StatusOK, widgetTokenBody{
 		AccessToken: token, TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second),
 	})

@@ -16,7 +16,7 @@ const agentsPath = "/agents"
 
 // listAgents shows the agents and the form that creates one.
 func (p *Portal) listAgents(c *gin.Context) error {
-	page, err := p.agentsPage(c, templates.AgentForm{}, uuid.Nil)
+	page, err := p.agentsPage(c, templates.AgentForm{}, templates.AgentItem{})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (p *Portal) createAgent(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := p.agentsPage(c, templates.AgentForm{Focused: true}, uuid.Nil)
+	page, err := p.agentsPage(c, templates.AgentForm{Focused: true}, templates.AgentItem{})
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (p *Portal) refuseAgent(c *gin.Context, status int, name, message string) e
 	form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: message, Focused: true}
 	return p.reply(c, reply{
 		status: status, fragment: form,
-		page: func() (templates.Page, error) { return p.agentsPage(c, form, uuid.Nil) },
+		page: func() (templates.Page, error) { return p.agentsPage(c, form, templates.AgentItem{}) },
 	})
 }
 
@@ -80,9 +80,9 @@ func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	return p.store.Agent(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// agentsPage returns the page of agents. The agent with the id confirming asks whether to remove
-// it.
-func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming uuid.UUID) (templates.AgentsPage, error) {
+// agentsPage returns the page of agents. The item confirming, unless zero, replaces the one with its
+// id.
+func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming templates.AgentItem) (templates.AgentsPage, error) {
 	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil {
 		return templates.AgentsPage{}, err
@@ -91,7 +91,9 @@ func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming
 	page := templates.AgentsPage{Form: form}
 	for _, agent := range agents {
 		item := agentItem(agent)
-		item.Confirming = agent.ID == confirming
+		if item.ID == confirming.ID {
+			item = confirming
+		}
 		page.List.Agents = append(page.List.Agents, item)
 	}
 	return page, nil

@@ -6,8 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestPageOfAgentsListsNamesAndIDs(t *testing.T) {
@@ -118,6 +122,31 @@ func TestRemovingAnAgentIsAskedTwice(t *testing.T) {
 				t.Errorf("%d agents are left, %v", len(agents), err)
 			}
 			c.post(path+"/removal", nil).is(http.StatusNotFound)
+		})
+	})
+}
+
+func TestRemovalSaysWhenTheAgentLastIssuedAToken(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	onSiteWith(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			agent, unused := c.agent("Front desk"), c.agent("Back office")
+			v := as.of(t, c.visitor)
+			v.get("/agents/" + unused.ID.String() + "/removal").is(http.StatusOK).says("No token is on record for this agent")
+
+			s.store.TokenIssued(agent.ID)
+			issued := clock.Now()
+			clock.Advance(time.Second)
+			path := "/agents/" + agent.ID.String() + "/removal"
+			v.get(path).is(http.StatusOK).says("Last token just now", "cannot be undone")
+			clock.Advance(3 * time.Minute)
+			asked := v.get(path).is(http.StatusOK)
+			asked.says("Last token 3 minutes ago", "Widgets that use this agent stop working at once.")
+			if machine := `datetime="` + issued.UTC().Format(time.RFC3339) + `"`; !strings.Contains(asked.body, machine) {
+				t.Errorf("no %s in\n%s", machine, asked.body)
+			}
+			v.get("/agents/" + unused.ID.String() + "/removal").says("No token is on record for this agent")
 		})
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"portal/templates"
 )
@@ -15,10 +14,17 @@ func (p *Portal) newRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	issued, err := p.store.LastToken(c.Request.Context(), agent.AccountID, agent.ID)
+	if err != nil {
+		return err
+	}
 	item := agentItem(agent)
 	item.Confirming = true
+	if !issued.IsZero() {
+		item.LastToken = optionalMoment(&issued, p.now())
+	}
 	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
-		return p.agentsPage(c, templates.AgentForm{}, agent.ID)
+		return p.agentsPage(c, templates.AgentForm{}, item)
 	}})
 }
 
@@ -32,7 +38,7 @@ func (p *Portal) createRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := p.agentsPage(c, templates.AgentForm{}, uuid.Nil)
+	page, err := p.agentsPage(c, templates.AgentForm{}, templates.AgentItem{})
 	if err != nil {
 		return err
 	}
