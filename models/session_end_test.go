@@ -137,9 +137,11 @@ func (f *fixture) sessionsOf(t *testing.T, c customer) int {
 }
 
 func TestManySessionsEndAtOnce(t *testing.T) {
-	const many = 20000
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx := t.Context()
+		ctx, many := t.Context(), 20000
+		if !f.postgres() {
+			many = 2000 // the race detector makes SQLite, which runs in this process, much slower
+		}
 		for name, end := range map[string]func(c customer, session models.Session) error{
 			"reset": func(c customer, _ models.Session) error { return f.ResetPassword(ctx, c.user.Email, newPassword) },
 			"change": func(c customer, s models.Session) error {
