@@ -76,7 +76,7 @@ func (r Reveal) CopyFromHeading() {
 // CopyTextBefore copies the text before the field, without any part of the key.
 func (r Reveal) CopyTextBefore() {
 	r.t.Helper()
-	r.copyUpTo(r.root.GetByText("be able to see it again"))
+	r.copyUpTo(r.root.GetByText("be able to see it again").First())
 }
 
 func (r Reveal) copyUpTo(end playwright.Locator) {
