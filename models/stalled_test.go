@@ -57,7 +57,14 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 	f := newFixture(t, cluster.URL("postgres"), models.Options{})
 	c := f.customer(t)
 	key, _ := f.key(t, c)
+	spare, _ := f.key(t, c)
 	f.synchronousStandby(t, "nobody")
+	// Each server process reads the setting in its own time.
+	eventually(t, "commits wait for the standby", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		return errors.Is(errOf(f.RevokeAPIKey(ctx, c.ID, spare.ID, c.actor)), models.ErrUnavailable)
+	})
 	for _, attempt := range []string{"first", "second"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); !errors.Is(err, models.ErrUnavailable) {
