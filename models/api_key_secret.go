@@ -70,7 +70,8 @@ func checkKeySecret(key string) error {
 var keyInText = regexp.MustCompile(`(?i)` + keyPrefix + `[0-9a-z]+`)
 
 // RedactKeys returns the last four characters of the first whole key in text, and true. If there is
-// no whole key, it returns text with every part of a key reduced to at most its last four characters.
+// no whole key, it returns text with every part of a key reduced to at most its last four
+// characters.
 func RedactKeys(text string) (redacted string, whole bool) {
 	redacted = keyInText.ReplaceAllStringFunc(text, func(key string) string {
 		return key[max(len(keyPrefix), len(key)-4):]

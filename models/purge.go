@@ -48,8 +48,8 @@ func (s *Store) purgeRegularly(background context.Context) {
 	}
 }
 
-// purge deletes old activities and usage rows, expired and idle sessions, rows of removed agents, and
-// old sign-in failures.
+// purge deletes old activities and usage rows, expired and idle sessions, rows of removed agents,
+// and old sign-in failures.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	// Another instance may know of a later use of the session, which it has not written yet.

@@ -140,8 +140,8 @@ func (r *usageRecorder) flush(write func(map[uuid.UUID]*keyUsage) error) error {
 	return err
 }
 
-// unwritten returns the number of keys with counts that are not in the database, and the time of the
-// oldest of these counts.
+// unwritten returns the number of keys with counts that are not in the database, and the time of
+// the oldest of these counts.
 func (r *usageRecorder) unwritten() (keys int, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 // Command portal serves the customer portal and its JSON API. Its other commands are for operators:
-// migrations, accounts, agents, revocations and backups. Secrets come from the environment or from standard
-// input. There are no flags for them, because other users of the machine can read the command line.
+// migrations, accounts, agents, revocations and backups. Secrets come from the environment or from
+// standard input. There are no flags for them, because other users of the machine can read the
+// command line.
 package main
 
 import (

@@ -51,8 +51,8 @@ func (d Details) ExpectChart(pattern string) {
 	d.row.keys.must(d.row.keys.expect.Locator(chart).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect a chart named %s", pattern)
 }
 
-// ExpectDay moves to a day of the chart with the arrow keys, or to today with step 0, and waits until
-// the chart shows its values.
+// ExpectDay moves to a day of the chart with the arrow keys, or to today with step 0, and waits
+// until the chart shows its values.
 func (d Details) ExpectDay(step int, pattern string) {
 	d.row.keys.t.Helper()
 	d.row.keys.must(d.root().GetByRole("radio").Last().Focus(), "go to today")

@@ -80,8 +80,8 @@ func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	return p.store.Agent(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// agentsPage returns the page of agents. The item confirming, unless zero, replaces the one with its
-// id.
+// agentsPage returns the page of agents. The item confirming, unless zero, replaces the one with
+// its id.
 func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming templates.AgentItem) (templates.AgentsPage, error) {
 	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil {
