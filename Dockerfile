@@ -19,7 +19,8 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /out/root/ /
 COPY --from=build /out/portal /portal
 USER 65532:65532
-ENV PORTAL_ADDR=0.0.0.0:8080 DATABASE_URL=sqlite:/data/portal.db
+# There is no /tmp for the temporary files of SQLite.
+ENV PORTAL_ADDR=0.0.0.0:8080 DATABASE_URL=sqlite:/data/portal.db SQLITE_TMPDIR=/data
 EXPOSE 8080
 HEALTHCHECK --interval=5s --timeout=4s --start-period=30s CMD ["/portal", "healthcheck"]
 ENTRYPOINT ["/portal"]

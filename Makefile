@@ -28,7 +28,7 @@ test: $(npm_tools) $(assets) ## Run all tests on SQLite, PostgreSQL and a real b
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, vulnerabilities and licences
+check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, vulnerabilities and licenses
 	tools/check-format $(sources)
 	go vet $(packages)
 	bin/tools/golangci-lint run
@@ -36,7 +36,7 @@ check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, open
 	go mod verify
 	tools/check-openapi
 	tools/check-vulnerabilities
-	tools/check-licences
+	tools/check-licenses
 
 bench: $(assets) ## Measure the speed of authentication; needs the PostgreSQL server
 	go run ./cmd/bench

@@ -81,7 +81,8 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 	v.Open("/no-such-page")
 	i.check(t, "not found")
 
-	// This is the page for browsers without JavaScript. axe-core needs JavaScript to inspect it.
+	// This is the page for browsers without JavaScript. axe-core needs JavaScript to inspect
+	// it.
 	pages.OpenKeys(v.Tab).SubmitAsPage("as a page")
 	v.ExpectHeading("API key generated")
 	i.check(t, "a key revealed on a page")

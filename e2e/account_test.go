@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/playwright-community/playwright-go"
 
@@ -56,6 +57,65 @@ func TestThePasswordIsChanged(t *testing.T) {
 		account.SignOut()
 		c.signIn(v.Tab)
 	})
+}
+
+func TestTheEmailIsChanged(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		former := c.email
+		account := keys.FollowToAccount()
+		account.OpenEmailForm()
+		account.ChangeEmail("new-"+former, "not the password")
+		account.ExpectAlertSaying(`password is incorrect`)
+		account.ChangeEmail("not an email", c.password)
+		account.ExpectAlertSaying(`name@example.com`)
+		c.email = "new-" + former
+		account.ChangeEmail(c.email, c.password)
+		account.ExpectStatusSaying(`Email changed`)
+		account.ExpectNoAlert()
+		pages.OpenActivity(v.Tab).ExpectInOrder(`changed the email of ` + former + ` to ` + c.email)
+		pages.OpenAccount(v.Tab).SignOut()
+		c.signIn(v.Tab)
+	})
+}
+
+func TestAPasswordIsShownUntilItIsSent(t *testing.T) {
+	t.Parallel()
+	_, v, keys := startSignedIn(t, sharedPortal(t))
+	v.allowStatus(http.StatusUnprocessableEntity)
+	account := keys.FollowToAccount()
+	account.EnterCurrentPassword("a password to read")
+	account.ExpectCurrentPasswordShown(false)
+	account.ToggleCurrentPassword()
+	account.ExpectCurrentPasswordShown(true)
+	account.ToggleCurrentPassword()
+	account.ExpectCurrentPasswordShown(false)
+	account.ToggleCurrentPassword()
+	account.ChangePassword("a password to read", "a much longer battery staple")
+	account.ExpectAlertSaying(`current password is incorrect`)
+	account.ExpectCurrentPasswordShown(false)
+}
+
+func TestTimesAreLocalAndShowUTCOnHover(t *testing.T) {
+	t.Parallel()
+	inBothModes(t, func(t *testing.T, mode profile) {
+		_, v, keys := startSignedIn(t, sharedPortal(t), mode, inIndia)
+		shown, hover, at := keys.FollowToAccount().SignedInAt()
+		utc := at.Format("2 Jan 2006, 15:04:05") + " UTC"
+		want := utc // only a script knows the time zone
+		if v.JavaScript {
+			want = at.In(time.FixedZone("IST", 5*3600+1800)).Format("2 Jan 2006, 15:04")
+		}
+		if shown != want || hover != utc {
+			t.Errorf("the sign-in is at %q, on hover %q, want %q and %q", shown, hover, want, utc)
+		}
+	})
+}
+
+func inIndia(o *playwright.BrowserNewContextOptions) {
+	o.TimezoneId = playwright.String("Asia/Kolkata")
 }
 
 func TestActivityIsFilteredAndExported(t *testing.T) {

@@ -23,6 +23,10 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 		server.expectServed(t, byOperator)
 
 		agents.StartRemoval("Night shift")
+		agents.ExpectTextSaying(`Last token just now`)
+		agents.CancelRemoval()
+		agents.StartRemoval("Front desk")
+		agents.ExpectTextSaying(`No token is on record`)
 		agents.CancelRemoval()
 		agents.ExpectListed("Night shift", byOperator)
 		agents.Remove("Night shift")

@@ -8,7 +8,10 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-var headed = flag.Bool("headed", false, "show the browser")
+var (
+	headed    = flag.Bool("headed", false, "show the browser")
+	snapshots = flag.Bool("snapshots", false, "record the pages in traces, which makes the tests a third slower")
+)
 
 // browser is the Chromium process of a run. Each visitor has a separate profile in it.
 type browser struct {

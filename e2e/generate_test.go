@@ -85,8 +85,8 @@ func TestADoubleClickMakesOneKey(t *testing.T) {
 		keys.Type("once")
 		keys.PressGenerateTwice()
 		if !v.JavaScript {
-			// The browser may show the response to either click: the key, or the alert that it
-			// exists.
+			// The browser may show the response to either click: the key, or the alert
+			// that it exists.
 			v.ExpectTextSaying(`API key generated|nas_\.\.\.`)
 		} else {
 			// The second click is not sent.

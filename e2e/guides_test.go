@@ -22,53 +22,89 @@ type verifier struct {
 
 func TestGuidesVerifyATokenAsCopied(t *testing.T) {
 	t.Parallel()
-	c, secret, token, agentID := newToken(t)
-	docs := pages.OpenGuides(visit(t, c.at.URL).Tab)
-	forged := token[:len(token)-8] + "AAAAAAAA"
-	for _, v := range []verifier{
-		{"Verify with Node", "verify.mjs", []string{"node"}},
-		{"Verify with Go", "verify.go", []string{"go", "run"}},
-		{"Verify with Python", "verify.py", []string{pythonWithJWT(t)}},
+	for algorithm, start := range map[string]func(*testing.T) *process{
+		"EdDSA": sharedPortal,
+		"ES256": func(t *testing.T) *process {
+			t.Helper()
+			return ownPortal(t, settings{extra: []string{"PORTAL_WIDGET_TOKEN_ALG=ES256"}})
+		},
 	} {
-		file := exampleFile(t, v.file, docs.Example(v.name))
-		for presented, valid := range map[string]bool{token: true, forged: false, secret: false} {
-			command := exec.CommandContext(t.Context(), v.command[0], append(v.command[1:], file, presented)...)
-			command.Env = exampleEnvironment("")
-			command.Dir = theRun.root // its go.mod has the libraries of the Go example
-			output, err := command.CombinedOutput()
-			if valid && (err != nil || strings.TrimSpace(string(output)) != agentID) {
-				t.Errorf("%s: error %v\n%s", v.name, err, output)
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			c, secret, token, agentID := newToken(t, start(t))
+			docs := pages.OpenGuides(visit(t, c.at.URL).Tab)
+			forged := token[:len(token)-8] + "AAAAAAAA"
+			for _, v := range []verifier{
+				{"Verify with Node", "verify.mjs", []string{"node"}},
+				{"Verify with Go", "verify.go", []string{"go", "run"}},
+				{"Verify with Python", "verify.py", []string{pythonWithJWT(t)}},
+			} {
+				v.expect(t, docs.Example(v.name), map[string]bool{token: true, forged: false, secret: false}, agentID)
 			}
-			if !valid && err == nil {
-				t.Errorf("%s takes an invalid token:\n%s", v.name, output)
-			}
-		}
+			site := siteWithJose(t, docs.Example("Verify in a browser"))
+			expectVerifiedInBrowser(t, site, `verify`, token, forged, agentID+", the signature is wrong")
+			expectVerifiedInBrowser(t, site, `async (token) => {
+				const { createRemoteJWKSet, jwtVerify } = await import('/jose/index.js')
+				const keys = createRemoteJWKSet(new URL('`+c.at.URL+`/.well-known/jwks.json'))
+				const expected = { issuer: '`+c.at.URL+`', audience: 'widget', algorithms: ['`+algorithm+`'], typ: 'at+jwt' }
+				return (await jwtVerify(token, keys, expected)).payload
+			}`, token, forged, agentID+", signature verification failed")
+		})
 	}
-	expectVerifiedInBrowser(t, docs.Example("Verify in a browser"), token, forged, agentID)
 }
 
-// expectVerifiedInBrowser runs the example on a page of another origin than the portal's.
-func expectVerifiedInBrowser(t *testing.T, code, token, forged, agentID string) {
+// expect runs the example with each token and checks which it accepts.
+func (v verifier) expect(t *testing.T, code string, presented map[string]bool, agentID string) {
 	t.Helper()
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	file := exampleFile(t, v.file, code)
+	for token, valid := range presented {
+		command := exec.CommandContext(t.Context(), v.command[0], append(v.command[1:], file, token)...)
+		command.Env = exampleEnvironment("")
+		command.Dir = theRun.root // its go.mod has the libraries of the Go example
+		output, err := command.CombinedOutput()
+		if valid && (err != nil || strings.TrimSpace(string(output)) != agentID) {
+			t.Errorf("%s: error %v\n%s", v.name, err, output)
+		}
+		if !valid && err == nil {
+			t.Errorf("%s takes an invalid token:\n%s", v.name, output)
+		}
+	}
+}
+
+// siteWithJose serves a page with a script, on another origin than the portal's, and the library
+// jose at /jose/.
+func siteWithJose(t *testing.T, script string) (url string) {
+	t.Helper()
+	library := http.FileServer(http.Dir(filepath.Join(theRun.root, "node_modules", "jose", "dist", "webapi")))
+	site := http.NewServeMux()
+	site.Handle("/jose/", http.StripPrefix("/jose", library))
+	site.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>Customer</title><link rel="icon" href="data:,"><script>` + code + `</script>`))
-	}))
-	t.Cleanup(site.Close)
-	v := visit(t, site.URL)
+		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>Customer</title><link rel="icon" href="data:,"><script>` + script + `</script>`))
+	})
+	server := httptest.NewServer(site)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// expectVerifiedInBrowser verifies both tokens with a JavaScript function on a page of the site.
+func expectVerifiedInBrowser(t *testing.T, site, function, token, forged, want string) {
+	t.Helper()
+	v := visit(t, site)
 	v.Open("/")
 	got, err := v.Page.Evaluate(`async ([token, forged]) => {
-		const refused = await verify(forged).then(() => 'taken', (error) => error.message)
-		return (await verify(token)).agent_id + ', ' + refused
+		const verifyToken = `+function+`
+		const refused = await verifyToken(forged).then(() => 'taken', (error) => error.message)
+		return (await verifyToken(token)).agent_id + ', ' + refused
 	}`, []string{token, forged})
-	if want := agentID + ", the signature is wrong"; err != nil || got != want {
-		t.Errorf("the browser example returns %v, error %v, want %s", got, err, want)
+	if err != nil || got != want {
+		t.Errorf("the browser returns %v, error %v, want %s", got, err, want)
 	}
 }
 
 func TestGuidesCommandsRunAsCopied(t *testing.T) {
 	t.Parallel()
-	c, secret, token, agentID := newToken(t)
+	c, secret, token, agentID := newToken(t, sharedPortal(t))
 	docs := pages.OpenGuides(visit(t, c.at.URL).Tab)
 	for name, want := range map[string]string{
 		"List agents": `"id":"` + agentID + `"`, "curl": `"access_token"`, "Introspect": `"active":true`,
@@ -151,9 +187,9 @@ func TestGuidesRetryWaitsAsLongAsAsked(t *testing.T) {
 }
 
 // newToken returns a new customer with an agent, a key and a widget token.
-func newToken(t *testing.T) (c customer, secret, token, agentID string) {
+func newToken(t *testing.T, p *process) (c customer, secret, token, agentID string) {
 	t.Helper()
-	c = sharedPortal(t).newCustomer(t)
+	c = p.newCustomer(t)
 	agentID = c.newAgent(t, "Front desk")
 	v := visit(t, c.at.URL)
 	v.setCookies(t, c.session(t))

@@ -31,8 +31,8 @@ func inspect(t *testing.T, b *pages.Tab) inspector {
 	return inspector{Tab: b, axe: string(axe)}
 }
 
-// check checks the current state of the page, which failures call state. It checks colours at every
-// width in both colour schemes, and all other rules once at each width.
+// check checks the current state of the page, which failures call state. It checks colors at every
+// width in both color schemes, and all other rules once at each width.
 func (i inspector) check(t *testing.T, state string) {
 	t.Helper()
 	defer i.resize(t, 1280)
@@ -42,9 +42,9 @@ func (i inspector) check(t *testing.T, state string) {
 		rules  string
 	}{
 		{playwright.ColorSchemeLight, 1280, allRules},
-		{playwright.ColorSchemeLight, 360, colourRules},
+		{playwright.ColorSchemeLight, 360, colorRules},
 		{playwright.ColorSchemeDark, 360, allRules},
-		{playwright.ColorSchemeDark, 1280, colourRules},
+		{playwright.ColorSchemeDark, 1280, colorRules},
 	} {
 		if err := i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: view.scheme}); err != nil {
 			t.Fatal(err)
@@ -78,16 +78,16 @@ func (i inspector) checkWidths(t *testing.T, state string) {
 
 // Options of axe-core that select its rules.
 const (
-	allRules    = `{}`
-	colourRules = `{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`
+	allRules   = `{}`
+	colorRules = `{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`
 )
 
 // expectNoMotion checks that nothing is animated under reduced motion. It also ends transitions, so
-// that axe-core never measures a colour in transition.
+// that axe-core never measures a color in transition.
 func (i inspector) expectNoMotion(t *testing.T, state string) {
 	t.Helper()
 	animated, err := i.Page.Evaluate(`async () => {
-		await new Promise(resolve => setTimeout(resolve, 50)) // a colour transition starts with the next frame
+		await new Promise(resolve => setTimeout(resolve, 50)) // a color transition starts with the next frame
 		const running = document.getAnimations()
 		for (const animation of running) {
 			try { animation.finish() } catch { animation.cancel() /* it has no end */ }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"portal/e2e/pages"
+	"portal/models"
 )
 
 func TestTheMenuHasTheActionsOfAKey(t *testing.T) {
@@ -37,7 +38,7 @@ func TestTheMenuHasTheActionsOfAKey(t *testing.T) {
 	})
 }
 
-func TestALabelThatIsTakenIsWarnedOf(t *testing.T) {
+func TestATakenLabelGetsAWarning(t *testing.T) {
 	t.Parallel()
 	_, _, keys := startSignedIn(t, sharedPortal(t))
 	secret := keys.Add("Production")
@@ -102,6 +103,27 @@ func TestFilteringMovesNoColumns(t *testing.T) {
 		keys.Filter("none of them")
 		keys.ExpectOneEmptyBox()
 		keys.Filter("")
+	}
+}
+
+// maxPhoneHeight is the limit for the height of a key on a phone, in pixels: half of what it was
+// when each row was a card with a line for each cell.
+const maxPhoneHeight = 94
+
+func TestAHundredKeysAreCompactOnAPhone(t *testing.T) {
+	t.Parallel()
+	c, v, _ := startSignedIn(t, sharedPortal(t), withoutMotion)
+	cookies := v.cookies(t)
+	for n := range models.MaxActiveKeys {
+		c.generate(t, cookies, fmt.Sprintf("Production backend %d", n))
+	}
+	inspect(t, v.Tab).resize(t, 360)
+	keys := pages.OpenKeys(v.Tab)
+	if n := keys.Count(); n != models.MaxActiveKeys {
+		t.Fatalf("%d keys are listed", n)
+	}
+	if height := keys.HeightPerKey(); height > maxPhoneHeight {
+		t.Errorf("a key is %.0f px tall, want at most %d", height, maxPhoneHeight)
 	}
 }
 

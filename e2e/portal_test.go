@@ -34,7 +34,8 @@ func sharedPair(t *testing.T) [2]*process {
 	return pair
 }
 
-// ownPortal starts a portal for this test. It must also stop without an error.
+// ownPortal starts a portal for this test. The test fails if the portal does not stop without an
+// error.
 func ownPortal(t *testing.T, s settings) *process {
 	t.Helper()
 	if s.databaseURL == "" {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -83,25 +82,10 @@ func (p *process) start() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if err := p.AwaitReady(ctx, p.ready); err != nil {
+	err = p.AwaitReady(ctx, func(ctx context.Context) error { return subprocess.CheckOK(ctx, p.URL+"/readyz") })
+	if err != nil {
 		p.Kill()
 		return fmt.Errorf("start the portal: %w\n%s", err, p.log)
-	}
-	return nil
-}
-
-func (p *process) ready(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/readyz", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz: status %d", response.StatusCode)
 	}
 	return nil
 }

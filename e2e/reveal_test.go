@@ -152,7 +152,7 @@ func TestAFailedCopyDoesNotCount(t *testing.T) {
 	}
 }
 
-// Reloading, going back and closing the tab first ask, until the key was copied.
+// Until the key was copied, the browser asks before the page is reloaded or left.
 func TestLeavingThePageAsksIfTheKeyWasNotCopied(t *testing.T) {
 	t.Parallel()
 	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)

@@ -79,7 +79,8 @@ func (t tools) prepareDriver(scratch string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("prepare the Playwright driver: %w", err)
 	}
-	// With the driver in place this downloads nothing. It checks the version and applies the patch.
+	// With the driver in place this downloads nothing. It checks the version and applies the
+	// patch.
 	if err := driver.DownloadDriver(); err != nil {
 		return "", fmt.Errorf("the Playwright driver in node_modules does not fit playwright-go (run `npm ci`): %w", err)
 	}

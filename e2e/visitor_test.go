@@ -64,7 +64,7 @@ func visit(t *testing.T, site string, profiles ...profile) *visitor {
 		t.Fatalf("open a browser profile: %v", err)
 	}
 	context.SetDefaultTimeout(expectTimeout)
-	if err := context.Tracing().Start(playwright.TracingStartOptions{Snapshots: playwright.Bool(true)}); err != nil {
+	if err := context.Tracing().Start(playwright.TracingStartOptions{Snapshots: snapshots}); err != nil {
 		t.Fatalf("start the trace: %v", err)
 	}
 	v := &visitor{watcher: watch(context), context: context}

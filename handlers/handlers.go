@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"portal/handlers/api"
 	"portal/handlers/middleware"
@@ -33,29 +34,32 @@ type Deps struct {
 	BaseURL        *url.URL // the public URL, as browsers see it
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is trusted
 
+	OperatorToken string // opens the operator API; empty: off
+
 	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
 	Now       func() time.Time // the clock of the rate limit and the pages; nil: time.Now
 
-	// Stopping is closed when the server begins to stop. Long-polling requests then end, and the
+	// Stopping is closed when the server begins to stop. Held responses then end, and the
 	// server is no longer ready. A nil channel never closes.
 	Stopping <-chan struct{}
 
-	// Overloaded reports whether a request must be refused because the server is overloaded. Nil
-	// never does.
+	// Overloaded reports whether a request must be refused because the server is overloaded. If
+	// it is nil, no request is refused for this reason.
 	Overloaded func(*http.Request) bool
 
 	Logger   *slog.Logger
 	Registry *prometheus.Registry // for the request metrics
+	Tracer   trace.Tracer         // for spans of requests; nil: none
 }
 
-// New returns the handler of every request. It errs if a trusted proxy is not a network, if the
-// registry already has the request metrics, or if the portal cannot be built.
+// New returns the handler of every request. It returns an error if a trusted proxy is not a
+// network, if the registry already has the request metrics, or if the portal cannot be built.
 func New(d Deps) (http.Handler, error) {
 	engine, err := newRouter(d)
 	if err != nil {
 		return nil, err
 	}
-	return middleware.Head(engine), nil
+	return middleware.AsGet(engine, api.AnyMethod), nil
 }
 
 // newRouter returns the router with all middleware and routes.
@@ -80,6 +84,9 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		return nil, err
 	}
 	jsonAPI, err := api.New(api.Deps{
+		OperatorToken: d.OperatorToken,
+		SignInLink:    func(token string) string { return d.BaseURL.JoinPath(portal.SignInLinkPath, token).String() },
+
 		Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
 	})
 	if err != nil {
@@ -90,9 +97,12 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		return nil, err
 	}
 
+	engine.Use(middleware.RequestID())
+	if d.Tracer != nil {
+		engine.Use(middleware.Tracing(d.Tracer))
+	}
 	// Recovery is the innermost, so that the others see the response to a panic.
 	engine.Use(
-		middleware.RequestID(),
 		metrics,
 		middleware.AccessLog(d.Logger),
 		middleware.SecurityHeaders(d.BaseURL, func(path string) bool { return !api.Owns(path) }),
@@ -132,7 +142,7 @@ func newEngine(trustedProxies []string) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// byPath calls inAPI for a path under /api and inPortal for any other.
+// byPath calls inAPI for a path that package api owns, and inPortal for any other.
 func byPath(c *gin.Context, inAPI, inPortal func()) {
 	if api.Owns(c.Request.URL.Path) {
 		inAPI()

@@ -104,6 +104,7 @@ func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
 		h := newHandler(t, databaseURL, io.Discard)
 		for path, want := range map[string]string{
 			"/openapi.json": "*", "/.well-known/jwks.json": "*",
+			"/.well-known/oauth-authorization-server": "", "/.well-known/openid-configuration": "", "/docs": "",
 			"/": "", "/login": "", "/api-keys": "", "/api/agents": "", "/api/widget/token": "", "/healthz": "", "/readyz": "", "/nothing": "",
 		} {
 			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)

@@ -17,13 +17,15 @@ import (
 const forged = "x\"}\r\n{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"INFO\",\"msg\":\"forged\"}\n\u2028\x1b[2Jforged\x00"
 
 // loggedFields are the only fields of a log line.
-var loggedFields = []string{"time", "level", "msg", "method", "route", "status", "duration_ns", "request_id", "client", "cause"}
+var loggedFields = []string{
+	"time", "level", "msg", "method", "route", "status", "duration_ns", "request_id", "client", "account_id", "key_id", "user_id", "cause",
+}
 
 func TestInputCannotForgeLogLines(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		var log bytes.Buffer
-		w := newWorldLoggingTo(t, databaseURL, &log)
-		c := w.tenant(t, "ada")
+		s := newSystemLoggingTo(t, databaseURL, &log)
+		c := s.tenant(t, "ada")
 		log.Reset()
 		sent := 0
 		send := func(method, path string, form url.Values) {
@@ -36,7 +38,7 @@ func TestInputCannotForgeLogLines(t *testing.T) {
 			}
 			r.Host = forged
 			r.AddCookie(c.cookie)
-			serve(w.handler, r)
+			serve(s.handler, r)
 		}
 		send(http.MethodPost, "/login", url.Values{"email": {forged}, "password": {forged}, "next": {forged}})
 		send(http.MethodPost, "/login", url.Values{"email": {"ada@example.com"}, "password": {forged}})
@@ -46,7 +48,7 @@ func TestInputCannotForgeLogLines(t *testing.T) {
 		send(http.MethodGet, "/"+url.PathEscape(forged), nil)
 		send(http.MethodGet, "/api/"+url.PathEscape(forged), nil)
 		// The next request gets a 500 whose cause contains the new name of the table.
-		if _, err := w.db.ExecContext(t.Context(), `ALTER TABLE users RENAME TO "`+strings.NewReplacer(`"`, `""`, "\x00", "").Replace(forged)+`"`); err != nil {
+		if _, err := s.db.ExecContext(t.Context(), `ALTER TABLE users RENAME TO "`+strings.NewReplacer(`"`, `""`, "\x00", "").Replace(forged)+`"`); err != nil {
 			t.Fatal(err)
 		}
 		send(http.MethodPost, "/login", url.Values{"email": {forged}, "password": {forged}})

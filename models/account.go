@@ -2,11 +2,8 @@ package models
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
-	"net/mail"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,22 +17,7 @@ type Account struct {
 	ID         uuid.UUID `bun:",pk"`
 	Name       string
 	CreatedAt  time.Time
-	DisabledAt *time.Time // while set, its keys are refused and its users cannot sign in
-}
-
-// User is a person who signs in to the portal of an account.
-type User struct {
-	bun.BaseModel `bun:"table:users"`
-
-	ID           uuid.UUID `bun:",pk"`
-	AccountID    uuid.UUID
-	Email        string // trimmed, case preserved
-	EmailHash    []byte // unique; see hashEmail
-	PasswordHash string // argon2id, PHC string
-	CreatedAt    time.Time
-	DisabledAt   *time.Time
-
-	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
+	DisabledAt *time.Time // if set, the account's keys are refused and its users cannot sign in
 }
 
 // NewAccount is the input of [Store.CreateAccount].
@@ -45,8 +27,8 @@ type NewAccount struct {
 	Password string // 12 to 128 characters, not trimmed
 }
 
-// CreateAccount creates an account and its first user. The error may be an [*InvalidError] for the
-// field "name", "email" or "password", [ErrEmailTaken] or [ErrUnavailable].
+// CreateAccount creates an account and its first user, who is an owner. The error may be an
+// [*InvalidError] for the field "name", "email" or "password", [ErrEmailTaken] or [ErrUnavailable].
 func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -66,7 +48,7 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	account := Account{ID: newID(), Name: name, CreatedAt: s.clock()}
 	user := User{
 		ID: newID(), AccountID: account.ID, Email: email, EmailHash: hashEmail(email),
-		PasswordHash: hash, CreatedAt: account.CreatedAt,
+		PasswordHash: hash, Role: RoleOwner, CreatedAt: account.CreatedAt,
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.NewInsert().Model(&account).Exec(ctx); err != nil {
@@ -99,6 +81,29 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, erro
 	return account, nil
 }
 
+// Account returns an account. It is for operators. The error may be [ErrAccountNotFound] or
+// [ErrUnavailable].
+func (s *Store) Account(ctx context.Context, id uuid.UUID) (Account, error) {
+	return findAccount(ctx, s.db, id)
+}
+
+func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
+	var account Account
+	err := db.NewSelect().Model(&account).Where("id = ?", id).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Account{}, ErrAccountNotFound
+	}
+	return account, failed("find account", err)
+}
+
+// Accounts returns a page of all accounts, by id. It is for operators. The error may be
+// [ErrUnavailable].
+func (s *Store) Accounts(ctx context.Context, page Page) (List[Account], error) {
+	accounts := []Account{}
+	err := page.byID(s.db.NewSelect().Model(&accounts)).Scan(ctx)
+	return cut(accounts, page), failed("list accounts", err)
+}
+
 // Empty reports whether the store has no accounts. The error may be [ErrUnavailable].
 func (s *Store) Empty(ctx context.Context) (bool, error) {
 	exists, err := s.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
@@ -108,23 +113,7 @@ func (s *Store) Empty(ctx context.Context) (bool, error) {
 	return !exists, nil
 }
 
-func cleanEmail(email string) (string, error) {
-	email = strings.TrimSpace(email)
-	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || len(email) > 254 { // RFC 5321 section 4.5.3.1.3
-		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
-	}
-	return email, nil
-}
-
-// hashEmail returns the SHA-256 of the trimmed email in lower case. Users are looked up by it, so
-// that the input of a sign-in form, which may be a password, never reaches the database.
-func hashEmail(email string) []byte {
-	hash := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(email))))
-	return hash[:]
-}
-
-// unlessAffected returns otherwise if a successful statement changed no row.
+// unlessAffected returns the error of a statement, or otherwise if the statement changed no row.
 func unlessAffected(result sql.Result, err, otherwise error) error {
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ type ActorKind string
 // The kinds of actor.
 const (
 	ActorUser     ActorKind = "user"     // of the portal
-	ActorOperator ActorKind = "operator" // of the service, on the command line
+	ActorOperator ActorKind = "operator" // of the service, on the command line or by the operator API
 	ActorVisitor  ActorKind = "visitor"  // a client without a session
 )
 
@@ -54,16 +54,27 @@ const (
 	ActionSignedOut       Action = "session.ended"
 	ActionSessionRevoked  Action = "session.revoked"  // ended from another session
 	ActionSessionsRevoked Action = "sessions.revoked" // all others of a user at once
-	ActionPasswordRefused Action = "password.refused" // a wrong current password, in a change of password
+	ActionPasswordRefused Action = "password.refused" // a wrong current password in a form
 	ActionPasswordChanged Action = "password.changed"
 	ActionPasswordReset   Action = "password.reset" // by an operator
 	ActionEmailChanged    Action = "email.changed"
 
+	ActionAccountCreated  Action = "account.created"
+	ActionAccountRenamed  Action = "account.renamed"
+	ActionAccountDisabled Action = "account.disabled"
+	ActionAccountEnabled  Action = "account.enabled"
+	ActionAgentRenamed    Action = "agent.renamed"
+	ActionUserAdded       Action = "user.added"
+	ActionUserDisabled    Action = "user.disabled"
+	ActionUserEnabled     Action = "user.enabled"
+	ActionUserRemoved     Action = "user.removed"
+	ActionLinkCreated     Action = "sign_in_link.created"
+
 	ActionDatabaseRestored Action = "database.restored" // by an operator, from a backup
 )
 
-// Activity is one entry of an account's append-only activity log. It is written in the transaction
-// of the action itself, so neither exists without the other.
+// Activity is one entry of an account's append-only activity log. The transaction of the action
+// also writes the activity, so neither exists without the other.
 type Activity struct {
 	bun.BaseModel `bun:"table:activities,alias:activity"`
 
@@ -72,26 +83,27 @@ type Activity struct {
 	ActorKind ActorKind
 	ActorID   *uuid.UUID // nil unless a user
 	Action    Action
-	SubjectID *uuid.UUID // the key, agent, session or user
+	SubjectID *uuid.UUID // the key, agent, session, user or account
 	Label     string     // the name of the subject at that time
 	Address   string     // the actor's network address
 	At        time.Time
-	Count     int64 // of sessions that were ended at once; otherwise 1
+	Count     int64 // number of sessions that were ended at once; otherwise 1
 
-	// FormerLabel is the label of a key before it was renamed, or the email before it was changed.
-	// It is empty for other actions and for old activities.
+	// FormerLabel is the name of a key, agent or account before it was renamed, or the email
+	// before it was changed. It is empty for other actions and for old activities.
 	FormerLabel string `bun:",nullzero"`
 
 	// ActorName is the user's email, "Operator" or "Visitor".
 	ActorName string `bun:",scanonly"`
 
-	// Repeats is the number of further wrong passwords of the same user in the same ten minutes.
-	// Elsewhere means that some of them came from another address.
+	// Repeats is the number of further wrong passwords of the same user in the same ten
+	// minutes. Elsewhere means that some of them came from another address.
 	Repeats   int64 `bun:",scanonly"`
 	Elsewhere bool  `bun:",scanonly"`
 
-	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the key
-	// that a generated key replaces. Both are empty if there is no such key or it was deleted.
+	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the
+	// key that a generated key replaces. Both are empty if there is no such key or it was
+	// deleted.
 	KeyLastFour      string `bun:",scanonly"`
 	ReplacedLastFour string `bun:",scanonly"`
 }
@@ -114,9 +126,10 @@ type ActivityPage struct {
 	Before uuid.UUID // return only activities older than this one; zero for the first page
 	Limit  int       // the maximum number of activities
 
-	// Return only activities that match all of these. A zero value matches every activity.
+	// Only activities that match all of these are returned. A zero value matches every
+	// activity.
 	Actions     []Action
-	KeyID       uuid.UUID // the subject
+	KeyID       uuid.UUID // the key that is the subject
 	From, Until time.Time // Until is exclusive
 	Search      string    // part of a label, user or address, or the last four characters of a key
 }
@@ -177,7 +190,8 @@ func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, act
 	return s.recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
 }
 
-// recordActivity adds the actor, the time and if necessary the id to the activity and writes it.
+// recordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
+// it.
 func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()

@@ -9,7 +9,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// repeatPeriod is the time in which a user's wrong passwords are recorded as one activity.
+// repeatPeriod is the length of a period whose wrong passwords for a user are one activity.
 // Otherwise an attacker could fill the activity log.
 const repeatPeriod = 10 * time.Minute
 
@@ -19,15 +19,15 @@ type activityRepeat struct {
 
 	UserID     uuid.UUID `bun:",pk"`
 	Action     Action    `bun:",pk"`
-	Period     time.Time `bun:",pk"` // its start
+	Period     time.Time `bun:",pk"` // start of the period
 	ActivityID uuid.UUID
 	Address    string // of the first one
 	Repeats    int64  // after the first one
 	Elsewhere  bool   // one of them came from another address
 }
 
-// recordRefusal records a wrong password in the account's activity log. It runs in the background,
-// because the response would otherwise take longer for a known email.
+// recordRefusal records a wrong password in the account's activity log. It does so in the
+// background, because the response would otherwise take longer for a known email.
 func (s *Store) recordRefusal(user User, actor Actor, action Action) {
 	s.stopped.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Timeout)

@@ -28,10 +28,13 @@ type NewAgent struct {
 	FormID uuid.UUID // of the rendered form, random; zero if none. Ignored if ID is set
 }
 
+// MaxAgents is the largest number of agents that an account can have.
+const MaxAgents = 1000
+
 // CreateAgent creates an agent and records the activity. If the same form is submitted again with
 // the same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent
-// was removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken] or
-// [ErrUnavailable].
+// was removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken],
+// [ErrAgentLimit] or [ErrUnavailable].
 func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -41,14 +44,21 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 	repeatable := agent.ID == uuid.Nil && n.FormID != uuid.Nil
 	switch {
 	case repeatable:
-		// The id depends on the account, so that a form of another account cannot produce it.
+		// The id depends on the account, so that a form of another account cannot produce
+		// it.
 		agent.ID = uuid.NewSHA1(accountID, append(n.FormID[:], name...))
 	case agent.ID == uuid.Nil:
 		agent.ID = newID()
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
 		result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 		if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
+			return err
+		}
+		if err := checkAgentLimit(ctx, tx, accountID); err != nil {
 			return err
 		}
 		if removed, err := s.agentRemoved(ctx, tx, agent.ID, repeatable); err != nil || removed {
@@ -68,7 +78,54 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 	return agent, nil
 }
 
-// agentRemoved reports whether the agent of a form was removed after the form had created it.
+// PutAgent creates the agent with this id in the account, or renames it, and records the activity,
+// unless nothing changes. It reports whether it has created the agent. It is for operators. The
+// error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
+// the id is another account's, [ErrAgentLimit] or [ErrUnavailable].
+func (s *Store) PutAgent(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
+	if _, err := s.Account(ctx, accountID); err != nil {
+		return Agent{}, false, err
+	}
+	agent, err = s.CreateAgent(ctx, accountID, NewAgent{ID: id, Name: name}, actor)
+	if !errors.Is(err, ErrAgentIDTaken) {
+		return agent, err == nil, err
+	}
+	if name, err = cleanName("name", "Name", name); err != nil {
+		return Agent{}, false, err
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		if agent, err = findAgent(ctx, tx, accountID, id); err != nil || agent.Name == name {
+			return err
+		}
+		activity := Activity{AccountID: accountID, Action: ActionAgentRenamed, SubjectID: &id, Label: name, FormerLabel: agent.Name}
+		agent.Name = name
+		result, err := tx.NewUpdate().Model(&agent).Column("name").WherePK().Exec(ctx)
+		if err := unlessAffected(result, err, ErrAgentNotFound); err != nil {
+			return err
+		}
+		return s.recordActivity(ctx, tx, actor, activity)
+	})
+	if errors.Is(err, ErrAgentNotFound) {
+		return Agent{}, false, ErrAgentIDTaken
+	}
+	return agent, false, failed("rename agent", err)
+}
+
+// checkAgentLimit returns [ErrAgentLimit] if the account has too many agents. The transaction must
+// have locked the account before it added one.
+func checkAgentLimit(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
+	agents, err := tx.NewSelect().Model((*Agent)(nil)).Where("account_id = ?", accountID).Count(ctx)
+	if err == nil && agents > MaxAgents {
+		err = ErrAgentLimit
+	}
+	return err
+}
+
+// agentRemoved reports whether a form has already created this agent, which was removed since. It
+// returns false if the id is not derived from a form.
 func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofForm bool) (bool, error) {
 	if !ofForm {
 		return false, nil
@@ -77,26 +134,38 @@ func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofFor
 		Where("subject_id = ? AND action = ?", id, ActionAgentRemoved).Exists(ctx)
 }
 
-// Agents returns the account's agents by name. The error may be [ErrUnavailable].
-func (s *Store) Agents(ctx context.Context, accountID uuid.UUID) ([]Agent, error) {
-	return listAgents(ctx, s.db, accountID)
+// Agents returns a page of the account's agents, by name. The error may be [ErrUnavailable], or
+// [ErrAgentNotFound] if the account does not have the agent that the page follows.
+func (s *Store) Agents(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
+	return listAgents(ctx, s.db, accountID, page)
 }
 
-func listAgents(ctx context.Context, db *bun.DB, accountID uuid.UUID) ([]Agent, error) {
+func listAgents(ctx context.Context, db *bun.DB, accountID uuid.UUID, page Page) (List[Agent], error) {
 	agents := []Agent{}
-	err := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
-		OrderExpr("lower(name), name, id").Scan(ctx)
-	if err != nil {
-		return nil, failed("list agents", err)
+	query := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
+		OrderExpr("lower(name), name, id").Limit(int64(page.Limit) + 1)
+	if page.After != uuid.Nil {
+		last, err := findAgent(ctx, db, accountID, page.After)
+		if err != nil {
+			return List[Agent]{}, err
+		}
+		query = query.Where("(lower(name), name, id) > (lower(?), ?, ?)", last.Name, last.Name, last.ID)
 	}
-	return agents, nil
+	if err := query.Scan(ctx); err != nil {
+		return List[Agent]{}, failed("list agents", err)
+	}
+	return cut(agents, page), nil
 }
 
 // Agent returns one of the account's agents. The error may be [ErrAgentNotFound] or
 // [ErrUnavailable].
 func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
+	return findAgent(ctx, s.db, accountID, id)
+}
+
+func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	var agent Agent
-	err := s.db.NewSelect().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).Scan(ctx)
+	err := db.NewSelect().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Agent{}, ErrAgentNotFound
 	}

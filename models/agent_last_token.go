@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -47,25 +46,25 @@ func (s *Store) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (ti
 	return stored.Time, nil
 }
 
-// flushLastTokens locks the rows in the order of their ids, so that the flushes of two instances
-// cannot deadlock.
+// flushLastTokens writes nothing for agents that were removed after their last token.
 func (s *Store) flushLastTokens(ctx context.Context) error {
-	pending := s.lastTokens.snapshot()
-	agentIDs := slices.SortedFunc(maps.Keys(pending), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
-	rows := make([]lastToken, len(agentIDs))
-	for i, id := range agentIDs {
-		rows[i] = lastToken{AgentID: id, IssuedAt: pending[id].at}
-	}
-	return failed("write when tokens were last issued", inChunks(rows, func(rows []lastToken) error {
-		_, err := s.db.NewInsert().Model(&rows).On("CONFLICT (agent_id) DO UPDATE").
-			Set("issued_at = excluded.issued_at").
-			Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
-		if err != nil {
+	return failed("write when tokens were last issued", s.lastTokens.flush(func(seen []sighting) error {
+		times, left := map[uuid.UUID]time.Time{}, []uuid.UUID{}
+		for _, one := range seen {
+			times[one.ID] = one.At
+		}
+		ids := slices.Collect(maps.Keys(times))
+		err := s.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id").Scan(ctx, &left)
+		if err != nil || len(left) == 0 {
 			return err
 		}
-		for _, row := range rows {
-			s.lastTokens.remove(row.AgentID, pending[row.AgentID])
+		rows := make([]lastToken, len(left))
+		for i, id := range left {
+			rows[i] = lastToken{AgentID: id, IssuedAt: times[id]}
 		}
-		return nil
+		_, err = s.db.NewInsert().Model(&rows).On("CONFLICT (agent_id) DO UPDATE").
+			Set("issued_at = excluded.issued_at").
+			Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
+		return err
 	}))
 }

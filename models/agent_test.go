@@ -11,10 +11,12 @@ import (
 	"portal/models"
 )
 
+var allAgents = models.Page{Limit: models.MaxAgents}
+
 func TestAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		if agents, err := f.Agents(ctx, c.ID); agents == nil || len(agents) != 0 || err != nil {
+		if agents, err := f.Agents(ctx, c.ID, allAgents); agents.Items == nil || len(agents.Items) != 0 || agents.More || err != nil {
 			t.Errorf("an account without agents: %v, %v", agents, err)
 		}
 		for _, name := range []string{"sales", "Reception", " after hours ", "Sales", "reception 2"} {
@@ -27,14 +29,26 @@ func TestAgents(t *testing.T) {
 			}
 		}
 		f.agent(t, f.customer(t)) // not listed: it belongs to another account
-		agents, err := f.Agents(ctx, c.ID)
-		var names []string
-		for _, agent := range agents {
-			names = append(names, agent.Name)
+		want := []string{"after hours", "Reception", "reception 2", "Sales", "sales"}
+		for limit := 1; limit <= len(want)+1; limit++ {
+			var names []string
+			page := models.Page{Limit: limit}
+			for more := true; more; {
+				agents, err := f.Agents(ctx, c.ID, page)
+				if err != nil || len(agents.Items) > limit || agents.More != (len(names)+limit < len(want)) {
+					t.Fatalf("after %q, limit %d: %+v, %v", names, limit, agents, err)
+				}
+				for _, agent := range agents.Items {
+					names, page.After = append(names, agent.Name), agent.ID
+				}
+				more = agents.More
+			}
+			if !slices.Equal(names, want) {
+				t.Errorf("limit %d: listed %q, want %q", limit, names, want)
+			}
 		}
-		if want := []string{"after hours", "Reception", "reception 2", "Sales", "sales"}; err != nil || !slices.Equal(names, want) {
-			t.Errorf("listed %q, want %q, %v", names, want, err)
-		}
+		foreign := f.agent(t, f.customer(t))
+		checkError(t, "after another account's", errOf(f.Agents(ctx, c.ID, models.Page{After: foreign.ID, Limit: 1})), models.ErrAgentNotFound)
 	})
 }
 
@@ -93,7 +107,7 @@ func TestAgentIsRemoved(t *testing.T) {
 			t.Fatalf("%+v, %v", removed, err)
 		}
 		checkError(t, "removed again", errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)), models.ErrAgentNotFound)
-		if agents, err := f.Agents(ctx, c.ID); err != nil || len(agents) != 1 || agents[0].ID != kept.ID {
+		if agents, err := f.Agents(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 1 || agents.Items[0].ID != kept.ID {
 			t.Errorf("left: %+v, %v", agents, err)
 		}
 	})
@@ -106,7 +120,7 @@ func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 		must(t, err)
 		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
 		checkError(t, "the form again", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), models.ErrAgentRemoved)
-		if agents, err := f.Agents(ctx, c.ID); err != nil || len(agents) != 0 {
+		if agents, err := f.Agents(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 0 {
 			t.Errorf("agents %+v, %v", agents, err)
 		}
 		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 1 {
@@ -138,12 +152,36 @@ func TestAgentFormCreatesOneAgent(t *testing.T) {
 			t.Error("a form of another account returned this account's agent")
 		}
 		create(c, "Front desk", uuid.New())
-		agents, err := f.Agents(ctx, c.ID)
-		if err != nil || len(agents) != 3 {
-			t.Errorf("%d agents, want 3: %v", len(agents), err)
+		agents, err := f.Agents(ctx, c.ID, allAgents)
+		if err != nil || len(agents.Items) != 3 {
+			t.Errorf("%d agents, want 3: %v", len(agents.Items), err)
 		}
 		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 3 {
 			t.Errorf("%d agents are recorded, want 3", len(recorded))
 		}
+	})
+}
+
+func TestAgentLimit(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		agents := make([]models.Agent, models.MaxAgents-2)
+		for i := range agents {
+			agents[i] = models.Agent{ID: newID(), AccountID: c.ID, Name: "Reception", CreatedAt: f.clock.Now()}
+		}
+		must(t, errOf(f.db.NewInsert().Model(&agents).Exec(ctx)))
+		form := models.NewAgent{Name: "Front desk", FormID: uuid.New()}
+		must(t, errOf(f.CreateAgent(ctx, c.ID, form, c.actor)))
+		_, errs := atOnce(6, func(int) error {
+			return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "One more"}, c.actor))
+		})
+		for _, err := range errs {
+			checkError(t, "above the limit", err, models.ErrAgentLimit)
+		}
+		if n := f.count(t, "SELECT count(*) FROM agents WHERE account_id = ?", c.ID); n != models.MaxAgents || len(errs) != 5 {
+			t.Errorf("%d agents, %d refusals", n, len(errs))
+		}
+		checkError(t, "the form of an agent", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), nil)
+		f.agent(t, f.customer(t)) // another account
 	})
 }

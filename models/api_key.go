@@ -43,9 +43,23 @@ func (s *Store) APIKeys(ctx context.Context, accountID uuid.UUID) ([]APIKey, err
 		return nil, failed("list API keys", err)
 	}
 	for i := range keys {
-		keys[i].LastUsedAt = s.usage.latest(keys[i].ID, keys[i].LastUsedAt)
+		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
 	return keys, nil
+}
+
+// AllAPIKeys returns a page of the account's keys, active and revoked, by id. It is for operators.
+// The error may be [ErrUnavailable].
+func (s *Store) AllAPIKeys(ctx context.Context, accountID uuid.UUID, page Page) (List[APIKey], error) {
+	keys := []APIKey{}
+	err := page.byID(selectKeys(s.db, &keys)).Where("api_key.account_id = ?", accountID).Scan(ctx)
+	if err != nil {
+		return List[APIKey]{}, failed("list API keys", err)
+	}
+	for i := range keys {
+		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+	}
+	return cut(keys, page), nil
 }
 
 // APIKey returns one of the account's keys, active or revoked. The error may be [ErrKeyNotFound] or
@@ -69,7 +83,7 @@ func (s *Store) FindAPIKey(ctx context.Context, id uuid.UUID) (APIKey, error) {
 	return s.findKey(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
 }
 
-// FindAPIKeyBySecret returns the key of any account that has this value. It is for operators who
+// FindAPIKeyBySecret returns the key, of any account, with this secret. It is for operators who
 // hold a leaked key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed], [ErrKeyNotFound] or
 // [ErrUnavailable].
 func (s *Store) FindAPIKeyBySecret(ctx context.Context, secret string) (APIKey, error) {
@@ -122,6 +136,6 @@ func (s *Store) scanKey(ctx context.Context, db bun.IDB, filter keyFilter) (APIK
 	if err != nil {
 		return APIKey{}, err
 	}
-	key.LastUsedAt = s.usage.latest(key.ID, key.LastUsedAt)
+	key.LastUsedAt = s.usage.LastUse(key.ID, key.LastUsedAt)
 	return key, nil
 }

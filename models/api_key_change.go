@@ -9,9 +9,9 @@ import (
 )
 
 // RevokeAPIKey revokes one of the account's keys and records the activity. After it returns, no
-// instance accepts the key. It returns the revoked key, with [ErrKeyAlreadyRevoked] if it was
-// revoked before. It returns [ErrKeyNotFound], or [ErrUnavailable], after which the outcome is
-// unknown.
+// instance accepts the key. It returns the revoked key, with [ErrKeyAlreadyRevoked] if the key was
+// revoked before. The error may also be [ErrKeyNotFound], or [ErrUnavailable], after which the
+// outcome is unknown.
 func (s *Store) RevokeAPIKey(ctx context.Context, accountID, id uuid.UUID, actor Actor) (APIKey, error) {
 	return s.changeKey(ctx, accountID, id, func(ctx context.Context, tx bun.Tx, key *APIKey) error {
 		now := s.clock()
@@ -46,6 +46,17 @@ func (s *Store) RenameAPIKey(ctx context.Context, accountID, id uuid.UUID, label
 	})
 }
 
+// ConfirmRevocation returns one of the account's keys after a commit that a synchronous standby
+// has too. A plain read may show a revocation that a failover can still undo. The error may be
+// [ErrKeyNotFound] or [ErrUnavailable].
+func (s *Store) ConfirmRevocation(ctx context.Context, accountID, id uuid.UUID) (APIKey, error) {
+	key, err := s.changeKey(ctx, accountID, id, func(context.Context, bun.Tx, *APIKey) error { return nil })
+	if errors.Is(err, ErrKeyAlreadyRevoked) {
+		err = nil
+	}
+	return key, err
+}
+
 // changeKey locks one of the account's keys and calls change with it, unless the key is revoked.
 func (s *Store) changeKey(
 	ctx context.Context, accountID, id uuid.UUID, change func(context.Context, bun.Tx, *APIKey) error,
@@ -57,8 +68,8 @@ func (s *Store) changeKey(
 			return err
 		}
 		if revoked = key.RevokedAt != nil; revoked {
-			// The earlier revocation may have stopped waiting for a synchronous standby. The commit
-			// of this row lock waits until the standby has both.
+			// The earlier revocation may have stopped waiting for a synchronous
+			// standby. The commit of this row lock waits until the standby has both.
 			return nil
 		}
 		return change(ctx, tx, &key)

@@ -9,7 +9,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// MaxActiveKeys is how many active keys an account can have.
+// MaxActiveKeys is the maximum number of active keys of an account.
 const MaxActiveKeys = 100
 
 // NewAPIKey is the input of [Store.GenerateAPIKey].
@@ -22,8 +22,8 @@ type NewAPIKey struct {
 // GenerateAPIKey creates a key and records the activity. The second result is the whole key, which
 // is stored nowhere and cannot be read again.
 //
-// It returns an [*InvalidError] for the field "label", a [*RepeatedFormError], [ErrKeyLimit],
-// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked] about the key to replace, or [ErrUnavailable].
+// The error may be an [*InvalidError] for the field "label", a [*RepeatedFormError], [ErrKeyLimit],
+// [ErrUnavailable] or, for the key to replace, [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
 func (s *Store) GenerateAPIKey(ctx context.Context, accountID uuid.UUID, n NewAPIKey, actor Actor) (APIKey, string, error) {
 	label, err := cleanName("label", "Label", n.Label)
 	if err != nil {

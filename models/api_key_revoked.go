@@ -15,7 +15,6 @@ type RevokedAPIKey struct {
 	APIKey `bun:",extend"`
 
 	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
-	Refusals  int64  `bun:"-"`         // refused requests since the revocation
 }
 
 // RevokedAPIKeys returns at most limit of the account's keys that were revoked in the last 90 days,
@@ -23,12 +22,11 @@ type RevokedAPIKey struct {
 // that key. The error may be [ErrUnavailable].
 func (s *Store) RevokedAPIKeys(ctx context.Context, accountID, before uuid.UUID, limit int) ([]RevokedAPIKey, error) {
 	keys := []RevokedAPIKey{}
-	since := s.clock().Add(-RevokedKeysKept)
 	query := selectKeys(s.db, &keys).
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
 		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
-		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, since).
+		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, s.clock().Add(-RevokedKeysKept)).
 		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(limit))
 	if before != uuid.Nil {
 		query = query.Where("(api_key.revoked_at, api_key.id) < (SELECT revoked_at, id FROM api_keys WHERE account_id = ? AND id = ?)",
@@ -37,17 +35,21 @@ func (s *Store) RevokedAPIKeys(ctx context.Context, accountID, before uuid.UUID,
 	if err := query.Scan(ctx); err != nil {
 		return nil, failed("list revoked API keys", err)
 	}
-	ids := make([]uuid.UUID, len(keys))
+	for i := range keys {
+		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+	}
+	return keys, nil
+}
+
+// Refusals returns the refused requests with each of these keys of the account in the last 90 days.
+// Keys without any are left out. The error may be [ErrUnavailable].
+func (s *Store) Refusals(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]int64, error) {
 	refusals := map[uuid.UUID]int64{}
-	for i := range keys {
-		ids[i] = keys[i].ID
-		keys[i].LastUsedAt = s.usage.latest(keys[i].ID, keys[i].LastUsedAt)
-	}
-	err := s.readUsage(ctx, accountID, usageByDay, since.Truncate(Day), keysWithID(ids), func(keyID uuid.UUID, _ time.Time, n requestCounts) {
-		refusals[keyID] += n.Refusals
+	since := s.clock().Add(-RevokedKeysKept).Truncate(Day)
+	err := s.readUsage(ctx, accountID, usageByDay, since, keysWithID(keyIDs), func(keyID uuid.UUID, _ time.Time, n requestCounts) {
+		if n.Refusals > 0 {
+			refusals[keyID] += n.Refusals
+		}
 	})
-	for i := range keys {
-		keys[i].Refusals = refusals[keys[i].ID]
-	}
-	return keys, err
+	return refusals, err
 }

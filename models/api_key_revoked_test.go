@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -39,11 +40,18 @@ func TestRevokedAPIKeys(t *testing.T) {
 		if !slices.Equal(ids, []uuid.UUID{leaked.ID, old.ID}) {
 			t.Fatalf("listed: %v", ids)
 		}
-		if key := keys[0]; key.Refusals != 7 || key.RevokedBy != c.user.Email || key.RevokedAt == nil || key.LastUsedAt == nil {
+		if key := keys[0]; key.RevokedBy != c.user.Email || key.RevokedAt == nil || key.LastUsedAt == nil {
 			t.Errorf("%+v", key)
 		}
-		if key := keys[1]; key.Refusals != 0 || key.LastUsedAt != nil || key.Masked() != old.Masked() {
+		if key := keys[1]; key.LastUsedAt != nil || key.Masked() != old.Masked() {
 			t.Errorf("%+v", key)
+		}
+		refusals, err := f.Refusals(ctx, c.ID, ids...)
+		if want := map[uuid.UUID]int64{leaked.ID: 7}; err != nil || !maps.Equal(refusals, want) {
+			t.Errorf("refusals: %v, %v", refusals, err)
+		}
+		if refusals, err := f.Refusals(ctx, other.ID, ids...); err != nil || len(refusals) != 0 {
+			t.Errorf("refusals for another account: %v, %v", refusals, err)
 		}
 		if ids, _ := listed(uuid.Nil, 1); !slices.Equal(ids, []uuid.UUID{leaked.ID}) {
 			t.Errorf("first page: %v", ids)
@@ -54,9 +62,9 @@ func TestRevokedAPIKeys(t *testing.T) {
 		if ids, _ := listed(foreign.ID, 1); len(ids) != 0 {
 			t.Errorf("after another account's key: %v", ids)
 		}
-		requests, refusals, err := f.DailyUsage(ctx, c.ID, leaked.ID, 3)
-		if err != nil || !slices.Equal(requests, []int64{0, 2, 0}) || !slices.Equal(refusals, []int64{0, 3, 4}) {
-			t.Errorf("usage: %v, %v, %v", requests, refusals, err)
+		requests, refused, err := f.DailyUsage(ctx, c.ID, leaked.ID, 3)
+		if err != nil || !slices.Equal(requests, []int64{0, 2, 0}) || !slices.Equal(refused, []int64{0, 3, 4}) {
+			t.Errorf("usage: %v, %v, %v", requests, refused, err)
 		}
 		if requests, refusals, err := f.DailyUsage(ctx, other.ID, leaked.ID, 1); err != nil || requests[0] != 0 || refusals[0] != 0 {
 			t.Errorf("usage for another account: %v, %v, %v", requests, refusals, err)

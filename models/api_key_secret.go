@@ -26,8 +26,8 @@ type keyHash = [sha256.Size]byte
 func newKeySecret() string {
 	key := make([]byte, 0, keyLength)
 	key = append(key, keyPrefix...)
-	// Bytes below the largest multiple of 62 map to the alphabet without bias. The others, about 1
-	// in 32, are skipped.
+	// Bytes below the largest multiple of 62 map to the alphabet without bias. The others,
+	// about 1 in 32, are skipped.
 	const fair = 256 - 256%len(keyAlphabet)
 	buffer := make([]byte, 2*keyRandomLength)
 	for {
@@ -66,12 +66,12 @@ func checkKeySecret(key string) error {
 	return nil
 }
 
-// keyInText matches API keys in a text. A key may be cut off at its end.
+// keyInText matches API keys in a text, and keys whose end is missing.
 var keyInText = regexp.MustCompile(`(?i)` + keyPrefix + `[0-9a-z]+`)
 
-// RedactKeys returns the last four characters of the first whole key in text, and true. If there is
-// no whole key, it returns text with every part of a key reduced to at most its last four
-// characters.
+// RedactKeys returns the last four characters of the first whole key in text, and true. If text has
+// no whole key, RedactKeys reduces every part of a key in it to at most four characters, and
+// returns the result and false.
 func RedactKeys(text string) (redacted string, whole bool) {
 	redacted = keyInText.ReplaceAllStringFunc(text, func(key string) string {
 		return key[max(len(keyPrefix), len(key)-4):]

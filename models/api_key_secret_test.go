@@ -18,7 +18,8 @@ func TestChecksumOfKnownKeys(t *testing.T) {
 		"nas_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz": "4YgeBw",
 		"nas_0123456789ABCDEFGHIJKLMNOPQRST": "49UbFO",
 		"nas_abcdefghijklmnopqrstuvwxyz0123": "2gDnvB",
-		// Small checksums are padded with zeros. The last one is nearly the largest, 4294966609.
+		// Small checksums are padded with zeros. The last one is nearly the largest,
+		// 4294966609.
 		"nas_Zero00000000000000000000408132": "0000wZ",
 		"nas_Zero00000000000000000014683087": "00000Q",
 		"nas_Zero00000000000000000004718458": "4gfF0z",
@@ -147,9 +148,10 @@ func TestMistypedKeysAreMalformed(t *testing.T) {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}))
-	t.Run("neighbours swapped", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("neighbors swapped", rapid.MakeCheck(func(t *rapid.T) {
 		key := []byte(generated.Draw(t, "key"))
-		// A CRC finds every error this short in its input, which is the key without the checksum.
+		// A CRC finds every error this short in its input, which is the key without the
+		// checksum.
 		at := rapid.IntRange(len(keyPrefix), len(keyPrefix)+keyRandomLength-2).
 			Filter(func(i int) bool { return key[i] != key[i+1] }).Draw(t, "position")
 		key[at], key[at+1] = key[at+1], key[at]

@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun/dialect"
+	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
 )
 
-// Authenticate returns the principal of an API key and counts the request. The result is the
-// database's at a moment after the call began: a key is refused as soon as its revocation is
+// Authenticate returns the principal of an API key and counts the request. The result reflects the
+// database at a moment after the call began, so a key is refused as soon as its revocation is
 // confirmed.
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
@@ -24,6 +25,11 @@ import (
 func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
+	}
+	if s.tracer != nil {
+		var span trace.Span
+		ctx, span = s.startAuthentication(ctx)
+		defer span.End()
 	}
 	started := time.Now()
 	found, epoch, err := s.authenticator.Lookup(ctx, hashKey(key))
@@ -34,14 +40,48 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error)
 		return Principal{}, failed("authenticate", err)
 	}
 	if !found.Active {
-		s.usage.refused(found.ID, s.clock())
+		s.usage.Count(found.ID, s.clock(), 0, 1)
 		if !found.Revoked {
 			return Principal{}, ErrAccountDisabled
 		}
 		return Principal{}, ErrKeyRevoked
 	}
-	s.usage.accepted(found.ID, s.clock())
+	s.usage.Count(found.ID, s.clock(), 1, 0)
 	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
+}
+
+// AuthenticateToken returns the principal and the agent of a widget token that
+// [WidgetTokens.Verify] has verified. Like [Store.Authenticate] it asks the database, but it does
+// not count the request as a use of the key. [Store.CheckAgent] checks the agent.
+//
+// It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise
+// [ErrTokenInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
+func (s *Store) AuthenticateToken(ctx context.Context, claims WidgetClaims) (p Principal, agentID uuid.UUID, err error) {
+	keyID, validKey := ParseID(claims.ClientID)
+	agentID, validAgent := ParseID(claims.AgentID)
+	if !validKey || !validAgent || keyID == uuid.Nil {
+		return Principal{}, uuid.Nil, ErrTokenInvalid
+	}
+	if s.tracer != nil {
+		var span trace.Span
+		ctx, span = s.startAuthentication(ctx)
+		defer span.End()
+	}
+	started := time.Now()
+	found, epoch, err := s.authenticator.LookupID(ctx, keyID)
+	switch {
+	case errors.Is(err, authn.ErrKeyUnknown):
+		return Principal{}, uuid.Nil, ErrKeyRevoked
+	case err != nil:
+		return Principal{}, uuid.Nil, failed("authenticate a token", err)
+	case found.Revoked:
+		return Principal{}, uuid.Nil, ErrKeyRevoked
+	case found.AccountID.String() != claims.Subject:
+		return Principal{}, uuid.Nil, ErrTokenInvalid
+	case !found.Active:
+		return Principal{}, uuid.Nil, ErrAccountDisabled
+	}
+	return Principal{AccountID: found.AccountID, KeyID: keyID, epoch: epoch, waited: time.Since(started)}, agentID, nil
 }
 
 // CheckAgent returns nil if the agent belongs to the principal's account, and otherwise
@@ -76,10 +116,9 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	return nil
 }
 
-// AgentsOf returns the agents of the principal's account, ordered by name. The error may be
-// [ErrUnavailable].
-func (s *Store) AgentsOf(ctx context.Context, p Principal) ([]Agent, error) {
-	return listAgents(ctx, s.api, p.AccountID)
+// AgentsOf is [Store.Agents] for the principal's account.
+func (s *Store) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent], error) {
+	return listAgents(ctx, s.api, p.AccountID, page)
 }
 
 // Ready returns [ErrUnavailable] unless the database answers authentication.

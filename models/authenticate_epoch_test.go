@@ -32,7 +32,7 @@ const (
 	onPostgres  = "pg"
 )
 
-// epochStatements are SQL statements of an operator. Those with renews must replace the epoch.
+// epochStatements are SQL statements of an operator. If renews is set, they must replace the epoch.
 // {key}, {sibling} and {agent} belong to {account}. The account {spare} has no keys and no agents.
 var epochStatements = []struct {
 	name, on, statement string

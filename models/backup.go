@@ -42,7 +42,8 @@ func Backup(ctx context.Context, databaseURL, file string) error {
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
-	// Unlike a rename, a link does not replace a file that another process has created meanwhile.
+	// Unlike a rename, a link does not replace a file that another process has created
+	// meanwhile.
 	return os.Link(draft.Name(), file)
 }
 

@@ -1,11 +1,13 @@
 package models_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +92,7 @@ func (d deployment) actions(t *testing.T, action models.Action) []models.Activit
 func empty(t *testing.T, url string) string {
 	t.Helper()
 	if _, ok := models.SQLitePath(url); ok {
-		return "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
+		return modelstest.EmptySQLiteURL(t)
 	}
 	return modelstest.EmptyPostgresURL(t)
 }
@@ -215,7 +217,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 	})
 }
 
-// A key that the current database shows as revoked stays revoked, whatever the choice is.
+// A key that is revoked in the current database stays revoked with each choice.
 func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
@@ -268,6 +270,41 @@ func TestRemovedUserCannotSignInAfterRestore(t *testing.T) {
 	})
 }
 
+func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		add := func(email string) models.User {
+			user, err := d.AddUser(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return user
+		}
+		demoted, removed := add("bob@example.com"), add("eve@example.com")
+		link, _, err := d.CreateSignInLink(t.Context(), d.account.ID, demoted.ID, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := d.backUp(t)
+		modelstest.Exec(t, url, "UPDATE users SET role = 'member' WHERE email = 'bob@example.com'")
+		if err := d.RemoveUser(t.Context(), d.account.ID, removed.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		users, err := d.Users(t.Context(), d.account.ID, models.Page{Limit: 10})
+		if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
+			t.Errorf("users %+v, %v", users, err)
+		}
+		if _, err := d.SignInLinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
+			t.Errorf("the link: %v", err)
+		}
+		add("eve@example.com")
+	})
+}
+
 func TestFailedRestoreChangesNothing(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
@@ -280,7 +317,7 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 		_, secret := d.generate(t, "after the backup")
 		for name, damaged := range map[string][]byte{
 			"empty": nil, "text": []byte("nothing of the kind"), "cut": content[:len(content)*9/10],
-			"overwritten": append([]byte(string(content[:len(content)-2000])), strings.Repeat("\x55", 2000)...),
+			"overwritten": append(slices.Clone(content[:len(content)/2]), bytes.Repeat([]byte{0x55}, len(content)-len(content)/2)...),
 		} {
 			path := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {

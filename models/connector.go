@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// spareTime is how long a connection whose caller has given up waits for another caller.
+// spareTime is how long a connection without a caller is kept open for the next caller.
 const spareTime = 10 * time.Second
 
 // dial makes a connection.
 type dial func(context.Context) (driver.Conn, error)
 
-// connector makes the connections of a pool. An attempt to connect has a deadline of its own, which
-// is longer than the caller's. If the caller gives up first, the attempt goes on, and the next
+// connector makes the connections of a pool. An attempt to connect has its own deadline, which is
+// longer than the caller's. If the caller gives up first, the attempt continues, and the next
 // caller gets its connection.
 type connector struct {
 	dials   []dial // one for each host
@@ -77,7 +77,7 @@ func (c *connector) begin() *connectAttempt {
 	return a
 }
 
-// adopt returns an attempt whose caller has given up, or nil.
+// adopt removes and returns an attempt whose caller has given up, or returns nil.
 func (c *connector) adopt() *connectAttempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *connector) abandon(a *connectAttempt) {
 	}()
 }
 
-// remove reports whether no caller has adopted the attempt, and removes it.
+// remove removes an abandoned attempt. It reports false if another caller has adopted it.
 func (c *connector) remove(a *connectAttempt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,7 +56,7 @@ func TestConnectionOutlivesItsCaller(t *testing.T) {
 	})
 }
 
-func TestConnectionThatNobodyWantsIsClosed(t *testing.T) {
+func TestUnusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := newPlainConn()

@@ -9,10 +9,11 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/authn"
+	"portal/models/usage"
 )
 
-// The limits of one instance on PostgreSQL, whose default is 100 connections. One more connection
-// authenticates.
+// The limits of one instance on PostgreSQL, whose default is 100 connections. Two more connections
+// authenticate and write usage.
 const (
 	portalConnections = 8
 	apiConnections    = 3
@@ -24,6 +25,8 @@ type database struct {
 	api    *bun.DB // for the API's reads, so that nothing else can take all connections
 	// newSource connects the authenticator, which has a connection of its own.
 	newSource func(context.Context) (authn.Source, error)
+	// newRecorder returns the recorder of usage, which has a connection of its own too.
+	newRecorder func(context.Context) (*usage.Recorder, error)
 }
 
 func openDatabase(databaseURL string) (*database, error) {
@@ -48,8 +51,7 @@ func SQLitePath(databaseURL string) (path string, ok bool) {
 	return path, true
 }
 
-// CheckDatabaseURL returns an error that says what is wrong if [Open] cannot use the URL. It does
-// not connect.
+// CheckDatabaseURL returns an error if [Open] cannot use the URL. It does not connect.
 func CheckDatabaseURL(databaseURL string) error {
 	if path, ok := SQLitePath(databaseURL); ok {
 		if path == "" || strings.Contains(path, ":memory:") {

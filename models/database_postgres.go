@@ -18,18 +18,20 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"portal/models/authn"
+	"portal/models/usage"
 )
 
 const (
-	// connectTimeout is the limit of one attempt to connect, unless the URL has connect_timeout.
+	// connectTimeout is the limit of one attempt to connect, unless the URL has
+	// connect_timeout.
 	connectTimeout = 10 * time.Second
 	// pgxConnectTimeout is pgx's value for a URL without connect_timeout.
 	pgxConnectTimeout = 2 * time.Minute
 )
 
-// sessionSettings bound the damage that an instance does when it freezes or loses its network. The
-// server ends the transaction of such an instance after 2 s, and its locks with it. No statement
-// waits longer for a lock than a request waits for the statement.
+// sessionSettings limit the damage if an instance freezes or loses its network. The server ends the
+// transaction of such an instance after 2 s and releases its locks. No statement waits longer for a
+// lock than a request waits for the statement.
 var sessionSettings = map[string]string{
 	"idle_in_transaction_session_timeout": "2s",
 	"lock_timeout":                        "1500ms",
@@ -54,7 +56,7 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 	if config.ConnectTimeout == 0 || config.ConnectTimeout == pgxConnectTimeout {
 		config.ConnectTimeout = connectTimeout
 	}
-	// Of a primary and its standbys, only the primary accepts writes.
+	// Connect to the primary only. Its standbys are read-only.
 	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	if config.RuntimeParams["application_name"] == "" {
@@ -66,10 +68,10 @@ func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// set makes each new connection use the settings, except those that the URL has. It uses SET,
-// because PgBouncer refuses most settings of a startup message.
+// set applies the settings to each new connection, except those that the URL has. It uses SET,
+// because PgBouncer refuses most settings in a startup message.
 func set(config *pgx.ConnConfig, settings ...map[string]string) {
-	// Bun escapes strings for this setting, so no URL may change it.
+	// Bun's escaping of strings depends on this setting, so no URL may change it.
 	statements := "SET standard_conforming_strings = on"
 	for _, some := range settings {
 		for _, name := range slices.Sorted(maps.Keys(some)) {
@@ -97,7 +99,17 @@ func openPostgres(databaseURL string) (*database, error) {
 		portal: postgresPool(newConnector(hosts(config), config.ConnectTimeout), portalConnections),
 		api:    postgresPool(newConnector(hosts(reading), config.ConnectTimeout), apiConnections),
 		newSource: func(context.Context) (authn.Source, error) {
-			return postgresSource(newConnector(hosts(reading), config.ConnectTimeout)), nil
+			dial, stop := postgresConn(newConnector(hosts(reading), config.ConnectTimeout))
+			return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
+				conn, err := dial(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return conn.PgConn(), nil
+			}, stop), nil
+		},
+		newRecorder: func(context.Context) (*usage.Recorder, error) {
+			return usage.New(usage.NewPostgres(postgresConn(newConnector(hosts(config), config.ConnectTimeout))), false), nil
 		},
 	}, nil
 }
@@ -110,14 +122,15 @@ func postgresPool(c *connector, connections int) *bun.DB {
 	return bun.NewDB(pool, pgdialect.New())
 }
 
-func postgresSource(c *connector) *authn.Postgres {
-	return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
+// postgresConn returns functions that open a connection outside a pool, and close the connector.
+func postgresConn(c *connector) (dial func(context.Context) (*pgx.Conn, error), stop func() error) {
+	return func(ctx context.Context) (*pgx.Conn, error) {
 		conn, err := c.Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return conn.(*stdlib.Conn).Conn().PgConn(), nil
-	}, c.Close)
+		return conn.(*stdlib.Conn).Conn(), nil
+	}, c.Close
 }
 
 // hosts returns a dial for each host of the URL.

@@ -16,14 +16,15 @@ import (
 	"modernc.org/sqlite" // also registers the driver "sqlite"
 
 	"portal/models/authn"
+	"portal/models/usage"
 )
 
 // busyTimeout is how long SQLite waits for another process's write. It is shorter than [Timeout],
 // so that callers get SQLite's own error.
 const busyTimeout = 1500 * time.Millisecond
 
-// errFileReplaced means that another file has the database's path, but not its own -wal and -shm
-// files. SQLite would mix the two databases.
+// errFileReplaced means that another file has taken the database's path, but the -wal and -shm
+// files are still those of the old database. SQLite would mix the two databases.
 var errFileReplaced = errors.New("the SQLite file was replaced, but its old -wal and -shm files are still there; delete them")
 
 // sqliteFile makes the connections of a pool to a SQLite file. If another file takes the path, the
@@ -31,7 +32,7 @@ var errFileReplaced = errors.New("the SQLite file was replaced, but its old -wal
 type sqliteFile struct {
 	path  string
 	first driver.Connector // creates the file
-	later driver.Connector // does not: an empty database would hide that a restore failed
+	later driver.Connector // does not create it: an empty database would hide a failed restore
 
 	mu     sync.Mutex
 	opened [3]os.FileInfo // the file and its -wal and -shm files, at the last connection
@@ -52,11 +53,19 @@ func openSQLite(path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
+	recording, err := file(false)
+	if err != nil {
+		return nil, err
+	}
 	return &database{
 		portal: sqlitePool(portal, portalConnections),
 		api:    sqlitePool(api, apiConnections),
 		newSource: func(ctx context.Context) (authn.Source, error) {
 			return authn.NewSQLite(ctx, sqlitePool(authentication, 1).DB, authentication.generation)
+		},
+		newRecorder: func(ctx context.Context) (*usage.Recorder, error) {
+			writer, err := usage.NewSQLite(ctx, sqlitePool(recording, 1).DB)
+			return usage.New(writer, true), err
 		},
 	}, nil
 }
@@ -69,8 +78,8 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 }
 
 func newSQLiteFile(path string, create bool) (*sqliteFile, error) {
-	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL makes a
-	// confirmed revocation survive a power failure.
+	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
+	// makes a confirmed revocation survive a power failure.
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",

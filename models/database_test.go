@@ -153,10 +153,11 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 			}
 		})
 		cancel()
-		// The fixture's own store is closed after the test, so VerifyNone ignores its goroutines.
+		// The fixture's own store is closed after the test, so VerifyNone ignores its
+		// goroutines.
 		_ = f.db.Close()
 		f.briefly(t, models.Options{}, func(*models.Store) {})
-		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("portal/models.(*Store).writeBehind"),
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("portal/models.repeat"), goleak.IgnoreAnyFunction("portal/models/usage.(*Recorder).Run"),
 			goleak.IgnoreAnyFunction("portal/models.(*Store).purgeRegularly"),
 			goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("database/sql.(*DB).connectionCleaner"))
 	})

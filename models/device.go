@@ -7,8 +7,8 @@ import (
 )
 
 // Device is a browser in which a user has signed in before. A signed cookie identifies it. Its
-// attempts to sign in as this user are limited apart from those of strangers, so that strangers who
-// guess cannot lock the user out (OWASP, device cookies).
+// attempts to sign in as this user have a limit of their own, so that strangers who guess the
+// password cannot lock the user out (OWASP, device cookies).
 type Device struct {
 	ID        uuid.UUID
 	EmailHash []byte // SHA-256 of the user's email

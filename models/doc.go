@@ -10,7 +10,7 @@
 // take the account's id, except the few for operators.
 //
 // Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
-// A missed deadline is [ErrUnavailable].
+// The error after a missed deadline is [ErrUnavailable].
 //
 // # Glossary
 //
@@ -20,9 +20,9 @@
 //   - agent: a voice agent of an account.
 //   - API key: the credential of a customer's backend. Its secret is the whole key.
 //   - widget token: a short-lived JWT, requested with an API key. It lets a browser call one agent.
-//   - session: a user's signed-in state in one browser. A token in a cookie identifies it.
+//   - session: the period in which a user is signed in to one browser. A cookie holds its token.
 //   - form id: a random id in a rendered form that makes repeated submissions harmless.
-//   - epoch: a random value in the database. It is replaced by every insert, delete or change of
-//     access of a key, an agent or an account. Package authn explains why.
+//   - epoch: a random value in the database. It changes when a key, an agent or an account is
+//     inserted or deleted, or when its access changes. Package authn explains why.
 //   - flush: the background write of usage and last-seen times, which requests keep in memory.
 package models

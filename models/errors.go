@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"portal/models/authn"
 )
 
 // Reasons to refuse a key.
@@ -15,22 +17,30 @@ var (
 	ErrAccountDisabled  = errors.New("the account of the API key is disabled")
 )
 
-// Something does not exist, or it belongs to another account.
+// The object does not exist, or it belongs to another account.
 var (
 	ErrAccountNotFound = errors.New("account not found")
 	ErrAgentNotFound   = errors.New("agent not found")
 	ErrKeyNotFound     = errors.New("API key not found")
 	ErrSessionNotFound = errors.New("session not found")
+	ErrUserNotFound    = errors.New("user not found")
 )
+
+// ErrTokenExpired means that a widget token was valid and has expired. It is [ErrTokenInvalid].
+var ErrTokenExpired = fmt.Errorf("%w: it has expired", ErrTokenInvalid)
 
 // The input is valid, but the operation is not possible.
 var (
+	ErrAgentLimit        = fmt.Errorf("the account has reached its limit of %d agents", MaxAgents)
 	ErrAgentRemoved      = errors.New("the agent of this form was removed")
 	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
 	ErrEmailTaken        = errors.New("a user with this email already exists")
 	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")
+	ErrLastOwner         = errors.New("the user is the account's last owner")
+	ErrLinkInvalid       = errors.New("the sign-in link has been used or has expired")
 	ErrKeyLimit          = fmt.Errorf("the account has reached its limit of %d active API keys", MaxActiveKeys)
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
+	ErrSignInTooOld      = errors.New("the sign-in is too old for this change")
 	ErrTokenInvalid      = errors.New("the widget token is invalid")
 	ErrWrongCredentials  = errors.New("incorrect email or password")
 )
@@ -38,6 +48,10 @@ var (
 // ErrUnavailable means that the database did not answer, so the outcome is unknown. It is wrapped
 // together with its cause.
 var ErrUnavailable = errors.New("the database does not answer")
+
+// ErrBusy means that a request was refused because too many others were waiting. The errors that
+// wrap it cause a 503.
+var ErrBusy = authn.ErrBusy
 
 // InvalidError reports input that breaks a rule.
 type InvalidError struct {

@@ -2,7 +2,8 @@ package models
 
 import (
 	"context"
-	"crypto/ed25519"
+	"crypto"
+	"errors"
 	"io/fs"
 	"time"
 
@@ -12,8 +13,18 @@ import (
 // Purge deletes expired rows, as the store does each hour.
 func (s *Store) Purge(ctx context.Context) error { return s.purge(ctx) }
 
-// SigningKeys returns the key pairs of widget tokens, the signing key first.
-func (k Keyring) SigningKeys() []ed25519.PrivateKey { return k.signingKeys() }
+// PurgeRegularly purges after a delay, as the store does after its start.
+func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
+	s.purgeRegularly(ctx, delay)
+}
+
+// FlushSightings writes when sessions were last seen and when tokens were last issued.
+func (s *Store) FlushSightings(ctx context.Context) error {
+	return errors.Join(s.flushLastSeen(ctx), s.flushLastTokens(ctx))
+}
+
+// TokenKeys returns the key pairs of widget tokens, that of the current secret first.
+func (k Keyring) TokenKeys(algorithm TokenAlgorithm) []crypto.Signer { return k.tokenKeys(algorithm) }
 
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {

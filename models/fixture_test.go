@@ -106,7 +106,7 @@ func (f *fixture) customer(t *testing.T) customer {
 	email := "Ada." + account.ID.String() + "@Example.com"
 	user := models.User{
 		ID: newID(), AccountID: account.ID, Email: email, EmailHash: models.HashEmail(email),
-		PasswordHash: cheapHash(password), CreatedAt: f.clock.Now(),
+		PasswordHash: cheapHash(password), Role: models.RoleOwner, CreatedAt: f.clock.Now(),
 	}
 	for _, model := range []any{&account, &user} {
 		must(t, errOf(f.db.NewInsert().Model(model).Exec(t.Context())))

@@ -3,8 +3,8 @@ package models
 import "github.com/google/uuid"
 
 // ParseID parses a UUID in the 36-character form of RFC 9562, section 4, in either case. It reports
-// whether text is one. Unlike uuid.Parse it accepts no braces, no urn: prefix and no missing
-// dashes.
+// false for any other text. Unlike uuid.Parse, it accepts no braces, no urn: prefix and no missing
+// hyphens.
 func ParseID(text string) (uuid.UUID, bool) {
 	const length = 36
 	if len(text) != length {
@@ -16,6 +16,6 @@ func ParseID(text string) (uuid.UUID, bool) {
 
 // newID returns a UUIDv7 (RFC 9562 section 5.7), which sorts by creation time.
 func newID() uuid.UUID {
-	// NewV7 fails only if crypto/rand fails, which ends the program before.
+	// NewV7 fails only if crypto/rand fails, and crypto/rand then ends the program.
 	return uuid.Must(uuid.NewV7())
 }

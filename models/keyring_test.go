@@ -2,6 +2,10 @@ package models_test
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,14 +65,53 @@ func TestCookieKeys(t *testing.T) {
 		t.Errorf("during a rotation %x", rotation)
 	}
 	// Each purpose has its own key, so a leaked key does not reveal the others.
-	for _, key := range keyring(t, newSecret, oldSecret).SigningKeys() {
-		if bytes.Equal(key.Seed(), old[0]) || bytes.Equal(key.Seed(), current[0]) {
-			t.Error("a cookie key signs tokens")
+	for _, algorithm := range models.TokenAlgorithms() {
+		for _, key := range keyring(t, newSecret, oldSecret).TokenKeys(algorithm) {
+			if private := privateBytes(t, key); bytes.Equal(private, old[0]) || bytes.Equal(private, current[0]) {
+				t.Errorf("a cookie key signs tokens with %s", algorithm)
+			}
 		}
 	}
 	for _, key := range rotation {
 		if bytes.Contains([]byte(oldSecret+newSecret), key) {
 			t.Error("a key is the secret itself")
+		}
+	}
+}
+
+// privateBytes returns the seed of an Ed25519 key or the number of a P-256 key.
+func privateBytes(t *testing.T, key crypto.Signer) []byte {
+	t.Helper()
+	switch key := key.(type) {
+	case ed25519.PrivateKey:
+		return key.Seed()
+	case *ecdsa.PrivateKey:
+		private, err := key.Bytes()
+		must(t, err)
+		return private
+	default:
+		t.Fatalf("the key is a %T", key)
+		return nil
+	}
+}
+
+// Other instances, also those of later versions, must derive the same keys.
+func TestTokenKeysOfASecretNeverChange(t *testing.T) {
+	t.Parallel()
+	for algorithm, want := range map[models.TokenAlgorithm]string{
+		models.EdDSA: "63f9bb8d953e74d7ef5f65b9dc27073320071ad8065a675dd5af4cb9b548b052",
+		models.ES256: "3d968fd4c69d2d1dac078e906f816fc1f8f569ce3e8881bca2ab2f957c07e8ee",
+	} {
+		keys := keyring(t, newSecret, oldSecret).TokenKeys(algorithm)
+		if len(keys) != 2 || bytes.Equal(privateBytes(t, keys[0]), privateBytes(t, keys[1])) {
+			t.Fatalf("%s: %d keys for two secrets", algorithm, len(keys))
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(privateBytes(t, keys[0]))); got != want {
+			t.Errorf("%s: the hash of the private key is %s, want %s", algorithm, got, want)
+		}
+		old := keyring(t, oldSecret, "").TokenKeys(algorithm)
+		if !bytes.Equal(privateBytes(t, old[0]), privateBytes(t, keys[1])) {
+			t.Errorf("%s: the previous secret has another key than before the rotation", algorithm)
 		}
 	}
 }

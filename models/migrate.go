@@ -20,10 +20,11 @@ import (
 const (
 	// defaultMigrationWait is the total wait unless [Options] have another.
 	defaultMigrationWait = 30 * time.Second
-	// sqliteMigrationWait is the most that a migration waits for other processes to unlock the file.
+	// sqliteMigrationWait limits how long a migration waits for other processes to unlock the
+	// file.
 	sqliteMigrationWait = 5 * time.Second
-	// tableLockTimeout is how long a migration waits for a table at a time. Until then, every later
-	// statement on that table queues behind it, also a revocation.
+	// tableLockTimeout is how long an attempt of a migration waits for a table. Meanwhile,
+	// every later statement on that table, including a revocation, queues behind the attempt.
 	tableLockTimeout = 300 * time.Millisecond
 	// maxTableLockPause is the longest pause between two attempts.
 	maxTableLockPause = 3 * time.Second
@@ -54,8 +55,9 @@ func (m migration) run(ctx context.Context) error {
 		if postgres {
 			m.logger.WarnContext(ctx, "the migration waits for a table", slog.String("held_by", m.holder(ctx)), slog.Any("error", err))
 		} else {
-			// SQLite does not wait for a lock while several processes create one file, nor if another
-			// has written since this one began to read (sqlite.org/wal.html, section 8).
+			// SQLite does not wait for a lock while several processes create one file,
+			// nor if another process has written since this one began to read
+			// (sqlite.org/wal.html, section 8).
 			pause = 10 * time.Millisecond
 		}
 		if !sleepUntil(ctx, pause, deadline) {
@@ -135,8 +137,8 @@ func (m migration) migrator() (*migrate.Migrator, error) {
 		return nil, err
 	}
 	return migrate.NewMigrator(m.db, found,
-		// Bun marks a migration after its commit. The hook below does so in the transaction, and
-		// Bun's own mark then repeats it.
+		// Bun marks a migration as applied after its commit. The hook below does so in the
+		// transaction. Bun then repeats the mark.
 		migrate.WithMarkAppliedOnSuccess(true),
 		migrate.WithUpsert(true),
 		migrate.BeforeMigration(m.begin),
@@ -151,7 +153,7 @@ func (m migration) migrator() (*migrate.Migrator, error) {
 // the migration has been applied.
 func (m migration) begin(ctx context.Context, tx bun.IConn, one *migrate.Migration) error {
 	if m.db.Dialect().Name() == dialect.PG {
-		// The limits of other statements would stop a long migration.
+		// The usual limits would stop a long migration.
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0",
 			tableLockTimeout.Milliseconds()))
 		if err != nil {
@@ -174,7 +176,7 @@ func (o Options) migrate(ctx context.Context, db *bun.DB) error {
 	}
 	err := m.run(ctx)
 	if o.OldSchema && errors.Is(err, errMigrationLocked) {
-		o.Logger.WarnContext(ctx, "going on with the schema as it is", slog.Any("error", err))
+		o.Logger.WarnContext(ctx, "continuing with the old schema", slog.Any("error", err))
 		return nil
 	}
 	return err

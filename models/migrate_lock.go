@@ -19,7 +19,7 @@ const (
 	migrationLockInterval = 100 * time.Millisecond
 )
 
-// errMigrationLocked means that other sessions kept the locks that a migration needs.
+// errMigrationLocked means that other sessions held the locks that a migration needs.
 var errMigrationLocked = errors.New("the schema cannot be updated now")
 
 // lock takes the advisory lock. It belongs to a connection, so it is released if the process dies.
@@ -49,7 +49,7 @@ func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(),
 	}
 }
 
-// waited returns the error of a wait that has ended. It says what the wait was for.
+// waited returns the error after an unsuccessful wait for the lock named awaited.
 func (m migration) waited(ctx context.Context, awaited string) error {
 	if err := ctx.Err(); err != nil {
 		return failed("migrate", err)

@@ -20,7 +20,7 @@ func eachEmptyDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{
-		"sqlite": modelstest.SQLiteURL, "postgres": modelstest.EmptyPostgresURL,
+		"sqlite": modelstest.EmptySQLiteURL, "postgres": modelstest.EmptyPostgresURL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := url(t)
@@ -204,7 +204,7 @@ func TestSQLiteTablesWithTriggersHaveNoRowID(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	var watched []string
 	err := f.db.NewRaw("SELECT DISTINCT tbl_name FROM sqlite_master WHERE type = 'trigger'").Scan(t.Context(), &watched)
-	if err != nil || len(watched) != 4 {
+	if err != nil || len(watched) != 5 {
 		t.Fatalf("triggers on %s, %v", watched, err)
 	}
 	for _, table := range watched {

@@ -90,8 +90,8 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 	tx, err := f.db.BeginTx(t.Context(), nil)
 	must(t, err)
 	must(t, errOf(tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE")))
-	// Requests with different deadlines overlap, so that one waits whenever another one's statement
-	// times out.
+	// Requests with different deadlines overlap, so that one waits whenever another one's
+	// statement times out.
 	next := time.NewTicker(150 * time.Millisecond)
 	defer next.Stop()
 	var running sync.WaitGroup

@@ -35,15 +35,16 @@ func checkPassword(password string, words ...string) error {
 }
 
 // argon2Params are the parameters of argon2id (RFC 9106). Each stored hash contains its own, so
-// that old hashes stay valid when currentParams change.
+// that old hashes stay valid when the parameters of new ones change.
 type argon2Params struct {
 	memory  uint32 // KiB
 	time    uint32 // passes
 	threads uint8
 }
 
-// currentParams are OWASP's first choice (Password Storage Cheat Sheet).
-var currentParams = argon2Params{memory: 46 * 1024, time: 1, threads: 1}
+// DefaultPasswordMemory is the memory in KiB that hashing one password takes. With one pass it is
+// OWASP's first choice (Password Storage Cheat Sheet).
+const DefaultPasswordMemory = 46 * 1024
 
 const (
 	argon2SaltLength = 16 // bytes
@@ -51,27 +52,22 @@ const (
 	phcFormat        = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
 )
 
-// absentHash is compared with the password of an unknown user, so that the response takes as long
-// as for a known user. No password has this hash.
-var absentHash = encodePHC(currentParams, make([]byte, argon2SaltLength), make([]byte, argon2HashLength))
-
-// matchesHash reports in constant time whether the password has this hash. The result outdated
-// means that the hash does not have the current parameters. The caller must have its turn in the
-// queue.
-func matchesHash(password, phc string) (match, outdated bool, err error) {
+// matches reports in constant time whether the password has this hash. The result outdated means
+// that the hash does not have the parameters of new hashes. Call it only within exclusively.
+func (h *passwordHasher) matches(password, phc string) (match, outdated bool, err error) {
 	params, salt, want, err := decodePHC(phc)
 	if err != nil {
 		return false, false, err
 	}
 	got := derive(params, password, salt, uint32(len(want))) //nolint:gosec // the length of a stored hash
-	return subtle.ConstantTimeCompare(got, want) == 1, params != currentParams, nil
+	return subtle.ConstantTimeCompare(got, want) == 1, params != h.params, nil
 }
 
-// hashNow returns the PHC string of a password. The caller must have its turn in the queue.
-func hashNow(password string) string {
+// hashNow returns the PHC string of a password. Call it only within exclusively.
+func (h *passwordHasher) hashNow(password string) string {
 	salt := make([]byte, argon2SaltLength)
 	_, _ = rand.Read(salt) // never fails (crypto/rand)
-	return encodePHC(currentParams, salt, derive(currentParams, password, salt, argon2HashLength))
+	return encodePHC(h.params, salt, derive(h.params, password, salt, argon2HashLength))
 }
 
 func derive(p argon2Params, password string, salt []byte, length uint32) []byte {

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,38 +13,56 @@ import (
 const maxHashQueue = 160
 
 // errHashQueueFull means that too many attempts wait for password hashing.
-var errHashQueueFull = fmt.Errorf("%w: the queue for password hashing is full", ErrUnavailable)
+var errHashQueueFull = fmt.Errorf("%w: %w wait for password hashing", ErrUnavailable, ErrBusy)
 
 // passwordHasher hashes one password at a time. A hash takes 46 MiB of memory and 50 ms of CPU, and
 // concurrent hashes are slower than a queue.
 //
 // The queue is fair. Sources take turns in rounds, and known sources go first. If the queue is
-// full, the last attempt of the last round leaves it. So a flood from one network delays another
-// network by one hash, and it cannot keep others out.
+// full, it drops the last attempt of the last round. A flood from one network therefore delays
+// another network by only one hash, and it cannot keep others out.
 type passwordHasher struct {
+	params argon2Params // of new hashes
+
+	// absent is the hash of a user without a password. The password of an unknown user is
+	// compared with it too, so that the response takes as long as for a known user. No password
+	// has this hash.
+	absent string
+
 	mu      sync.Mutex
 	busy    bool
 	round   int
 	waiting []*hashTurn // the next one first
 }
 
+// absentEnd is the end of every absent hash: its salt and hash are zeros. The beginning may have
+// the parameters of an older release.
+var absentEnd = "$" + base64.RawStdEncoding.EncodeToString(make([]byte, argon2SaltLength)) +
+	"$" + base64.RawStdEncoding.EncodeToString(make([]byte, argon2HashLength))
+
 // hashQueuePlace decides where an attempt waits in the queue.
 type hashQueuePlace struct {
 	source string // the network, device or session
-	known  bool   // it belongs to a user, not to a stranger
+	known  bool   // the source is a device or session of a user, or an operator
 }
 
 // hashTurn is an attempt in the queue.
 type hashTurn struct {
 	hashQueuePlace
 	round   int
-	granted chan error // receives nil, or an error if the attempt left the queue
+	granted chan error // receives nil, or an error if the queue drops the attempt
 }
 
-func newPasswordHasher() *passwordHasher { return &passwordHasher{} }
+func newPasswordHasher(memory uint32) *passwordHasher {
+	params := argon2Params{memory: memory, time: 1, threads: 1}
+	return &passwordHasher{
+		params: params,
+		absent: encodePHC(params, make([]byte, argon2SaltLength), make([]byte, argon2HashLength)),
+	}
+}
 
-// exclusively waits in the queue and runs work. If the context ends first, it returns the context's
-// error; a missed deadline and a full queue are [ErrUnavailable].
+// exclusively waits in the queue and runs work while no other work runs. If the context ends first,
+// it returns the context's error. A missed deadline and a full queue are also [ErrUnavailable].
 func (h *passwordHasher) exclusively(ctx context.Context, place hashQueuePlace, work func() error) error {
 	turn := h.enter(place)
 	select {
@@ -106,7 +125,7 @@ func (h *passwordHasher) next() {
 	turn.granted <- nil
 }
 
-// leave removes an attempt from the queue. It reports false if the attempt is not in it any more.
+// leave removes an attempt from the queue. It reports false if the attempt is no longer in it.
 func (h *passwordHasher) leave(turn *hashTurn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,7 +141,7 @@ func (h *passwordHasher) leave(turn *hashTurn) bool {
 func (h *passwordHasher) hash(ctx context.Context, place hashQueuePlace, password string) (string, error) {
 	var encoded string
 	err := h.exclusively(ctx, place, func() error {
-		encoded = hashNow(password)
+		encoded = h.hashNow(password)
 		return nil
 	})
 	return encoded, err

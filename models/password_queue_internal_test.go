@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// outcome returns what an attempt in the queue has received so far.
+// outcome describes the result that an attempt in the queue has received so far.
 func (t *hashTurn) outcome() string {
 	select {
 	case err := <-t.granted:
@@ -26,7 +26,7 @@ func TestHashQueueIsFair(t *testing.T) {
 	if site("2001:db8:1:ffff::3") != flooding.source {
 		t.Fatal("one /48 is several sources")
 	}
-	h := newPasswordHasher()
+	h := newPasswordHasher(DefaultPasswordMemory)
 	check := func(name string, turn *hashTurn, want string) {
 		t.Helper()
 		if got := turn.outcome(); got != want {
@@ -58,9 +58,9 @@ func TestHashQueueIsFair(t *testing.T) {
 	check("the flood's third", flood[2], "waiting")
 }
 
-func TestHashQueueForgetsThoseWhoLeave(t *testing.T) {
+func TestHashQueueForgetsCanceledAttempts(t *testing.T) {
 	t.Parallel()
-	h := newPasswordHasher()
+	h := newPasswordHasher(DefaultPasswordMemory)
 	release, done := make(chan struct{}), make(chan error)
 	started := make(chan struct{})
 	go func() {

@@ -13,10 +13,10 @@ type Principal struct {
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
 
-	epoch  authn.Epoch // at which the key was active
+	epoch  authn.Epoch // the epoch at which the key was active
 	waited time.Duration
 }
 
-// Waited returns how long authentication took. The rest of the request has that much less of
-// [Timeout].
+// Waited returns how long authentication took. The rest of the request has [Timeout] minus this
+// time.
 func (p Principal) Waited() time.Duration { return p.waited }

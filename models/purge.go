@@ -15,12 +15,19 @@ import (
 
 const (
 	purgeInterval = time.Hour
-	// purgeBatch is the number of rows that one statement deletes. A small batch does not delay other
-	// writers.
+	// purgeDelay is the time from the start to the first purge. Most commands end before.
+	purgeDelay = 10 * time.Second
+	// purgeBatch is the number of rows that one statement deletes. A small batch does not delay
+	// other writers.
 	purgeBatch = 1000
-	// purgePause is the time between two batches, in which others can write to a SQLite file.
+	// purgePause is the time between two batches, in which other writers can use a SQLite file.
 	purgePause = 10 * time.Millisecond
 
+	hourlyUsageKept = 48 * time.Hour
+	dailyUsageKept  = 400 * Day
+	// flushesKept is how long the row of a recorder is kept after its last write. If an
+	// instance cannot write for longer, it may count a piece twice.
+	flushesKept = 7 * Day
 	// activitiesKept is how long activities are kept. A trigger refuses to delete newer ones.
 	activitiesKept = 400 * Day
 )
@@ -32,15 +39,16 @@ type expired struct {
 	args       []any
 }
 
-// purgeRegularly purges at intervals until background ends.
-func (s *Store) purgeRegularly(background context.Context) {
-	ticker := time.NewTicker(purgeInterval)
-	defer ticker.Stop()
+// purgeRegularly purges after a delay and then at intervals until background ends.
+func (s *Store) purgeRegularly(background context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
 	for {
 		select {
 		case <-background.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
+			timer.Reset(purgeInterval)
 			if err := s.purge(background); err != nil && background.Err() == nil {
 				s.logger.ErrorContext(background, "cannot delete expired rows", slog.Any("error", err))
 			}
@@ -48,21 +56,21 @@ func (s *Store) purgeRegularly(background context.Context) {
 	}
 }
 
-// purge deletes old activities and usage rows, expired and idle sessions, rows of removed agents,
-// and old sign-in failures.
+// purge deletes old activities and usage rows, expired and idle sessions, expired sign-in links and
+// old sign-in failures.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
-	// Another instance may know of a later use of the session, which it has not written yet.
+	// Another instance may not have written a later use of the session yet.
 	idle := now.Add(-s.sessionIdle - purgeInterval)
 	forgotten := now.Add(-activitiesKept)
 	var errs []error
 	for _, old := range []expired{
 		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
 		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
+		{"usage_flushes", "recorder_id", "written_at < ?", []any{now.Add(-flushesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
-		// An instance may have written the time of a token after the agent was removed.
-		{"agent_last_tokens", "agent_id", "NOT EXISTS (SELECT 1 FROM agents WHERE id = agent_id)", nil},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
+		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},

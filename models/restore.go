@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// RestoredKeys is the choice which keys of a backup stay active. A key that the current database
-// shows as revoked never does.
+// RestoredKeys selects the keys of a backup that stay active. A key that is revoked in the current
+// database is never among them.
 type RestoredKeys int
 
 const (
-	// KeepUnrevokedKeys keeps the keys that the current database shows as not revoked.
+	// KeepUnrevokedKeys keeps the keys that are in the current database and not revoked there.
 	KeepUnrevokedKeys RestoredKeys = iota
-	// RevokeAllKeys keeps no key.
+	// RevokeAllKeys revokes every key.
 	RevokeAllKeys
-	// KeepUnknownKeys also keeps the keys that the current database does not have. They may have
-	// been revoked after the backup.
+	// KeepUnknownKeys also keeps the keys that the current database does not have. They may
+	// have been revoked after the backup.
 	KeepUnknownKeys
 )
 
@@ -27,16 +27,18 @@ const (
 // which keys were revoked after the backup.
 var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
 
-// restoreOptions are those of the migration of the restored state.
+// restoreOptions are the options of the migration of the restored state.
 var restoreOptions = Options{Logger: slog.New(slog.DiscardHandler), MigrationWait: time.Minute}
 
-// Restore replaces the database by a backup and returns how many active keys of the backup it
+// Restore replaces the database with a backup and returns how many active keys of the backup it
 // revoked. It ends all sessions, renews the authentication epoch and records an activity in each
-// account. Passwords and disabled users and accounts stay as they are in the current database, and
-// users that it does not have are disabled.
+// account. Users and accounts keep the passwords, the roles and the disabled state of the current
+// database, and users who were removed stay removed. Users who are not in the current database are
+// disabled.
 //
-// Restore is atomic, and other processes may use the database meanwhile: they see the old state or
-// the new one. It returns [ErrNothingToCompare] for [KeepUnrevokedKeys] without a current database.
+// Restore is atomic. Other processes may use the database meanwhile, and see either the old state
+// or the new one. It returns [ErrNothingToCompare] for [KeepUnrevokedKeys] without a current
+// database.
 func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (revoked int, err error) {
 	if err := CheckDatabaseURL(databaseURL); err != nil {
 		return 0, err
@@ -57,6 +59,12 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 	if state != withAccounts && keys == KeepUnrevokedKeys {
 		return 0, ErrNothingToCompare
 	}
+	if state == withAccounts {
+		// The comparison needs the columns of the current schema.
+		if err := updateSchema(ctx, databaseURL); err != nil {
+			return 0, err
+		}
+	}
 	r := restoring{keys: keys, state: state, now: time.Now().UTC()}
 	if sqlite {
 		return r.restoreSQLite(ctx, path, file)
@@ -64,29 +72,40 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 	return r.restorePostgres(ctx, databaseURL, file)
 }
 
-// restoring is one restore.
+// restoring is a restore in progress.
 type restoring struct {
 	keys  RestoredKeys
 	state schemaState // of the current database
 	now   time.Time
 }
 
-// readCurrent returns the statements that copy from the tables of the current database, whose names
-// have this prefix, what the restored state must not undo.
+// readCurrent returns the statements that copy the revoked keys, the disabled accounts and the
+// users of the current database. The names of its tables have this prefix.
 func (r restoring) readCurrent(prefix string) string {
 	if r.state != withAccounts {
 		return `
 CREATE TEMPORARY TABLE current_keys (id uuid, revoked_at timestamptz);
 CREATE TEMPORARY TABLE current_accounts (id uuid, disabled_at timestamptz);
-CREATE TEMPORARY TABLE current_users (id uuid, disabled_at timestamptz, password_hash text);
+CREATE TEMPORARY TABLE current_users (
+	id uuid, disabled_at timestamptz, password_hash text, role text, removed_at timestamptz, email_hash bytea);
 `
 	}
 	return strings.ReplaceAll(`
 CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at FROM PREFIXapi_keys;
 CREATE TEMPORARY TABLE current_accounts AS SELECT id, disabled_at FROM PREFIXaccounts;
-CREATE TEMPORARY TABLE current_users AS SELECT id, disabled_at, password_hash FROM PREFIXusers;
+CREATE TEMPORARY TABLE current_users AS
+	SELECT id, disabled_at, password_hash, role, removed_at, email_hash FROM PREFIXusers;
 `, "PREFIX", prefix)
 }
+
+// keepRoles are statements for a restored state that has roles. A user who is removed in the
+// current database has an email hash there that no email has.
+const keepRoles = `
+UPDATE users SET role = c.role, removed_at = c.removed_at,
+		email_hash = CASE WHEN c.removed_at IS NULL THEN users.email_hash ELSE c.email_hash END
+	FROM current_users AS c WHERE c.id = users.id;
+DELETE FROM sign_in_links;
+`
 
 // secure returns the statements that make the restored state safe, and the query for the number of
 // revoked keys. randomEpoch and activityID are SQL expressions for new random values.

@@ -38,22 +38,22 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	if revoked, err = feedPsql(psql, before, dump, r.commitPostgres()); err != nil {
 		return 0, err
 	}
-	return revoked, updateSchema(ctx, databaseURL)
+	if err := updateSchema(ctx, databaseURL); err != nil {
+		return 0, fmt.Errorf("the backup was restored, but the update of its schema failed; run portal migrate: %w", err)
+	}
+	return revoked, nil
 }
 
-// updateSchema applies the migrations that are newer than the backup.
+// updateSchema applies the pending migrations.
 func updateSchema(ctx context.Context, databaseURL string) error {
 	db, err := openDatabase(databaseURL)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(restoreOptions.migrate(ctx, db.portal), db.close()); err != nil {
-		return fmt.Errorf("the backup was restored, but the update of its schema failed; run portal migrate: %w", err)
-	}
-	return nil
+	return errors.Join(restoreOptions.migrate(ctx, db.portal), db.close())
 }
 
-// checkDump returns an error unless the file is a complete list of the portal's tables.
+// checkDump returns an error unless the file is a readable dump with the portal's tables.
 func checkDump(ctx context.Context, program, file string) error {
 	var list bytes.Buffer
 	command := exec.CommandContext(ctx, program, "--list", file) //nolint:gosec // pg_restore itself
@@ -69,9 +69,9 @@ func checkDump(ctx context.Context, program, file string) error {
 	return nil
 }
 
-// beginPostgres returns the statements before the dump. They wait for running transactions and keep
-// others out, so that nobody can revoke a key between the comparison and the restored state. They
-// fail if anything but the portal depends on its tables.
+// beginPostgres returns the statements before the dump. They wait for running transactions and
+// block later ones, so that nobody can revoke a key between the comparison and the restored state.
+// They fail if an object that is not the portal's depends on its tables.
 func (r restoring) beginPostgres() (string, error) {
 	tables, err := createdNames("TABLE")
 	if err != nil {
@@ -84,7 +84,7 @@ func (r restoring) beginPostgres() (string, error) {
 	tables = append(tables, "bun_migrations", "bun_migration_locks")
 	lock := ""
 	if r.state != withoutSchema {
-		// In the order in which the transactions of the portal lock them.
+		// The portal's transactions lock the tables in the same order.
 		lock = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, auth_epoch IN ACCESS EXCLUSIVE MODE;"
 	}
 	return fmt.Sprintf(`
@@ -127,8 +127,13 @@ func (r restoring) commitPostgres() string {
 	id := fmt.Sprintf("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid",
 		milliseconds[:8], milliseconds[8:])
 	statements, count := r.secure("random_epoch()", id)
-	// The dump changes the search path.
-	return "RESET search_path;\n" + statements + count + ";\nCOMMIT;\n"
+	// The dump changes the search path. The migration of a dump without roles makes all users
+	// owners.
+	return "RESET search_path;\n" + statements + `
+DO $$ BEGIN
+IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'removed_at') THEN` + keepRoles + `END IF;
+END $$;
+` + count + ";\nCOMMIT;\n"
 }
 
 // feedPsql runs psql with the statements before, the output of dump, and the statements after. It

@@ -83,7 +83,7 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	// Detached again, because a transaction would lock the attached database too.
+	// DETACH, because the transaction below would also lock an attached database.
 	for _, statement := range []string{
 		"ATTACH '" + strings.ReplaceAll(path, "'", "''") + "' AS live", r.readCurrent("live."), "DETACH live",
 	} {
@@ -96,7 +96,7 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 		milliseconds[:8], milliseconds[8:])
 	err = conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		statements, count := r.secure("randomblob(16)", id)
-		if _, err := tx.ExecContext(ctx, statements); err != nil {
+		if _, err := tx.ExecContext(ctx, statements+keepRoles); err != nil {
 			return err
 		}
 		return tx.QueryRowContext(ctx, count).Scan(&revoked)
@@ -104,8 +104,8 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 	return revoked, err
 }
 
-// replaceSQLite locks the database for writing, calls prepare, and copies the file from over the
-// database. Nobody can revoke a key between the two.
+// replaceSQLite locks the database for writing, calls prepare, and copies the file named from over
+// the database. Nobody can revoke a key after prepare and before the copy.
 func replaceSQLite(ctx context.Context, path, from string, prepare func() error) (err error) {
 	db, err := sql.Open("sqlite", sqliteName(path)+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {

@@ -93,10 +93,10 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 			t.Fatalf("the dump lacks known values:\n%s", dump)
 		}
 		if found := s.find(dump); found != nil {
-			t.Errorf("the database holds %s:\n%s", found, dump)
+			t.Errorf("the database contains %s:\n%s", found, dump)
 		}
 		if found := s.find(logged.String()); found != nil {
-			t.Errorf("the log holds %s:\n%s", found, logged)
+			t.Errorf("the log contains %s:\n%s", found, logged)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 		t.Fatal("the files lack known values")
 	}
 	if found := s.find(all.String()); found != nil {
-		t.Errorf("the files hold %s", found)
+		t.Errorf("the files contain %s", found)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestPostgresLogHoldsNoSecret(t *testing.T) {
 		t.Fatalf("the log contains no statement:\n%s", text)
 	}
 	if found := s.find(string(text)); found != nil {
-		t.Errorf("the log holds %s", found)
+		t.Errorf("the log contains %s", found)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 )
 
 // maxUserAgent is how many bytes of a User-Agent header are stored.
@@ -33,7 +34,7 @@ type Session struct {
 	UserID       uuid.UUID
 	TokenHash    []byte `bun:"reference_hash"` // SHA-256 of the token in the browser's cookie
 	CreatedAt    time.Time
-	LastSeenAt   time.Time // in the database up to a minute late
+	LastSeenAt   time.Time // up to a minute late in the database
 	ExpiresAt    time.Time // the absolute end
 	FirstAddress string
 	LastAddress  string
@@ -42,39 +43,63 @@ type Session struct {
 	AccountID   uuid.UUID `bun:",scanonly"`
 	AccountName string    `bun:",scanonly"`
 	Email       string    `bun:",scanonly"`
+	NoPassword  bool      `bun:",scanonly"` // the user has no password
 }
 
 // CreateSession starts a session for a user that [Store.VerifyPassword] has returned, and records
 // the activity. It returns the session token, which has 256 random bits. Only its hash is stored.
-// A user has at most 100 sessions: the least recently used one ends.
+// A user has at most 100 sessions: above that, the least recently used one ends.
 //
-// It returns [ErrWrongCredentials] if the password has changed since it was verified. The change
-// ended all sessions, and no later session may start with the old password. The error may also be
-// [ErrUnavailable].
+// It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
+// user or the account has been disabled. These changes end all sessions, and no later session may
+// start. The error may also be [ErrUnavailable].
 func (s *Store) CreateSession(ctx context.Context, user User, client Client) (token string, err error) {
-	token, now := newSessionToken(), s.clock()
-	session := Session{
-		ID: newID(), UserID: user.ID, TokenHash: hashSessionToken(token),
-		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.sessionMax),
-		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
-	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		// The lock also lets only one sign-in of a user at a time count the sessions.
-		if err := s.lockPassword(ctx, tx, user); err != nil {
-			return err
-		}
-		if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
-			return err
-		}
-		if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, "")
+		token, err = s.createSession(ctx, tx, user, client)
+		return err
 	})
 	if err != nil {
 		return "", failed("create session", err)
 	}
 	return token, nil
+}
+
+func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, client Client) (token string, err error) {
+	token, now := newToken(), s.clock()
+	session := Session{
+		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
+		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.sessionMax),
+		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
+	}
+	if err := s.lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+		return "", err
+	}
+	// The lock also lets only one sign-in of a user at a time count the sessions.
+	if err := s.lockPassword(ctx, tx, user); err != nil {
+		return "", err
+	}
+	if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
+		return "", err
+	}
+	if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
+		return "", err
+	}
+	return token, s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, "")
+}
+
+// lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled. Until the
+// transaction ends, nobody can disable it. SQLite needs no lock: its transactions run one at a
+// time.
+func (s *Store) lockEnabledAccount(ctx context.Context, tx bun.Tx, id uuid.UUID) error {
+	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
+	if s.db.Dialect().Name() == dialect.PG {
+		query = query.For("SHARE")
+	}
+	err := query.Scan(ctx, new(uuid.UUID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrWrongCredentials
+	}
+	return err
 }
 
 // Session returns the session with this token and updates when it was last seen. It returns
@@ -93,15 +118,15 @@ func (s *Store) Session(ctx context.Context, token string, client Client) (Sessi
 	return session, nil
 }
 
-// PeekSession is [Store.Session] for requests that a page sends by itself. They do not count as
-// a use, so it does not update the session's last-seen time.
+// PeekSession is [Store.Session] for requests that a page sends by itself. It does not update when
+// the session was last seen.
 func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
-		ColumnExpr("u.account_id, u.email, a.name AS account_name").
+		ColumnExpr("u.account_id, u.email, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+absentEnd).
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
-		Where("session.reference_hash = ?", hashSessionToken(token)).Scan(ctx)
+		Where("session.reference_hash = ?", hashToken(token)).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Session{}, ErrSessionNotFound
 	}
@@ -135,13 +160,13 @@ func (s *Store) Sessions(ctx context.Context, accountID, userID uuid.UUID) ([]Se
 	return sessions, nil
 }
 
-func newSessionToken() string {
+func newToken() string {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // never fails (crypto/rand)
 	return base64.RawURLEncoding.EncodeToString(random)
 }
 
-func hashSessionToken(token string) []byte {
+func hashToken(token string) []byte {
 	hash := sha256.Sum256([]byte(token))
 	return hash[:]
 }

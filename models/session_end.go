@@ -53,8 +53,8 @@ func (s *Store) endSession(ctx context.Context, accountID uuid.UUID, actor Actor
 	return failed("end session", err)
 }
 
-// endOtherSessions deletes all of a user's sessions except keep, however many they are, and records
-// their number as one activity.
+// endOtherSessions deletes all of a user's sessions except keep, and records their number as one
+// activity.
 func (s *Store) endOtherSessions(ctx context.Context, tx bun.Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
 	result, err := tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx)

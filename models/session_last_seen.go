@@ -1,17 +1,20 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun/dialect"
 )
 
-// lastSeenBuffer holds when and where sessions were last seen until the background flush writes it,
-// so that reading a page needs no database write. Another one holds when tokens were last issued
-// for agents.
+// lastSeenBuffer holds when and where sessions were last seen until the background flush writes
+// them, so that reading a page needs no database write. Another buffer holds when tokens were last
+// issued for agents.
 type lastSeenBuffer struct {
 	mu      sync.Mutex
 	pending map[uuid.UUID]lastSeen
@@ -42,32 +45,54 @@ func (b *lastSeenBuffer) latest(sessionID uuid.UUID, stored time.Time) time.Time
 	return stored
 }
 
-func (b *lastSeenBuffer) snapshot() map[uuid.UUID]lastSeen {
+// flush passes the entries to write, in chunks in the order of their ids, so that the flushes of
+// two instances cannot deadlock. It removes a written entry unless it has changed meanwhile.
+func (b *lastSeenBuffer) flush(write func([]sighting) error) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.pending)
-}
-
-// remove removes the entry of a session unless it has changed since it was written.
-func (b *lastSeenBuffer) remove(sessionID uuid.UUID, written lastSeen) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.pending[sessionID] == written {
-		delete(b.pending, sessionID)
+	pending := maps.Clone(b.pending)
+	b.mu.Unlock()
+	rows := make([]sighting, 0, len(pending))
+	for id, seen := range pending {
+		rows = append(rows, sighting{id, seen.at, seen.address})
 	}
-}
-
-// flushLastSeen writes each session in its own statement. They are few, and a locked row delays
-// only itself.
-func (s *Store) flushLastSeen(ctx context.Context) error {
-	for id, seen := range s.lastSeen.snapshot() {
-		_, err := s.db.NewUpdate().Model((*Session)(nil)).
-			Set("last_seen_at = ?, last_address = ?", seen.at, seen.address).
-			Where("id = ? AND last_seen_at < ?", id, seen.at).Exec(ctx)
-		if err != nil {
-			return failed("write when a session was last seen", err)
+	slices.SortFunc(rows, func(a, b sighting) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for chunk := range slices.Chunk(rows, 1000) {
+		if err := write(chunk); err != nil {
+			return err
 		}
-		s.lastSeen.remove(id, seen)
+		b.remove(chunk)
 	}
 	return nil
+}
+
+func (b *lastSeenBuffer) remove(written []sighting) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, row := range written {
+		if b.pending[row.ID] == (lastSeen{row.At, row.Address}) {
+			delete(b.pending, row.ID)
+		}
+	}
+}
+
+// sighting is an entry of a [lastSeenBuffer].
+type sighting struct {
+	ID      uuid.UUID `bun:"type:uuid"`
+	At      time.Time `bun:"type:timestamptz"`
+	Address string    `bun:"type:text"`
+}
+
+// flushLastSeen skips locked sessions: such a session has just ended, or another instance has just
+// seen it too.
+func (s *Store) flushLastSeen(ctx context.Context) error {
+	return failed("write when sessions were last seen", s.lastSeen.flush(func(rows []sighting) error {
+		query := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
+			Set("last_seen_at = seen.at, last_address = seen.address").
+			Where("session.id = seen.id AND session.last_seen_at < seen.at")
+		if s.db.Dialect().Name() == dialect.PG {
+			query = query.Where("session.id IN (SELECT id FROM sessions WHERE id IN (SELECT id FROM seen) FOR NO KEY UPDATE SKIP LOCKED)")
+		}
+		_, err := query.Exec(ctx)
+		return err
+	}))
 }

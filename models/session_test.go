@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
@@ -58,7 +59,7 @@ func TestSessionTokenIsStoredAsAHash(t *testing.T) {
 			t.Errorf("stored %x, not %x", stored, hash)
 		}
 		if dump := f.dump(t); strings.Contains(dump, token) {
-			t.Errorf("the database holds it:\n%s", dump)
+			t.Errorf("the database contains it:\n%s", dump)
 		}
 	})
 }
@@ -234,4 +235,32 @@ func TestUnusualUserAgents(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A transaction holds the row of one session. The flush does not wait for it.
+func TestLockedSessionDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	c := f.customer(t)
+	lastSeen := func(token string) time.Time {
+		t.Helper()
+		session, err := f.PeekSession(t.Context(), token)
+		must(t, err)
+		var at time.Time
+		f.scan(t, "SELECT last_seen_at FROM sessions WHERE id = ?", []any{session.ID}, &at)
+		return at
+	}
+	locked, token := f.session(t, c), f.session(t, c)
+	session, err := f.PeekSession(t.Context(), locked)
+	must(t, err)
+	tx, err := f.db.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	must(t, errOf(tx.ExecContext(t.Context(), "UPDATE sessions SET user_agent = '' WHERE id = ?", session.ID)))
+	f.clock.Advance(10 * time.Minute)
+	for _, one := range []string{locked, token} {
+		must(t, errOf(f.Session(t.Context(), one, browser)))
+	}
+	eventually(t, "the other session is written", func() bool { return lastSeen(token).Equal(f.clock.Now()) })
+	must(t, f.FlushSightings(t.Context()))
 }

@@ -3,30 +3,30 @@ package models
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// hashQueueTimeout is the limit of the wait for password hashing. The wait does not count against
-// [Timeout], which is the limit of each use of the database.
+// hashQueueTimeout limits the wait for password hashing. The wait does not count against [Timeout],
+// which limits each use of the database.
 const hashQueueTimeout = 8 * time.Second
 
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
 var errHashReplaced = errors.New("the password's hash has been replaced")
 
 // VerifyPassword returns the user with this email and password. The client is the sender of the
-// request. A device of the user is limited by its own wrong passwords alone.
+// request. If it is a device of the user, only its own wrong passwords limit it.
 //
-// It returns [ErrWrongCredentials] if the email or the password is wrong, after the same time and
-// without saying which; [ErrSignInDisabled] if both are right but the user or the account is
-// disabled; a [*SignInLimitError] after too many wrong passwords for this email or from this
-// address, on any instance; or [ErrUnavailable]. It sets its own deadlines.
+// It returns [ErrWrongCredentials] if the email or the password is wrong. Neither the error nor the
+// time it takes shows which. It returns [ErrSignInDisabled] if both are right but the user or the
+// account is disabled, and a [*SignInLimitError] after too many wrong passwords for this email or
+// from this address, on any instance. The error may also be [ErrUnavailable]. VerifyPassword sets
+// its own deadlines.
 func (s *Store) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
 	subjects := [][]byte{
-		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
+		signInSubject("email", string(hashEmail(email))), signInSubject("address", Network(client.Address)),
 	}
 	a := attempt{
 		limited: subjects, counted: subjects, queue: hashQueuePlace{source: site(client.Address)},
@@ -50,6 +50,12 @@ type attempt struct {
 }
 
 func (s *Store) verifyPassword(ctx context.Context, email, password string, a attempt) (User, error) {
+	user, err := s.attemptPassword(ctx, email, password, a)
+	s.signInFailures.count(err)
+	return user, err
+}
+
+func (s *Store) attemptPassword(ctx context.Context, email, password string, a attempt) (User, error) {
 	// The limit is checked before the queue, so that a flood of guesses does not fill it.
 	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
 		return User{}, err
@@ -58,19 +64,22 @@ func (s *Store) verifyPassword(ctx context.Context, email, password string, a at
 	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
 	err := s.passwords.exclusively(queued, a.queue, func() error {
-		// It is checked again after the queue, because earlier attempts have been counted since.
+		// The limit is checked again after the queue, because earlier attempts have been
+		// counted since.
 		if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
 			return err
 		}
 		var err error
 		user, err = s.userWithPassword(ctx, email, password)
-		// Other instances may have reached the limit during the hashing. Then a right password is
-		// refused like a wrong one; otherwise each instance would allow one more guess.
+		// Other instances may have reached the limit during the hashing. Then a right
+		// password is refused like a wrong one. Otherwise, each instance would allow one
+		// more guess.
 		switch {
 		case err == nil, errors.Is(err, ErrSignInDisabled):
 			return cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), err)
 		case errors.Is(err, ErrWrongCredentials):
-			// A wrong password that cannot be counted must not be answered.
+			// The response must not say that a password is wrong unless the attempt was
+			// counted.
 			if err := s.recordSignInFailure(ctx, a); err != nil {
 				return err
 			}
@@ -87,24 +96,21 @@ func (s *Store) verifyPassword(ctx context.Context, email, password string, a at
 }
 
 // userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With
-// [ErrWrongCredentials] it returns the user of the email, if there is one. The caller must have its
-// turn in the queue.
+// [ErrWrongCredentials] it also returns the user with this email, if there is one. Call it only
+// within exclusively.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
-	// The time of hashing must not count against the database.
+	// The time for hashing must not count against the database's limit.
 	answer, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	var user User
-	err := s.db.NewSelect().Model(&user).ColumnExpr("?TableColumns").
-		ColumnExpr("disabled_at IS NOT NULL OR account_id IN (SELECT id FROM accounts WHERE disabled_at IS NOT NULL) AS disabled").
-		Where("email_hash = ?", hashEmail(email)).Scan(answer)
+	user, err := findUser(answer, s.db, "u.email_hash = ?", hashEmail(email))
 	known := err == nil
-	if errors.Is(err, sql.ErrNoRows) {
-		user.PasswordHash, err = absentHash, nil
+	if errors.Is(err, ErrUserNotFound) {
+		user.PasswordHash, err = s.passwords.absent, nil
 	}
 	if err != nil {
 		return User{}, failed("find user", err)
 	}
-	right, outdated, err := matchesHash(password, user.PasswordHash)
+	right, outdated, err := s.passwords.matches(password, user.PasswordHash)
 	if err != nil {
 		return User{}, failed("compare password", err)
 	}
@@ -120,10 +126,10 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 	return user, nil
 }
 
-// upgradePassword replaces the hash of a right password by one with the current parameters. If the
-// stored hash has changed in the meantime, it checks the password again.
+// upgradePassword replaces the hash of a right password with one that has the current parameters.
+// If the stored hash has changed in the meantime, it checks the password again.
 func (s *Store) upgradePassword(ctx context.Context, user User, password string) (User, error) {
-	hash := hashNow(password)
+	hash := s.passwords.hashNow(password)
 	answer, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).

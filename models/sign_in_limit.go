@@ -12,15 +12,15 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// One email, network address, device or session may have Options.SignInLimit wrong passwords
-// within signInWindow. Further attempts are refused without checking the password.
+// An email, network address, device or session may have Options.SignInLimit wrong passwords within
+// signInWindow. Further attempts are refused without checking the password.
 const (
 	signInWindow       = time.Minute
 	defaultSignInLimit = 10
 )
 
-// signInFailure is one wrong password. Refused attempts are not stored, so that they do not extend
-// the limit.
+// signInFailure is one wrong password. Refused attempts are not stored, so that they do not make
+// the wait longer.
 type signInFailure struct {
 	bun.BaseModel `bun:"table:sign_in_failures"`
 
@@ -80,7 +80,7 @@ func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) e
 		return nil
 	}
 	for _, subject := range subjects {
-		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash are as good
+		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash will do
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
 			return err
 		}
@@ -88,12 +88,12 @@ func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) e
 	return nil
 }
 
-// network returns the part of an address that identifies one client: the whole IPv4 address, or the
-// /64 network of an IPv6 address, within which a client can choose any address.
-func network(address string) string { return prefix(address, 64) }
+// Network returns the part of an address that identifies one client: the whole IPv4 address, or the
+// /64 network of an IPv6 address, because a client can use any address in it.
+func Network(address string) string { return prefix(address, 64) }
 
-// site returns the network that one attacker may control entirely: the whole IPv4 address, or the
-// /48 network of an IPv6 address.
+// site returns the largest network that one attacker usually controls: the whole IPv4 address, or
+// the /48 network of an IPv6 address.
 func site(address string) string { return prefix(address, 48) }
 
 // prefix returns the whole IPv4 address, or the network of an IPv6 address with this prefix length.

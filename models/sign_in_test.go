@@ -256,7 +256,8 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 }
 
 // onUser is a query hook. It calls do before the first query of a user, which runs after the check
-// of the limit and before the hashing.
+// of the limit and before the hashing. The time that do takes does not count against the deadline
+// of the query.
 type onUser struct {
 	once sync.Once
 	do   func()
@@ -266,7 +267,7 @@ func (o *onUser) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context
 	if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
 		o.once.Do(o.do)
 	}
-	return ctx
+	return context.WithoutCancel(ctx)
 }
 
 func (o *onUser) AfterQuery(context.Context, *bun.QueryEvent) {}
@@ -287,4 +288,24 @@ func TestGuessThatCannotBeCountedFails(t *testing.T) {
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 	})
+}
+
+func TestRefusedPasswordsAreCountedByReason(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{SignInLimit: 2})
+	c, disabled := f.customer(t), f.customer(t)
+	must(t, errOf(f.db.NewUpdate().Model(&disabled.user).Set("disabled_at = created_at").WherePK().Exec(t.Context())))
+	for _, attempt := range []struct{ email, password, address string }{
+		{disabled.user.Email, password, "192.0.2.1"},
+		{c.user.Email, wrongPassword, "192.0.2.2"},
+		{c.user.Email, wrongPassword, "192.0.2.3"},
+		{c.user.Email, password, "192.0.2.4"},
+	} {
+		if _, err := f.VerifyPassword(t.Context(), attempt.email, attempt.password, models.Client{Address: attempt.address}); err == nil {
+			t.Errorf("%v signs in", attempt)
+		}
+	}
+	if got, want := f.Stats().SignInFailures, (models.SignInFailures{Wrong: 2, Limited: 1, Disabled: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 }

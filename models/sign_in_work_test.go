@@ -22,7 +22,7 @@ const oneHash = 46 << 20
 func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	// This test does not run in parallel, because memory is measured for the whole process.
 	modelstest.Databases(t, func(t *testing.T, url string) {
-		f := newFixture(t, url, models.Options{})
+		f := newFixture(t, url, models.Options{PasswordMemory: models.DefaultPasswordMemory})
 		for _, email := range []string{"ada@example.com", "disabled@example.com"} {
 			must(t, errOf(f.CreateAccount(t.Context(), acme(email))))
 		}

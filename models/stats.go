@@ -3,32 +3,56 @@ package models
 import (
 	"context"
 	"database/sql"
-	"time"
+	"errors"
+	"sync/atomic"
 
 	"portal/models/authn"
+	"portal/models/usage"
 )
 
 // Stats describe the state of a store, for metrics.
 type Stats struct {
 	Authentication authn.Stats
-	Pool           sql.DBStats // the pool of connections
+	PortalPool     sql.DBStats // the connections of the pages and the background tasks
+	APIPool        sql.DBStats // the connections of the API's reads
 
-	PendingKeys int           // keys with usage that is not in the database yet
-	FlushLag    time.Duration // age of the oldest such usage
-	HashQueue   int           // passwords that wait for their check
+	Usage          usage.Stats
+	HashQueue      int // attempts that wait for password hashing
+	SignInFailures SignInFailures
+}
+
+// SignInFailures counts refused passwords since the start of the process, at sign-in and to confirm
+// a change.
+type SignInFailures struct {
+	Wrong    uint64
+	Limited  uint64 // not checked, because there were too many wrong ones before
+	Disabled uint64 // right, but the user or the account is disabled
+}
+
+type signInFailureCounts struct{ wrong, limited, disabled atomic.Uint64 }
+
+// count counts the outcome of an attempt.
+func (c *signInFailureCounts) count(err error) {
+	_, limited := errors.AsType[*SignInLimitError](err)
+	switch {
+	case limited:
+		c.limited.Add(1)
+	case errors.Is(err, ErrWrongCredentials):
+		c.wrong.Add(1)
+	case errors.Is(err, ErrSignInDisabled):
+		c.disabled.Add(1)
+	}
 }
 
 // Stats returns the state. It does not use the database.
 func (s *Store) Stats() Stats {
-	pending, since := s.usage.unwritten()
-	stats := Stats{
-		Authentication: s.authenticator.Stats(), Pool: s.db.Stats(),
-		PendingKeys: pending, HashQueue: s.passwords.length(),
+	return Stats{
+		Authentication: s.authenticator.Stats(), PortalPool: s.db.Stats(), APIPool: s.api.Stats(),
+		Usage: s.usage.Stats(), HashQueue: s.passwords.length(),
+		SignInFailures: SignInFailures{
+			Wrong: s.signInFailures.wrong.Load(), Limited: s.signInFailures.limited.Load(), Disabled: s.signInFailures.disabled.Load(),
+		},
 	}
-	if pending > 0 {
-		stats.FlushLag = time.Since(since)
-	}
-	return stats
 }
 
 // CountSessions returns the number of sessions that have not reached their absolute end. The error

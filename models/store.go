@@ -12,12 +12,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/usage"
 )
 
-// Timeout is the time limit of each use of the database: 1.8 s of the 2 s in which every request
-// gets an answer.
+// Timeout is the time limit of each use of the database. It leaves 0.2 s of the 2 s in which every
+// request gets a response.
 const Timeout = 1800 * time.Millisecond
 
 // Store stores accounts, keys and sessions. It is safe for concurrent use, and several processes
@@ -27,17 +29,20 @@ type Store struct {
 	api    *bun.DB // for the API's reads; see database
 	now    func() time.Time
 	logger *slog.Logger
+	tracer trace.Tracer // nil: no spans
 
 	sessionIdle, sessionMax time.Duration
 	signInLimit             int
 
 	authenticator *authn.Authenticator
 	passwords     *passwordHasher
-	usage         *usageRecorder
+	usage         *usage.Recorder
 	lastSeen      *lastSeenBuffer
 	lastTokens    *lastSeenBuffer // of agents
 
-	stop    context.CancelFunc // ends writeBehind
+	signInFailures signInFailureCounts
+
+	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
 }
 
@@ -45,15 +50,19 @@ type Store struct {
 type Options struct {
 	Now    func() time.Time // the clock; nil means time.Now
 	Logger *slog.Logger     // for background errors; nil discards them
+	Tracer trace.Tracer     // for spans of statements; nil: none
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
 	SignInLimit int           // wrong passwords a minute; 0 means 10, and only tests need another
 
+	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
+	// [DefaultPasswordMemory], and only tests need less.
+	PasswordMemory uint32
 	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s.
 	MigrationWait time.Duration
-	// OldSchema opens the database even if a migration must wait too long. It is for work that an
-	// older schema allows too.
+	// OldSchema opens the database even if a migration would wait too long. It is for work that
+	// is also possible with an older schema.
 	OldSchema bool
 }
 
@@ -63,6 +72,7 @@ func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
 	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
+	o.PasswordMemory = cmp.Or(o.PasswordMemory, DefaultPasswordMemory)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -83,6 +93,10 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Tracer != nil {
+		database.portal = database.portal.WithQueryHook(statementSpans{o.Tracer})
+		database.api = database.api.WithQueryHook(statementSpans{o.Tracer})
+	}
 	if err := o.migrate(ctx, database.portal); err != nil {
 		return nil, errors.Join(err, database.close())
 	}
@@ -90,16 +104,19 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(failed("prepare authentication", err), database.close())
 	}
+	recorder, err := database.newRecorder(ctx)
+	if err != nil {
+		return nil, errors.Join(failed("open the recorder of usage", err), source.Close(), database.close())
+	}
 	s := &Store{
-		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, authenticator: authn.New(source, Timeout),
+		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, Timeout),
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit,
-		passwords: newPasswordHasher(), usage: newUsageRecorder(), lastSeen: newLastSeenBuffer(),
+		passwords: newPasswordHasher(o.PasswordMemory), usage: recorder, lastSeen: newLastSeenBuffer(),
 		lastTokens: newLastSeenBuffer(),
 	}
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
-	s.stopped.Go(func() { s.writeBehind(background) })
-	s.stopped.Go(func() { s.purgeRegularly(background) })
+	s.startBackground(background)
 	return s, nil
 }
 
@@ -109,14 +126,14 @@ func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return s.flush(ctx)
+		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.flushLastSeen(ctx), s.flushLastTokens(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
 	}
 	closed := within(ctx, func() error { return errors.Join(s.authenticator.Close(), s.api.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
-		closed = nil // connections that hang hold nothing that could be lost
+		closed = nil // nothing is lost with connections that hang
 	}
 	return errors.Join(err, closed)
 }

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -23,17 +25,30 @@ type period struct {
 
 func (f *fixture) hours(t *testing.T, key models.APIKey) []period {
 	t.Helper()
-	return f.periods(t, "SELECT hour AS start, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ? ORDER BY hour", key)
+	return f.periods(t, `SELECT hour AS start, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ?
+		UNION ALL SELECT hour, requests, refusals FROM api_key_last_uses WHERE api_key_id = ? AND hour IS NOT NULL ORDER BY start`, key)
 }
 
 func (f *fixture) days(t *testing.T, key models.APIKey) []period {
 	t.Helper()
-	return f.periods(t, "SELECT day AS start, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ? ORDER BY day", key)
+	days := f.periods(t, `SELECT day AS start, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ?
+		UNION ALL SELECT hour, requests, refusals FROM api_key_last_uses WHERE api_key_id = ? AND hour IS NOT NULL ORDER BY start`, key)
+	var sums []period
+	for _, one := range days {
+		one.Start = one.Start.Truncate(models.Day)
+		if last := len(sums) - 1; last >= 0 && sums[last].Start.Equal(one.Start) {
+			sums[last].Requests += one.Requests
+			sums[last].Refusals += one.Refusals
+		} else {
+			sums = append(sums, one)
+		}
+	}
+	return sums
 }
 
 func (f *fixture) periods(t *testing.T, query string, key models.APIKey) (periods []period) {
 	t.Helper()
-	must(t, f.db.NewRaw(query, key.ID).Scan(t.Context(), &periods))
+	must(t, f.db.NewRaw(query, key.ID, key.ID).Scan(t.Context(), &periods))
 	for i := range periods {
 		periods[i].Start = periods[i].Start.UTC()
 	}
@@ -44,7 +59,7 @@ func (f *fixture) periods(t *testing.T, query string, key models.APIKey) (period
 func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
 	t.Helper()
 	var at []time.Time
-	must(t, f.db.NewRaw("SELECT used_at FROM api_key_last_uses WHERE api_key_id = ?", key.ID).Scan(t.Context(), &at))
+	must(t, f.db.NewRaw("SELECT used_at FROM api_key_last_uses WHERE api_key_id = ? AND used_at IS NOT NULL", key.ID).Scan(t.Context(), &at))
 	if len(at) == 0 {
 		return nil
 	}
@@ -105,8 +120,8 @@ func TestUseIsStoredWithinASecond(t *testing.T) {
 		key, secret := f.key(t, c)
 		reader := f.open(t, models.Options{})
 		var took []time.Duration
-		// Every round except the first begins right after a flush, so its wait is the longest
-		// possible. Other load on the machine can delay some rounds.
+		// Every round except the first begins right after a flush, so its wait is the
+		// longest possible. Other load on the machine can delay some rounds.
 		for range 3 {
 			f.clock.Advance(time.Minute)
 			used := time.Now()
@@ -302,9 +317,8 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 		key, secret := f.key(t, c)
 		revokedKey, revokedSecret := f.key(t, c)
 		f.revoke(t, revokedKey)
-		// This table is the last one that a flush writes, so the flush fails half-way.
-		f.exec(t, "ALTER TABLE api_key_daily_usage RENAME TO api_key_daily_usage_away")
 		f.briefly(t, models.Options{Logger: logged.Logger()}, func(s *models.Store) {
+			f.exec(t, "ALTER TABLE api_key_last_uses RENAME COLUMN refusals TO refusals_away")
 			use(t, s, secret, 3)
 			refuse(t, s, revokedSecret, 2)
 			eventually(t, "two writes have failed", func() bool { return strings.Count(logged.String(), "\n") >= 2 })
@@ -313,7 +327,7 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 			}
 			f.clock.Advance(time.Hour)
 			use(t, s, secret, 4)
-			f.exec(t, "ALTER TABLE api_key_daily_usage_away RENAME TO api_key_daily_usage")
+			f.exec(t, "ALTER TABLE api_key_last_uses RENAME COLUMN refusals_away TO refusals")
 			eventually(t, "it is written", func() bool { return sum(f.days(t, key)) == 7 })
 		})
 		hours := f.hours(t, key)
@@ -386,4 +400,67 @@ func TestOldRowsArePurged(t *testing.T) {
 func randomHash() []byte {
 	a, b := uuid.New(), uuid.New()
 	return append(a[:], b[:]...)
+}
+
+// The first purge is soon after the start, and it deletes everything that a week away has left.
+func TestPurgeCatchesUpAfterTheStart(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		old := f.clock.Now().Add(-9 * models.Day)
+		rows := make([]struct {
+			bun.BaseModel `bun:"table:api_key_hourly_usage"`
+
+			APIKeyID uuid.UUID
+			Hour     time.Time
+		}, 2500)
+		for i := range rows {
+			rows[i].APIKeyID, rows[i].Hour = newID(), old
+		}
+		must(t, errOf(f.db.NewInsert().Model(&rows).Exec(t.Context())))
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { f.PurgeRegularly(ctx, time.Millisecond) })
+		eventually(t, "the old rows are deleted", func() bool { return f.count(t, "SELECT count(*) FROM api_key_hourly_usage") == 0 })
+		stop()
+		running.Wait()
+	})
+}
+
+// Another session holds the counts of one key. Pages do not wait for it, and the uses of other keys
+// reach the disk.
+func TestLockedCountsDelayNoPage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	ctx, c := t.Context(), f.customer(t)
+	locked, lockedSecret := f.key(t, c)
+	key, secret := f.key(t, c)
+	use(t, f.Store, lockedSecret, 1)
+	eventually(t, "the first use is written", func() bool { return f.lastUse(t, locked) != nil })
+	tx, err := f.db.BeginTx(ctx, nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	must(t, errOf(tx.ExecContext(ctx, "UPDATE api_key_last_uses SET requests = requests WHERE api_key_id = ?", locked.ID)))
+	for round := range int64(10) {
+		f.clock.Advance(time.Second)
+		use(t, f.Store, lockedSecret, 1)
+		started := time.Now()
+		keys, err := f.APIKeys(ctx, c.ID)
+		if err != nil || len(keys) != 2 || !keys[1].LastUsedAt.Equal(f.clock.Now()) {
+			t.Errorf("keys %+v, %v", keys, err)
+		}
+		report, err := f.DailyRequests(ctx, c.ID, 1)
+		if err != nil || report[locked.ID][0] != round+2 {
+			t.Errorf("round %d: %v, %v", round, report, err)
+		}
+		if took := time.Since(started); took > time.Second {
+			t.Errorf("the page took %s", took)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	use(t, f.Store, secret, 1)
+	eventually(t, "the use of another key is written", func() bool { return f.lastUse(t, key) != nil })
+	if n := f.hours(t, locked); len(n) != 1 || n[0].Requests != 1 {
+		t.Errorf("the locked row has %v", n)
+	}
+	must(t, tx.Rollback())
+	eventually(t, "all uses are written", func() bool { return sum(f.hours(t, locked)) == 11 })
 }

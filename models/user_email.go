@@ -11,16 +11,17 @@ import (
 // ChangeEmail sets a new email for the user of a session and records the activity. The user's
 // sessions continue.
 //
-// It returns [ErrWrongCredentials] or a [*SignInLimitError] for the password, as
-// [Store.ChangePassword] does; an [*InvalidError] for the field "email" if the email is malformed,
-// is the current one or makes the password too easy to guess; [ErrEmailTaken]; or [ErrUnavailable].
-// It sets its own deadlines.
+// For the password, it returns [ErrWrongCredentials] or a [*SignInLimitError], as
+// [Store.ChangePassword] does, or [ErrSignInTooOld] if the user has no password. For the email, it
+// returns [ErrEmailTaken], or an [*InvalidError] for the field "email" if the email is malformed,
+// is the current one or makes the password too easy to guess. The error may also be
+// [ErrUnavailable]. ChangeEmail sets its own deadlines.
 func (s *Store) ChangeEmail(ctx context.Context, session Session, password, email string, actor Actor) error {
 	email, invalid := cleanEmail(email)
 	if invalid == nil && email == session.Email {
 		invalid = &InvalidError{"email", "This is already your email."}
 	}
-	user, err := s.verifyCurrentPassword(ctx, session, password, actor)
+	user, err := s.authorize(ctx, session, password, actor)
 	switch {
 	case errors.Is(err, ErrWrongCredentials):
 		return errors.Join(err, invalid)
@@ -28,13 +29,13 @@ func (s *Store) ChangeEmail(ctx context.Context, session Session, password, emai
 		return err
 	case invalid != nil:
 		return invalid
-	case checkPassword(password, email) != nil:
+	case !session.NoPassword && checkPassword(password, email) != nil:
 		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		// A concurrent change of the password or the email wins.
+		// If the password or the email has changed since, this change fails.
 		result, err := tx.NewUpdate().Model((*User)(nil)).Set("email = ?, email_hash = ?", email, hashEmail(email)).
 			Where("id = ? AND password_hash = ? AND email_hash = ?", user.ID, user.PasswordHash, user.EmailHash).Exec(ctx)
 		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {

@@ -4,24 +4,31 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 )
 
+// freshSignIn is how long after the sign-in a user without a password may set one or change the
+// email.
+const freshSignIn = 10 * time.Minute
+
 // ChangePassword sets a new password for the user of a session, ends the user's other sessions, and
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
-// token is useless.
+// token is useless. A user without a password sets the first one: the old password is ignored,
+// and the error is [ErrSignInTooOld] unless the session began less than ten minutes ago.
 //
-// It returns [ErrWrongCredentials] for the old password, or a [*SignInLimitError] after too many
-// wrong ones in this session: guesses at sign-in must not stop the user from changing it. It
-// returns an [*InvalidError] for the field "password" if the new password breaks a rule. If both
-// passwords are wrong, the two errors are joined. It returns [ErrSessionNotFound] if the session
-// has ended, or [ErrUnavailable]. It sets its own deadlines.
+// It returns [ErrWrongCredentials] if the old password is wrong, and a [*SignInLimitError] after
+// too many wrong passwords in this session. It returns an [*InvalidError] for the field "password"
+// if the new password breaks a rule. If both passwords are wrong, the two errors are joined. The
+// error may also be [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword sets its own
+// deadlines.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
-	user, err := s.verifyCurrentPassword(ctx, session, oldPassword, actor)
+	user, err := s.authorize(ctx, session, oldPassword, actor)
 	switch {
 	case errors.Is(err, ErrWrongCredentials):
 		return "", errors.Join(err, invalid)
@@ -30,13 +37,14 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	case invalid != nil:
 		return "", invalid
 	}
-	token = newSessionToken()
+	token = newToken()
 	err = s.setPassword(ctx, newPassword, func(ctx context.Context, tx bun.Tx, hash string) error {
-		// Of two concurrent changes, the second finds that its old password is no longer stored.
+		// Of two concurrent changes, the second finds that its old password is no longer
+		// stored.
 		if err := s.lockPassword(ctx, tx, user); err != nil {
 			return err
 		}
-		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", hashSessionToken(token)).
+		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", hashToken(token)).
 			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
 		if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
 			return err
@@ -49,9 +57,32 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 	return token, nil
 }
 
-// verifyCurrentPassword returns the user of a session if the password is right. It returns
-// [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this session:
-// guesses at sign-in must not stop a signed-in user.
+// authorize returns the user of a session if the session may change the password and the email: if
+// the password is right or, for a user without one, if the sign-in is fresh. The caller must check
+// in its transaction that the user's hash is still the same.
+func (s *Store) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+	if !session.NoPassword {
+		return s.verifyCurrentPassword(ctx, session, password, actor)
+	}
+	if s.clock().Sub(session.CreatedAt) >= freshSignIn {
+		return User{}, ErrSignInTooOld
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	user, err := findUser(ctx, s.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
+	if err != nil {
+		return User{}, failed("find user", err)
+	}
+	// A concurrent request may have set a password.
+	if !strings.HasSuffix(user.PasswordHash, absentEnd) {
+		return User{}, ErrWrongCredentials
+	}
+	return user, nil
+}
+
+// verifyCurrentPassword returns the user of a session if the password is right. Otherwise it
+// returns [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this
+// session. Wrong passwords at sign-in do not count, because they must not stop a signed-in user.
 func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	subject := [][]byte{signInSubject("session", session.ID.String())}
 	return s.verifyPassword(ctx, session.Email, password, attempt{
@@ -62,21 +93,17 @@ func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, pass
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
 // and records the activity. It is for operators. It returns an [*InvalidError] for the field
-// "password", [ErrAccountNotFound], or [ErrUnavailable].
+// "password", [ErrUserNotFound], or [ErrUnavailable].
 func (s *Store) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err
 	}
-	var user User
-	err := s.db.NewSelect().Model(&user).Where("email_hash = ?", hashEmail(email)).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrAccountNotFound
-	}
+	user, err := findUser(ctx, s.db, "u.email_hash = ?", hashEmail(email))
 	if err != nil {
 		return failed("find user", err)
 	}
-	// The old hash is not compared: an intruder must not be able to block the reset by changing the
-	// password at the same time.
+	// The old hash is not compared: an intruder must not be able to block the reset by changing
+	// the password at the same time.
 	return s.setPassword(ctx, password, func(ctx context.Context, tx bun.Tx, hash string) error {
 		return s.replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset)
 	})
@@ -100,7 +127,7 @@ func (s *Store) setPassword(ctx context.Context, password string, store func(ctx
 // activity.
 func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash string, keep uuid.UUID, actor Actor, action Action) error {
 	result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).Where("id = ?", user.ID).Exec(ctx)
-	if err := unlessAffected(result, err, ErrAccountNotFound); err != nil {
+	if err := unlessAffected(result, err, ErrUserNotFound); err != nil {
 		return err
 	}
 	if err := s.record(ctx, tx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
@@ -109,12 +136,12 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 	return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
 }
 
-// lockPassword returns [ErrWrongCredentials] unless the stored password is still the one that the
-// user was verified with. It locks the user's row until the transaction ends. SQLite needs no lock:
-// its transactions run one at a time.
+// lockPassword returns [ErrWrongCredentials] if the user was disabled or the password changed since
+// it was verified. It locks the user's row until the transaction ends. SQLite needs no lock: its
+// transactions run one at a time.
 func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User) error {
 	query := tx.NewSelect().Model((*User)(nil)).Column("id").
-		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash)
+		Where("id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
 	if s.db.Dialect().Name() == dialect.PG {
 		query = query.For("NO KEY UPDATE")
 	}

@@ -98,7 +98,7 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 			t.Errorf("short: %v", err)
 		}
 		for _, email := range []string{"nobody@example.com", "", "a\x00b@example.com"} {
-			if err := f.ResetPassword(ctx, email, newPassword); !errors.Is(err, models.ErrAccountNotFound) {
+			if err := f.ResetPassword(ctx, email, newPassword); !errors.Is(err, models.ErrUserNotFound) {
 				t.Errorf("%q: %v", email, err)
 			}
 		}
@@ -117,21 +117,22 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 func TestOldPasswordHashIsUpgraded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
+		store := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory})
 		hash := func() (hash string) {
 			t.Helper()
 			f.scan(t, "SELECT password_hash FROM users WHERE id = ?", []any{c.user.ID}, &hash)
 			return hash
 		}
-		signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
+		signIn(t, store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
 		if hash() != c.user.PasswordHash {
 			t.Error("replaced for a wrong password")
 		}
-		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+		signIn(t, store, c.user.Email, password, address(1), nil)
 		upgraded := hash()
 		if !strings.HasPrefix(upgraded, "$argon2id$v=19$m=47104,t=1,p=1$") {
 			t.Errorf("the hash is %s", upgraded)
 		}
-		signIn(t, f.Store, c.user.Email, password, address(1), nil)
+		signIn(t, store, c.user.Email, password, address(1), nil)
 		if hash() != upgraded {
 			t.Error("replaced again")
 		}

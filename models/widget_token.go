@@ -1,11 +1,10 @@
 package models
 
 import (
-	"context"
-	"crypto"
-	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -21,20 +20,20 @@ const (
 	widgetTokenAudience = "widget"
 	widgetTokenScope    = "widget:connect"
 
-	// clockSkew is how far apart the clocks of two instances may be. Within it, every instance
-	// accepts a token that another has just issued.
+	// clockSkew is how far apart the clocks of two instances may be. Within this limit, every
+	// instance accepts a token that another one has just issued.
 	clockSkew = 5 * time.Second
 
-	// verifierSkew is how far behind ours the clock of a customer's verifier may be. The claim nbf
-	// is this long before iat, because many verifiers allow no difference.
+	// verifierSkew is how far behind ours the clock of a customer's verifier may be. The claim
+	// nbf is this long before iat, because many verifiers allow no difference.
 	verifierSkew = 60 * time.Second
 
 	// maxTokenLength is far above the length of every issued token, in bytes.
 	maxTokenLength = 4096
 )
 
-// WidgetClaims are the claims of a widget token, with which a browser may talk to one of an
-// account's agents. Times are Unix seconds.
+// WidgetClaims are the claims of a widget token, which lets a browser talk to one of an account's
+// agents. Times are in Unix seconds.
 type WidgetClaims struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -48,50 +47,75 @@ type WidgetClaims struct {
 	ID        string `json:"jti"`
 }
 
-// WidgetTokens issues and verifies widget tokens: JWTs in the profile of RFC 9068, signed with
-// Ed25519 (RFC 8037). It is safe for concurrent use.
+// WidgetTokens issues and verifies widget tokens: JWTs in the profile of RFC 9068. It is safe for
+// concurrent use.
 type WidgetTokens struct {
 	issuer string
 	ttl    time.Duration
 	now    func() time.Time
-	sign   func(string) ([]byte, error) // a closure, so that no field holds the private key
-	header string                       // base64url, the same for every token
-	public map[string]ed25519.PublicKey // by kid
-	jwks   jose.JSONWebKeySet
-	parser *jwt.Parser
+
+	algorithms []TokenAlgorithm // the first signs; the keys of all are published
+	header     string           // base64url, the same for every token
+	sign       func(text string) ([]byte, error)
+	known      map[string]tokenKey // every key that verifies, by kid
+	jwks       jose.JSONWebKeySet
+	parser     *jwt.Parser
+
+	verified verifiedTokens
 }
 
 // NewWidgetTokens returns the issuer and verifier of tokens with this issuer and lifetime. A nil
-// now means time.Now.
-func NewWidgetTokens(keyring Keyring, issuer string, ttl time.Duration, now func() time.Time) *WidgetTokens {
+// now means time.Now. The first algorithm signs, and the keys of all listed ones are published;
+// without a list it is [EdDSA]. Tokens of every algorithm verify, so that a change of the list does
+// not end the tokens from before.
+func NewWidgetTokens(
+	keyring Keyring, issuer string, ttl time.Duration, now func() time.Time, algorithms ...TokenAlgorithm,
+) *WidgetTokens {
 	if now == nil {
 		now = time.Now
 	}
-	t := &WidgetTokens{issuer: issuer, ttl: ttl, now: now, public: map[string]ed25519.PublicKey{}}
-	for i, private := range keyring.signingKeys() {
-		public := private.Public().(ed25519.PublicKey)
-		jwk := jose.JSONWebKey{Key: public, Algorithm: jwt.SigningMethodEdDSA.Alg(), Use: "sig"}
-		jwk.KeyID = thumbprint(jwk)
-		if i == 0 {
-			t.header = encodedHeader(jwk.KeyID)
-			t.sign = func(text string) ([]byte, error) { return jwt.SigningMethodEdDSA.Sign(text, private) }
-		}
-		t.public[jwk.KeyID] = public
-		t.jwks.Keys = append(t.jwks.Keys, jwk)
+	if len(algorithms) == 0 {
+		algorithms = []TokenAlgorithm{EdDSA}
 	}
+	t := &WidgetTokens{issuer: issuer, ttl: ttl, now: now, algorithms: algorithms, known: map[string]tokenKey{}}
+	t.verified.claims = map[[sha256.Size]byte]WidgetClaims{}
+	keys := map[TokenAlgorithm][]tokenKey{}
+	var methods []string
+	for _, algorithm := range TokenAlgorithms() {
+		methods = append(methods, algorithm.method().Alg())
+		for _, private := range keyring.tokenKeys(algorithm) {
+			key := newTokenKey(algorithm, private)
+			keys[algorithm] = append(keys[algorithm], key)
+			t.known[key.jwk.KeyID] = key
+		}
+	}
+	for _, algorithm := range algorithms {
+		for _, key := range keys[algorithm] {
+			t.jwks.Keys = append(t.jwks.Keys, key.jwk)
+		}
+	}
+	signing := keys[algorithms[0]][0]
+	t.header, t.sign = signing.header(), signing.sign
 	t.parser = jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
+		jwt.WithValidMethods(methods),
 		jwt.WithIssuer(issuer), jwt.WithAudience(widgetTokenAudience),
 		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
 	)
 	return t
 }
 
+// Issuer returns the claim iss of every token.
+func (t *WidgetTokens) Issuer() string { return t.issuer }
+
+// Algorithms returns the algorithms whose keys are published. The first one signs.
+func (t *WidgetTokens) Algorithms() []TokenAlgorithm { return t.algorithms }
+
 // TTL returns the lifetime of a token in whole seconds.
 func (t *WidgetTokens) TTL() time.Duration { return t.ttl.Truncate(time.Second) }
 
-// JWKS returns the public keys that verify tokens (RFC 7517): the key of the current secret and,
-// during a rotation, of the previous one.
+// JWKS returns the public keys that verify tokens (RFC 7517), the signing key first. For each
+// published algorithm it has the key of the current secret and, during a rotation, of the previous
+// one.
 func (t *WidgetTokens) JWKS() jose.JSONWebKeySet { return t.jwks }
 
 // Issue returns a token for one of the principal's agents. The caller must have checked with
@@ -116,72 +140,57 @@ func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, error) {
 	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
-// encodedHeader returns the first part of every token that the key with this id signs.
-func encodedHeader(kid string) string {
-	header, err := json.Marshal(struct {
-		Type      string `json:"typ"`
-		Algorithm string `json:"alg"`
-		KeyID     string `json:"kid"`
-	}{widgetTokenType, jwt.SigningMethodEdDSA.Alg(), kid})
-	if err != nil {
-		panic(err) // encoding three strings cannot fail
-	}
-	return base64.RawURLEncoding.EncodeToString(header)
-}
-
-// Verify returns the claims of an unexpired token that this service has issued, or
-// [ErrTokenInvalid]. It does not check the key and the agent; [Store.WidgetTokenActive] does.
+// Verify returns the claims of an unexpired token that this service has issued. Otherwise it
+// returns [ErrTokenExpired] or another error that is [ErrTokenInvalid]. It does not check the key
+// and the agent; [Store.AuthenticateToken] and [Store.CheckAgent] do.
 func (t *WidgetTokens) Verify(token string) (WidgetClaims, error) {
 	// Go's base64 ignores line breaks, even in strict mode.
 	if len(token) > maxTokenLength || strings.ContainsAny(token, "\r\n") {
 		return WidgetClaims{}, ErrTokenInvalid
 	}
-	var claims WidgetClaims
-	_, err := t.parser.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
-		// The library checks neither header (RFC 9068 section 4, RFC 7515 section 4.1.11).
-		if _, critical := parsed.Header["crit"]; critical || parsed.Header["typ"] != widgetTokenType {
-			return nil, ErrTokenInvalid
+	hash := sha256.Sum256([]byte(token))
+	claims, found := t.verified.find(hash)
+	if !found {
+		var err error
+		if claims, err = t.parse(token); err != nil {
+			return WidgetClaims{}, err
 		}
-		kid, _ := parsed.Header["kid"].(string)
-		public, known := t.public[kid]
-		if !known {
-			return nil, ErrTokenInvalid
-		}
-		return public, nil
-	})
-	if err != nil {
-		return WidgetClaims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
 	}
-	if claims.NotBefore > t.now().Add(clockSkew).Unix() {
+	now := t.now()
+	if !now.Before(time.Unix(claims.ExpiresAt, 0)) {
+		return WidgetClaims{}, ErrTokenExpired
+	}
+	if claims.NotBefore > now.Add(clockSkew).Unix() {
 		return WidgetClaims{}, fmt.Errorf("%w: it is not valid yet", ErrTokenInvalid)
+	}
+	if !found {
+		t.verified.add(hash, claims)
 	}
 	return claims, nil
 }
 
-// WidgetTokenActive reports whether a verified token is still active: it belongs to this account,
-// the key that requested it is not revoked, and its agent exists. The error may be
-// [ErrUnavailable].
-func (s *Store) WidgetTokenActive(ctx context.Context, accountID uuid.UUID, claims WidgetClaims) (bool, error) {
-	keyID, keyErr := uuid.Parse(claims.ClientID)
-	agentID, agentErr := uuid.Parse(claims.AgentID)
-	if keyErr != nil || agentErr != nil || claims.Subject != accountID.String() {
-		return false, nil
+// parse verifies the signature, the header and the claims of a token, except nbf.
+func (t *WidgetTokens) parse(token string) (claims WidgetClaims, err error) {
+	_, err = t.parser.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
+		// The library checks neither typ (RFC 9068 section 4) nor crit (RFC 7515 section
+		// 4.1.11).
+		if _, critical := parsed.Header["crit"]; critical || parsed.Header["typ"] != widgetTokenType {
+			return nil, ErrTokenInvalid
+		}
+		kid, _ := parsed.Header["kid"].(string)
+		key, known := t.known[kid]
+		if !known || key.method != parsed.Method {
+			return nil, ErrTokenInvalid
+		}
+		return key.jwk.Key, nil
+	})
+	if errors.Is(err, jwt.ErrTokenExpired) {
+		return WidgetClaims{}, ErrTokenExpired
 	}
-	active, err := s.api.NewSelect().Model((*APIKey)(nil)).
-		Join("JOIN agents AS agent ON agent.account_id = api_key.account_id AND agent.id = ?", agentID).
-		Where("api_key.account_id = ? AND api_key.id = ? AND api_key.revoked_at IS NULL", accountID, keyID).
-		Exists(ctx)
-	return active, failed("look up a token's key", err)
-}
-
-// thumbprint returns the id of a key (RFC 7638).
-func thumbprint(jwk jose.JSONWebKey) string {
-	sum, err := jwk.Thumbprint(crypto.SHA256)
 	if err != nil {
-		// go-jose fails only for key types that it does not support.
-		panic(err)
+		return WidgetClaims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
 	}
-	return base64.RawURLEncoding.EncodeToString(sum)
+	return claims, nil
 }
 
 // GetExpirationTime returns the claim exp. This and the methods below implement [jwt.Claims].

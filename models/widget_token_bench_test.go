@@ -14,26 +14,28 @@ func BenchmarkWidgetToken(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tokens := models.NewWidgetTokens(keyring, "https://portal.example.com", 10*time.Minute, nil)
 	principal := models.Principal{AccountID: uuid.New(), KeyID: uuid.New()}
-	b.Run("issue", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := tokens.Issue(principal, principal.AccountID); err != nil {
+	for _, algorithm := range models.TokenAlgorithms() {
+		tokens := models.NewWidgetTokens(keyring, "https://portal.example.com", 10*time.Minute, nil, algorithm)
+		b.Run(string(algorithm)+"/issue", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := tokens.Issue(principal, principal.AccountID); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(string(algorithm)+"/verify", func(b *testing.B) {
+			token, err := tokens.Issue(principal, principal.AccountID)
+			if err != nil {
 				b.Fatal(err)
 			}
-		}
-	})
-	b.Run("verify", func(b *testing.B) {
-		token, err := tokens.Issue(principal, principal.AccountID)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := tokens.Verify(token); err != nil {
-				b.Fatal(err)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := tokens.Verify(token); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-	})
+		})
+	}
 }

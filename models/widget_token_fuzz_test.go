@@ -35,7 +35,11 @@ func newSigner(f *testing.F) signer {
 		f.Fatal(err)
 	}
 	at := func() time.Time { return time.Unix(1800000300, 0) }
-	s := signer{models.NewWidgetTokens(keyring, issuer, 10*time.Minute, at), keyring.SigningKeys()[0], ""}
+	private, ok := keyring.TokenKeys(models.EdDSA)[0].(ed25519.PrivateKey)
+	if !ok {
+		f.Fatal("the key is not for Ed25519")
+	}
+	s := signer{models.NewWidgetTokens(keyring, issuer, 10*time.Minute, at), private, ""}
 	s.kid = s.JWKS().Keys[0].KeyID
 	return s
 }

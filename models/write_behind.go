@@ -2,47 +2,49 @@ package models
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 const (
-	// flushInterval and the time of a write must stay below one second, within which usage is
-	// promised to reach the disk.
-	flushInterval = 500 * time.Millisecond
-	flushTimeout  = 2 * time.Second
+	// The portal promises that the last use of a key is on disk within one second.
+	// usageInterval plus the duration of a flush must therefore stay below one second.
+	usageInterval = 500 * time.Millisecond
+	// lastSeenInterval and lastTokensInterval are the intervals of the other flushes.
+	lastSeenInterval   = 500 * time.Millisecond
+	lastTokensInterval = 5 * time.Second
 )
 
-// writeBehind flushes the memory at intervals until background ends. It lets a running write
-// finish: to repeat one whose outcome is unknown could count a use twice.
-func (s *Store) writeBehind(background context.Context) {
-	ticker := time.NewTicker(flushInterval)
+// startBackground starts the regular flushes and the purge. They end with ctx, each after its
+// running statement.
+func (s *Store) startBackground(ctx context.Context) {
+	report := func(err error) {
+		// Nothing is lost: the next interval tries again.
+		s.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
+	}
+	s.stopped.Go(func() {
+		s.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
+	})
+	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.flushLastSeen, report) })
+	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.flushLastTokens, report) })
+	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
+}
+
+// repeat calls flush at intervals until ctx ends, and report with each error.
+func repeat(ctx context.Context, interval time.Duration, flush func(context.Context) error, report func(error)) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-background.Done():
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		err := s.flush(ctx)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), Timeout)
+		err := flush(limited)
 		cancel()
 		if err != nil {
-			// Nothing is lost: the next interval tries again.
-			s.logger.ErrorContext(background, "background write failed", slog.Any("error", err))
+			report(err)
 		}
 	}
-}
-
-func (s *Store) flush(ctx context.Context) error {
-	return errors.Join(
-		s.usage.flush(func(usages map[uuid.UUID]*keyUsage) error {
-			return failed("write usage", s.writeUsage(ctx, usages))
-		}),
-		s.flushLastSeen(ctx),
-		s.flushLastTokens(ctx),
-	)
 }

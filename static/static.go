@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Prefix is where assets are served.
+// Prefix is the path of the assets.
 const Prefix = "/static/"
 
 //go:embed css/*.css css/docs/*.css js/*.js js/docs/*.js favicon.svg
@@ -65,7 +65,7 @@ type Asset struct {
 	gzipped     []byte
 }
 
-// New bundles, hashes and compresses the assets. It errs when a source file is missing.
+// New bundles, hashes and compresses the assets. It returns an error when a source file is missing.
 func New() (*Assets, error) {
 	assets := &Assets{urls: map[string]string{}, served: map[string]Asset{}}
 	for name, files := range bundles {
@@ -80,8 +80,8 @@ func New() (*Assets, error) {
 	return assets, assets.add("htmx.js", htmx)
 }
 
-// URL returns the path of the asset with the logical name, such as "app.css". It errs when there is
-// no such asset.
+// URL returns the path of the asset with the logical name, such as "app.css". It returns an error
+// when there is no such asset.
 func (a *Assets) URL(name string) (string, error) {
 	url, ok := a.urls[name]
 	if !ok {

@@ -49,6 +49,7 @@ type EmailForm struct {
 	Open            bool   // the form is visible without a click
 	New             string // as submitted
 	NewProblem      string // the error of the new email
+	NoPassword      bool   // the user has no password to enter
 	PasswordProblem string // the error of the password
 	Problem         string // an error that concerns neither field
 	Changed         bool   // the heading takes the focus after a change
@@ -56,12 +57,13 @@ type EmailForm struct {
 
 func (EmailForm) fragment() string { return "email-form" }
 
-// NewFocused reports whether the new email takes the focus, because it is invalid.
-func (f EmailForm) NewFocused() bool { return f.NewProblem != "" }
+// NewFocused reports whether the new email takes the focus, because it is invalid or there is no
+// password field.
+func (f EmailForm) NewFocused() bool { return f.NewProblem != "" || f.NoPassword && f.Problem != "" }
 
 // PasswordFocused reports whether the password takes the focus.
 func (f EmailForm) PasswordFocused() bool {
-	return f.NewProblem == "" && (f.PasswordProblem != "" || f.Problem != "")
+	return !f.NewFocused() && (f.PasswordProblem != "" || f.Problem != "")
 }
 
 // EmailChanged updates the account page after the email was changed.
@@ -69,19 +71,21 @@ type EmailChanged struct{ Form EmailForm }
 
 func (EmailChanged) fragment() string { return "email-changed" }
 
-// PasswordForm is the form that changes the password. It never contains the submitted passwords.
+// PasswordForm is the form that changes the password, or sets the first one. It never contains the
+// submitted passwords.
 type PasswordForm struct {
 	Email          string // for the browser's password manager
+	NoPassword     bool   // the user sets the first password
 	CurrentProblem string // the error of the current password
 	NewProblem     string // the error of the new password
 	Problem        string // an error that concerns neither field
 	Focused        bool   // the form was submitted, so one of its fields takes the focus
 }
 
-// NewFocused reports whether the new password takes the focus, because it is the only invalid
-// field.
+// NewFocused reports whether the new password takes the focus, because it is the only field or the
+// only invalid one.
 func (f PasswordForm) NewFocused() bool {
-	return f.Focused && f.NewProblem != "" && f.CurrentProblem == ""
+	return f.Focused && (f.NoPassword || f.NewProblem != "" && f.CurrentProblem == "")
 }
 
 // CurrentFocused reports whether the current password takes the focus.
@@ -92,8 +96,9 @@ func (PasswordForm) fragment() string { return "password-form" }
 // PasswordChanged updates the account page after a password change: an empty form, and the list
 // without the other sessions.
 type PasswordChanged struct {
-	Form PasswordForm
-	List SessionList
+	Form  PasswordForm
+	List  SessionList
+	Email *EmailForm // asks for the first password from now on; nil if the form stays the same
 }
 
 func (PasswordChanged) fragment() string { return "password-changed" }

@@ -21,8 +21,9 @@ func (ActivityPage) fragment() string { return "activity" }
 // ActivityFilter is the form that filters the activity log.
 type ActivityFilter struct {
 	Groups      []ActivityKinds
-	Keys        []ActivityKey
-	From, Until string // days, such as "2026-03-14"; empty if not set
+	Keys        []ActivityKey // active
+	Revoked     []ActivityKey // the latest revocation first
+	From, Until string        // days, such as "2026-03-14"; empty if not set
 	Search      string
 	Active      bool // at least one field is set
 }

@@ -25,10 +25,15 @@ func (AgentForm) fragment() string { return "agent-form" }
 // AgentList is the list of agents, or the text for an empty list.
 type AgentList struct {
 	Agents  []AgentItem
-	Focused bool // the heading takes the focus
+	Next    string // URL of the next page; empty on the last one
+	Paged   bool   // this is not the first page
+	Focused bool   // the heading takes the focus
 }
 
 func (AgentList) fragment() string { return "agent-list" }
+
+// Whole reports whether the list has all agents.
+func (l AgentList) Whole() bool { return l.Next == "" && !l.Paged }
 
 // AgentItem is one agent in the list.
 type AgentItem struct {

@@ -1,6 +1,6 @@
 package templates
 
-// Contents is the index of all documentation pages, which each of them shows.
+// Contents is the index of the documentation. Every documentation page shows it.
 type Contents []ContentsGroup
 
 // ContentsGroup is the index of a page or a part of it.
@@ -13,7 +13,7 @@ type ContentsGroup struct {
 type ContentsEntry struct {
 	Name, URL string
 	Method    string // of an operation; empty otherwise
-	Words     string // the search finds these too
+	Words     string // further words that the search finds
 }
 
 // NewContents returns the index.

@@ -1,6 +1,10 @@
 package templates
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // Span is a part of a sentence: words, or code in a monospaced font.
 type Span struct {
@@ -11,7 +15,7 @@ type Span struct {
 // Prose is text in paragraphs.
 type Prose [][]Span
 
-// NewProse returns text, in which an empty line ends a paragraph and backquotes enclose code.
+// NewProse parses text. An empty line ends a paragraph, and backquotes enclose code.
 func NewProse(text string) Prose {
 	var prose Prose
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
@@ -94,7 +98,7 @@ type Response struct {
 // Failed reports whether the response is an error.
 func (r Response) Failed() bool { return r.Status >= "4" }
 
-// Shape is one of the forms that a body may have.
+// Shape is one of the shapes that a body can have.
 type Shape struct {
 	Name   string // empty if there is only one
 	Fields []Field
@@ -137,4 +141,21 @@ type Release struct {
 func NewSnippet(id, name, language, code string) Snippet {
 	code = strings.TrimSuffix(code, "\n")
 	return Snippet{ID: id, Name: name, Code: code, Tokens: highlight(language, code)}
+}
+
+// examples holds the tokens of each embedded example, because highlighting one takes a millisecond.
+var examples sync.Map
+
+// newExample returns an embedded example as a snippet with its placeholders filled in.
+func newExample(id, name, language, code string, fill *strings.Replacer) Snippet {
+	code = strings.TrimSuffix(code, "\n")
+	known, ok := examples.Load(code)
+	if !ok {
+		known, _ = examples.LoadOrStore(code, highlight(language, code))
+	}
+	tokens := slices.Clone(known.([]Token))
+	for i := range tokens {
+		tokens[i].Text = fill.Replace(tokens[i].Text)
+	}
+	return Snippet{ID: id, Name: name, Code: fill.Replace(code), Tokens: tokens}
 }

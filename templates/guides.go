@@ -25,6 +25,13 @@ var (
 	introspectSnippet string
 	//go:embed documentation/snippets/retry.mjs
 	retrySnippet string
+	// OPERATIONS.md has these gateways too.
+	//go:embed documentation/snippets/nginx.conf
+	nginxSnippet string
+	//go:embed documentation/snippets/Caddyfile
+	caddySnippet string
+	//go:embed documentation/snippets/traefik.yml
+	traefikSnippet string
 )
 
 // GuidesPage is /docs/guides.
@@ -34,11 +41,12 @@ type GuidesPage struct {
 	Examples // of the quick start
 
 	Agents     Snippet
-	Verify     []Snippet // the same in several languages
+	Verify     Alternatives
 	Renew      Snippet
 	TokenCache Snippet
 	Introspect Snippet
 	Retry      Snippet
+	Gateways   Alternatives
 
 	Unauthorized []ErrorMessage // each way to get a 401
 }
@@ -49,38 +57,45 @@ func (GuidesPage) screen() screen { return documentationScreen("guides.html", Se
 // messages.
 func NewGuidesPage(baseURL string) GuidesPage {
 	baseURL = strings.TrimSuffix(baseURL, "/")
+	fill := strings.NewReplacer("BASE_URL", baseURL)
 	snippet := func(id, name, language, code string) Snippet {
-		return NewSnippet(id, name, language, strings.ReplaceAll(code, "BASE_URL", baseURL))
+		return newExample(id, name, language, code, fill)
 	}
 	return GuidesPage{
 		BaseURL:  baseURL,
 		Examples: NewExamples(baseURL+"/api/widget/token", ""),
 		Agents:   snippet("agents", "List agents", "bash", agentsSnippet),
-		Verify: []Snippet{
+		Verify: Alternatives{"Verify with", "verify", []Snippet{
 			snippet("verify-node", "Verify with Node", "javascript", verifyNodeSnippet),
 			snippet("verify-go", "Verify with Go", "go", verifyGoSnippet),
 			snippet("verify-python", "Verify with Python", "python", verifyPythonSnippet),
 			snippet("verify-browser", "Verify in a browser", "javascript", verifyBrowserSnippet),
-		},
+		}},
 		Renew:      snippet("renew", "Renew in a browser", "javascript", renewSnippet),
 		TokenCache: snippet("token-cache", "Cache for each user", "javascript", tokenCacheSnippet),
 		Introspect: snippet("introspect", "Introspect", "bash", introspectSnippet),
 		Retry:      snippet("retry", "Retry", "javascript", retrySnippet),
+		Gateways: Alternatives{"Gateway", "gateway", []Snippet{
+			snippet("nginx", "nginx", "nginx", nginxSnippet),
+			snippet("caddy", "Caddy", "caddyfile", caddySnippet),
+			snippet("traefik", "Traefik", "yaml", traefikSnippet),
+		}},
 	}
 }
 
-// GuideSection is the heading of a guide.
+// GuideSection is the heading of a guide, with further words that the search finds.
 type GuideSection struct{ ID, Name, Words string }
 
 // GuideSections returns the guides in the order of the page. Its template uses the same ids.
 func GuideSections() []GuideSection {
 	return []GuideSection{
 		{"quick-start", "From key to widget in five minutes", "quickstart generate environment server browser"},
-		{"verify", "Verify a widget token", "jwt jwks jose signature claims nbf exp audience CORS EdDSA"},
+		{"verify", "Verify a widget token", "jwt jwks jose signature claims nbf exp audience CORS EdDSA ES256 discovery openid-configuration"},
 		{"renew", "Renew early and cache", "expires jitter 80 % user"},
 		{"introspection", "Introspect a token", "active revoked RFC 7662"},
 		{"rate-limits", "Rate limits and backoff", "429 503 Retry-After RateLimit RATE_LIMITED burst"},
 		{"rotation", "Rotate a key", "replace leaked lost outage revoke"},
+		{"gateways", "Authorize requests at a gateway", "nginx auth_request Caddy forward_auth Traefik forwardAuth Envoy ext_authz proxy WebSocket"},
 		{"unauthorized", "Handle each 401", "UNAUTHORIZED key Bearer Authorization"},
 	}
 }

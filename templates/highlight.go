@@ -7,12 +7,12 @@ import (
 
 // Token is a piece of source code of one kind.
 type Token struct {
-	Class string // CSS class of the colour; empty: the colour of text
+	Class string // CSS class of the color; empty: the color of text
 	Text  string
 }
 
-// highlight splits code into tokens. Their joined texts equal code. An unknown language gives one
-// token.
+// highlight splits code into tokens. Joined, their texts equal code. Code in an unknown language is
+// one token.
 func highlight(language, code string) []Token {
 	lexer := lexers.Get(language)
 	if lexer == nil {

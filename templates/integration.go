@@ -46,8 +46,15 @@ type AgentChoice struct {
 // Examples are the code examples for customers.
 type Examples struct {
 	Environment Snippet
-	Servers     []Snippet // the same server in several languages
+	Servers     Alternatives // the same server in several languages
 	Browser     Snippet
+}
+
+// Alternatives are examples that do the same, of which the reader chooses one.
+type Alternatives struct {
+	Legend   string // of the choice
+	Name     string // of the radio buttons
+	Snippets []Snippet
 }
 
 // Snippet is one example.
@@ -56,7 +63,7 @@ type Snippet struct {
 	Name string // of the language
 	Code string
 
-	Tokens []Token // of the code, with their colours
+	Tokens []Token // of the code, with their colors
 }
 
 // NewExamples returns the examples with tokenURL and agentID filled in. An empty agentID leaves the
@@ -68,16 +75,16 @@ func NewExamples(tokenURL, agentID string) Examples {
 	}
 	fill := strings.NewReplacer(words...)
 	snippet := func(id, name, language, code string) Snippet {
-		return NewSnippet(id, name, language, fill.Replace(code))
+		return newExample(id, name, language, code, fill)
 	}
 	return Examples{
 		Environment: snippet("environment", "Terminal", "bash", environmentSnippet),
-		Servers: []Snippet{
+		Servers: Alternatives{"Language", "language", []Snippet{
 			snippet("curl", "curl", "bash", curlSnippet),
 			snippet("go", "Go", "go", goSnippet),
 			snippet("node", "Node", "javascript", nodeSnippet),
 			snippet("python", "Python", "python", pythonSnippet),
-		},
+		}},
 		Browser: snippet("browser", "Browser", "javascript", browserSnippet),
 	}
 }

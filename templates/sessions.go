@@ -17,6 +17,15 @@ type SignInForm struct {
 
 func (SignInForm) fragment() string { return "sign-in" }
 
+// SignInLinkPage is the page of a sign-in link.
+type SignInLinkPage struct {
+	Email   string // of the user
+	Action  string // path of the form
+	Problem string // why the link does not work; empty if it does
+}
+
+func (SignInLinkPage) screen() screen { return screen{file: "sessions/link.html", layout: layoutPlain} }
+
 // SessionState is the alert of an open page whose session has ended. It is empty while the session
 // lives.
 type SessionState struct{ Ended bool }

@@ -40,8 +40,8 @@ type screen struct {
 	section Section // the current entry of the navigation
 }
 
-// The layouts, with and without navigation. A screen without a layout gets the first if the user is
-// signed in, otherwise the second.
+// The layouts. A screen that names none gets layoutPortal if the user is signed in, otherwise
+// layoutPlain.
 const (
 	layoutPortal        = "portal"
 	layoutPlain         = "plain"
@@ -79,8 +79,8 @@ type Templates struct {
 	fragments map[string]*template.Template // by name, the set that defines the fragment
 }
 
-// New parses every screen. The template function "asset" calls assetURL. New errs when a template
-// does not parse, or when two screens define the same fragment.
+// New parses every screen. The template function "asset" calls assetURL. New returns an error when
+// a template does not parse, or when two screens define the same fragment.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	base := template.New("").Funcs(template.FuncMap{"asset": assetURL})
 	for _, pattern := range shared {
@@ -107,11 +107,11 @@ func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	return t, nil
 }
 
-// indentation is the space before a tag or an action at the start of a line.
+// indentation matches the space before a tag or an action at the start of a line.
 var indentation = regexp.MustCompile(`(?m)^[ \t]+(<|\{\{)`)
 
-// parse adds the files that match the pattern to the set, without their indentation: responses that
-// show a key are not compressed.
+// parse adds the files that match the pattern to the set. It removes their indentation, because
+// responses that show a key are not compressed.
 func parse(set *template.Template, pattern string) error {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 // client is one keep-alive connection. It sends encoded requests and parses only the status and the
 // length of a response, because it shares the processors with the server.
 type client struct {
-	conn   net.Conn
-	buffer []byte
+	conn    net.Conn
+	buffer  []byte // for the response
+	request []byte // the last one
 }
 
 // response is the part of a response that every request checks.
@@ -96,7 +97,8 @@ func parseHead(b []byte) (r response, start int, err error) {
 	if r.status, err = strconv.Atoi(string(b[len(statusPrefix):statusEnd])); err != nil {
 		return response{}, 0, fmt.Errorf("status: %w", err)
 	}
-	// The head includes the end of its last line, so that Content-Length may be the last header.
+	// The head includes the end of its last line, so that Content-Length may be the last
+	// header.
 	head := b[:end+len(lineEnd)]
 	at := bytes.Index(head, []byte(lengthHeader))
 	if at < 0 {
@@ -109,11 +111,20 @@ func parseHead(b []byte) (r response, start int, err error) {
 	return r, end + len(headEnd), nil
 }
 
-// tokenRequest returns an encoded request for a widget token.
-func tokenRequest(key, agentID string) []byte {
-	body := `{"agentId":"` + agentID + `"}`
-	return fmt.Appendf(nil, "POST /api/widget/token HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nAccept: application/json\r\n"+
-		"Authorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, key, len(body), body)
+// requestToken asks for a widget token with a key. The body is valid until the next request.
+func (c *client) requestToken(key apiKey) (response, []byte, error) {
+	const before, after = `{"agentId":"`, `"}`
+	r := c.request[:0]
+	r = append(r, "POST /api/widget/token HTTP/1.1\r\nHost: "+host+"\r\nUser-Agent: bench\r\nAccept: application/json\r\n"+
+		"Authorization: Bearer "...)
+	r = append(r, key.secret...)
+	r = append(r, "\r\nContent-Type: application/json\r\nContent-Length: "...)
+	r = strconv.AppendInt(r, int64(len(before)+len(key.agentID)+len(after)), 10)
+	r = append(r, headEnd+before...)
+	r = append(r, key.agentID...)
+	r = append(r, after...)
+	c.request = r
+	return c.send(r)
 }
 
 // host is the host of every server's public URL. It is the issuer of tokens, so tokens have the

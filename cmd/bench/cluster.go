@@ -78,8 +78,11 @@ func (c *cluster) drop(ctx context.Context, name string) error {
 	return err
 }
 
-// cpu returns the CPU time that all processes of the server have used since its start.
-func (c *cluster) cpu() (time.Duration, error) { return processTreeCPU(c.postmaster) }
+// usage returns the CPU time that all processes of the server have used since its start, and the
+// bytes that they have written.
+func (c *cluster) usage() (cpu time.Duration, written int64, err error) {
+	return processTree(c.postmaster)
+}
 
 // transactions returns the number of committed transactions in all databases. A statement outside a
 // transaction counts as one. PostgreSQL updates the number once a second.

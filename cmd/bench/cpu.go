@@ -15,7 +15,7 @@ import (
 type processTimes struct {
 	parent int
 	own    time.Duration // CPU time of its threads, in user and kernel mode
-	reaped time.Duration // the same of its children that have exited
+	reaped time.Duration // CPU time of its children that have exited
 }
 
 func readProcess(pid int) (processTimes, error) {
@@ -47,17 +47,20 @@ func parseProcess(stat string) (p processTimes, err error) {
 	return p, err
 }
 
-// processTreeCPU returns the CPU time of a process and its children, including those that have
-// exited.
-func processTreeCPU(pid int) (time.Duration, error) {
+// processTree returns the CPU time of a process and its children, including those that have exited,
+// and the bytes that they wrote to the disk.
+func processTree(pid int) (cpu time.Duration, written int64, err error) {
 	parent, err := readProcess(pid)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	sum := parent.own + parent.reaped
+	if written, err = writtenBytes(pid); err != nil {
+		return 0, 0, err
+	}
+	cpu = parent.own + parent.reaped
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, entry := range entries {
 		child, err := strconv.Atoi(entry.Name())
@@ -65,17 +68,36 @@ func processTreeCPU(pid int) (time.Duration, error) {
 			continue // not a process
 		}
 		p, err := readProcess(child)
+		var own int64
+		if err == nil && p.parent == pid {
+			own, err = writtenBytes(child)
+		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue // it has exited in the meantime
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if p.parent == pid {
-			sum += p.own
+			cpu += p.own
+			written += own
 		}
 	}
-	return sum, nil
+	return cpu, written, nil
+}
+
+// writtenBytes returns the bytes that a process and its exited children wrote to the disk.
+func writtenBytes(pid int) (int64, error) {
+	counters, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/io")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(counters)) {
+		if value, found := strings.CutPrefix(line, "write_bytes: "); found {
+			return strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("no write_bytes in %q", counters)
 }
 
 // processorModel returns the model name of the machine's first processor.

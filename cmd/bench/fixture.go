@@ -56,8 +56,8 @@ func (f *fixture) close(ctx context.Context) error {
 	return errors.Join(f.store.Close(ctx), f.cluster.drop(ctx, f.name))
 }
 
-func (f *fixture) load(name string, requests [][]byte) *load {
-	return &load{name: name, servers: []*server{f.server}, requests: requests, connections: busy, database: f.cluster}
+func (f *fixture) load(name string, keys []apiKey) *load {
+	return &load{name: name, servers: []*server{f.server}, keys: keys, connections: busy, database: f.cluster}
 }
 
 // revokeNext revokes the first of the spare keys.
@@ -67,7 +67,11 @@ func (f *fixture) revokeNext(ctx context.Context) error {
 	}
 	key := f.spare[0]
 	f.spare = f.spare[1:]
-	_, err := f.store.RevokeAPIKey(ctx, f.tenant.accountID, key.id, models.Operator())
+	return f.revoke(ctx, key)
+}
+
+func (f *fixture) revoke(ctx context.Context, key apiKey) error {
+	_, err := f.store.RevokeAPIKey(ctx, key.accountID, key.id, models.Operator())
 	return err
 }
 

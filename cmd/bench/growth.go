@@ -31,8 +31,8 @@ func growth(ctx context.Context, b *bench) (err error) {
 		}
 		fixtures = append(fixtures, f)
 		b.progress("created a table of %s keys in %s", thousands(size), time.Since(began).Round(time.Second))
-		cached := f.load(thousands(size)+" keys", f.tenant.requests(keys))
-		revoking := f.load(cached.name+", a revocation a second", cached.requests)
+		cached := f.load(thousands(size)+" keys", f.tenant.keys[:keys])
+		revoking := f.load(cached.name+", a revocation a second", cached.keys)
 		revoking.background = f.revokeEverySecond
 		loads = append(loads, cached, revoking)
 	}

@@ -27,8 +27,8 @@ func fourInstances(ctx context.Context, b *bench) (err error) {
 		}
 		four = append(four, s)
 	}
-	one := f.load("1 instance", f.tenant.requests(1))
-	all := f.load("4 instances", one.requests)
+	one := f.load("1 instance", f.tenant.keys[:1])
+	all := f.load("4 instances", one.keys)
 	all.servers = four
 	loads := []*load{one, all}
 	results, err := b.interleave(ctx, loads...)

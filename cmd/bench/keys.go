@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// newKey returns a well-formed API key that is in no database. The characters are not exactly
-// equally likely.
+// newKey returns a well-formed API key that is in no database. Some characters are slightly more
+// likely than others.
 func newKey() string {
 	const (
 		alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

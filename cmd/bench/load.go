@@ -15,11 +15,16 @@ import (
 type load struct {
 	name        string
 	servers     []*server // connections are spread over them
-	requests    [][]byte  // each connection sends them in turn, from its own starting point
+	keys        []apiKey  // each connection uses them in turn, from a starting point of its own
+	fixed       []byte    // every request; nil: requests for a token with the keys
+	want        response  // to fixed
 	connections int
+	eachKey     bool     // the warm-up lasts until each key was used
 	database    *cluster // whose CPU time is measured; nil: none
-	// background runs as long as the load does; nil: nothing.
+	// background runs during the load; nil: nothing runs.
 	background func(context.Context) error
+
+	accepted atomic.Int64 // responses in all runs, warm-ups included
 }
 
 // measurement is the result of one run of a load.
@@ -29,6 +34,7 @@ type measurement struct {
 	serverCPU   time.Duration // of all servers
 	databaseCPU time.Duration
 	statements  int64 // transactions that the database has committed
+	written     int64 // bytes that the servers and the database have written to the disk
 	others      int   // requests by other clients in the same time
 }
 
@@ -50,6 +56,8 @@ func (m *measurement) statementsPerSecond() float64 {
 	return float64(m.statements) / m.elapsed.Seconds()
 }
 
+func (m *measurement) writtenPerSecond() float64 { return float64(m.written) / m.elapsed.Seconds() }
+
 // phase is the phase of a load.
 type phase = int32
 
@@ -62,7 +70,11 @@ const (
 // run applies the load and measures it after the warm-up. It fails at the first response that is
 // not the expected one.
 func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measurement, error) {
-	clients, closeAll, err := l.dial(ctx, time.Now().Add(warmUp+duration+10*time.Second))
+	patience := 10 * time.Second
+	if l.eachKey {
+		patience += time.Duration(len(l.keys)) * time.Millisecond
+	}
+	clients, closeAll, err := l.dial(ctx, time.Now().Add(warmUp+duration+patience))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.name, err)
 	}
@@ -72,8 +84,12 @@ func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measur
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, c := range clients {
 		group.Go(func() error {
-			first := i * len(l.requests) / len(clients)
-			return c.loop(l.requests, first, l.servers[i%len(l.servers)].want, &now, &latencies[i])
+			first := i * len(l.keys) / len(clients)
+			want := l.want
+			if l.fixed == nil {
+				want = l.servers[i%len(l.servers)].want
+			}
+			return l.loop(c, first, want, &now, &latencies[i])
 		})
 	}
 	backgroundCtx, endBackground := context.WithCancel(groupCtx)
@@ -82,7 +98,11 @@ func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measur
 		group.Go(func() error { return l.background(backgroundCtx) })
 	}
 
+	used := l.accepted.Load() + int64(len(l.keys))
 	sleep(groupCtx, warmUp)
+	for l.eachKey && l.accepted.Load() < used && groupCtx.Err() == nil {
+		sleep(groupCtx, 10*time.Millisecond)
+	}
 	before, beforeErr := l.meter(groupCtx)
 	now.Store(measuring)
 	sleep(groupCtx, duration)
@@ -99,6 +119,7 @@ func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (*measur
 		serverCPU:   after.servers - before.servers,
 		databaseCPU: after.database - before.database,
 		statements:  after.statements - before.statements,
+		written:     after.written - before.written,
 	}
 	for i := range latencies {
 		m.latencies.add(&latencies[i])
@@ -123,12 +144,20 @@ func (l *load) dial(ctx context.Context, deadline time.Time) (clients []*client,
 	return clients, closeAll, nil
 }
 
-// loop sends the requests in turn until the phase is stopping. It records the latencies of those
-// that end in the phase measuring.
-func (c *client) loop(requests [][]byte, next int, want response, now *atomic.Int32, latencies *histogram) error {
+// send sends the fixed request, or asks for a token with the next key.
+func (l *load) send(c *client, next int) (response, []byte, error) {
+	if l.fixed != nil {
+		return c.send(l.fixed)
+	}
+	return c.requestToken(l.keys[next])
+}
+
+// loop sends requests, with each key in turn, until the phase is stopping. It records the latencies
+// of the requests that end in the phase measuring.
+func (l *load) loop(c *client, next int, want response, now *atomic.Int32, latencies *histogram) error {
 	last := time.Now()
 	for now.Load() != stopping {
-		got, body, err := c.send(requests[next])
+		got, body, err := l.send(c, next)
 		if err != nil {
 			return err
 		}
@@ -136,12 +165,13 @@ func (c *client) loop(requests [][]byte, next int, want response, now *atomic.In
 			return fmt.Errorf("want status %d and %d bytes, got status %d and %d bytes: %s",
 				want.status, want.length, got.status, got.length, body)
 		}
+		l.accepted.Add(1)
 		end := time.Now()
 		if now.Load() == measuring {
 			latencies.record(end.Sub(last))
 		}
 		last = end
-		if next++; next == len(requests) {
+		if next++; next >= len(l.keys) {
 			next = 0
 		}
 	}
@@ -153,20 +183,24 @@ type reading struct {
 	at                time.Time
 	servers, database time.Duration // CPU time since the start of the processes
 	statements        int64
+	written           int64 // bytes, by the servers and the database
 }
 
 func (l *load) meter(ctx context.Context) (r reading, err error) {
 	for _, s := range l.servers {
-		cpu, err := s.cpu()
+		cpu, written, err := s.usage()
 		if err != nil {
 			return r, err
 		}
 		r.servers += cpu
+		r.written += written
 	}
 	if l.database != nil {
-		if r.database, err = l.database.cpu(); err != nil {
+		var written int64
+		if r.database, written, err = l.database.usage(); err != nil {
 			return r, err
 		}
+		r.written += written
 		if r.statements, err = l.database.transactions(ctx); err != nil {
 			return r, err
 		}

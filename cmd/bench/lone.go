@@ -13,8 +13,8 @@ import (
 // stretches is the number of short runs in each round.
 const stretches = 20
 
-// loneRequest compares one request at a time with one prepared statement, which is the least that a
-// check against a database can cost.
+// loneRequest compares one request at a time with one prepared statement, which is the minimum cost
+// of a check against a database.
 func loneRequest(ctx context.Context, b *bench) (err error) {
 	f, err := b.newFixture(ctx, "lone", 1, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer closeConn()
-	baseline, plain, portal := f.load("baseline", f.tenant.requests(1)), f.load("plain", f.tenant.requests(1)), f.load("PostgreSQL", f.tenant.requests(1))
+	baseline, plain, portal := f.load("baseline", f.tenant.keys[:1]), f.load("plain", f.tenant.keys[:1]), f.load("PostgreSQL", f.tenant.keys[:1])
 	baseline.servers, plain.servers = []*server{baselineServer}, []*server{plainServer}
 	baseline.connections, plain.connections, portal.connections = 1, 1, 1
 

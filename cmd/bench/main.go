@@ -3,7 +3,8 @@
 // them at the end. It never touches another database.
 //
 // Client, server and database share the machine, so the ratios mean more than the absolute figures.
-// It needs Linux, the go command, PostgreSQL's server programs, and 6 GB of disk space in TMPDIR.
+// It needs Linux, the go command, PostgreSQL's server programs, nginx, and 6 GB of disk space in
+// TMPDIR.
 package main
 
 import (
@@ -45,6 +46,9 @@ type options struct {
 	duration    time.Duration // of each load in each round, without the warm-up
 	connections []int         // numbers of connections for the part compare
 	sizes       []int         // numbers of keys in the table for the part growth
+	inUse       []int         // numbers of keys in use for the part distinct
+	activities  int           // in the table for the part pages
+	soak        time.Duration // length of the part soak
 	revocations int
 	only        []string // names of parts; empty: all
 }
@@ -62,13 +66,17 @@ func parts() []part {
 		{"keys", manyKeys},
 		{"unknown", unknownKeys},
 		{"instances", fourInstances},
+		{"authorize", authorize},
 		{"revocation", confirmedRevocations},
 		{"growth", growth},
+		{"distinct", distinctKeys},
+		{"pages", pagesUnderLoad},
+		{"soak", soak},
 	}
 }
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
-	o := options{connections: []int{1, busy, 256}, sizes: []int{1_000, 1_000_000, 10_000_000}}
+	o := options{connections: []int{1, busy, 256}, sizes: []int{1_000, 1_000_000, 10_000_000}, inUse: []int{1, 10_000, 100_000, 1_000_000}, activities: 1_000_000}
 	var names []string
 	for _, p := range parts() {
 		names = append(names, p.name)
@@ -78,6 +86,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each measurement; the result is their median")
 	flags.DurationVar(&o.duration, "duration", 4*time.Second, "length of a measurement in one round")
 	flags.IntVar(&o.revocations, "revocations", 300, "number of revocations under load")
+	flags.DurationVar(&o.soak, "soak", 10*time.Minute, "length of the soak")
 	only := flags.String("only", "", "measure only these parts: some of "+strings.Join(names, ","))
 	quick := flags.Bool("quick", false, "a smoke run of a minute with 1 round of 500ms and small tables; its figures mean nothing")
 	if err := flags.Parse(args); err != nil {
@@ -89,9 +98,13 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	if *quick {
 		o.rounds, o.duration, o.revocations = 1, 500*time.Millisecond, 20
 		o.sizes = []int{1_000, 10_000, 100_000}
+		o.inUse, o.activities, o.soak = []int{1, 1_000, 10_000}, 10_000, 4*time.Second
 	}
 	if o.rounds < 1 || o.duration < 100*time.Millisecond || o.revocations < 1 {
 		return o, errors.New("-rounds and -revocations must be at least 1, and -duration at least 100ms")
+	}
+	if o.soak < time.Second {
+		return o, errors.New("-soak must be at least 1s")
 	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")

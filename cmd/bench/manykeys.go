@@ -18,11 +18,11 @@ func manyKeys(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.close(ctx)) }()
 
-	one := f.load("one key", f.tenant.requests(1))
-	many := f.load(thousands(keysInTurn)+" keys in turn", f.tenant.requests(keysInTurn))
-	oneRevoking := f.load("one key, a revocation a second", one.requests)
+	one := f.load("one key", f.tenant.keys[:1])
+	many := f.load(thousands(keysInTurn)+" keys in turn", f.tenant.keys[:keysInTurn])
+	oneRevoking := f.load("one key, a revocation a second", one.keys)
 	oneRevoking.background = f.revokeEverySecond
-	manyRevoking := f.load(many.name+", a revocation a second", many.requests)
+	manyRevoking := f.load(many.name+", a revocation a second", many.keys)
 	manyRevoking.background = f.revokeEverySecond
 	loads := []*load{one, many, oneRevoking, manyRevoking}
 	results, err := b.interleave(ctx, loads...)

@@ -39,8 +39,8 @@ type tokenInput struct {
 }
 
 // plainHandler is the endpoint without any tuning: Gin, encoding/json, golang-jwt and Ed25519. With
-// a database it runs one prepared statement per request. Without, it accepts every key with the
-// right prefix.
+// a database, it runs one prepared statement per request. Without one, it accepts every key with
+// the right prefix.
 func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

@@ -14,15 +14,15 @@ func TestPlainHandlerHasTheSameInterface(t *testing.T) {
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
 
-	length, err := requestToken(t.Context(), address, tokenRequest(newKey(), uuid.NewString()))
+	length, err := checkToken(t.Context(), address, apiKey{secret: newKey(), agentID: uuid.NewString()})
 	if err != nil || length == 0 {
 		t.Errorf("%d bytes, %v", length, err)
 	}
-	for what, request := range map[string][]byte{
-		"no key":   tokenRequest("", uuid.NewString()),
-		"no agent": tokenRequest(newKey(), "none"),
+	for what, key := range map[string]apiKey{
+		"no key":   {agentID: uuid.NewString()},
+		"no agent": {secret: newKey(), agentID: "none"},
 	} {
-		if _, err := requestToken(t.Context(), address, request); err == nil {
+		if _, err := checkToken(t.Context(), address, key); err == nil {
 			t.Errorf("%s: got a token", what)
 		}
 	}

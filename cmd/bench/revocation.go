@@ -31,7 +31,7 @@ func confirmedRevocations(ctx context.Context, b *bench) (err error) {
 	loadCtx, endLoad := context.WithCancel(ctx)
 	defer endLoad()
 	loaded := make(chan error, 1)
-	background := f.load("load on two instances", f.tenant.requests(1))
+	background := f.load("load on two instances", f.tenant.keys[:1])
 	background.servers = instances
 	go func() {
 		_, err := background.run(loadCtx, 0, time.Hour)
@@ -96,7 +96,7 @@ func (c *revocationClock) now() int64 { return int64(time.Since(c.zero)) }
 // revokeInUse revokes a key while all instances get requests with it.
 func (f *fixture) revokeInUse(ctx context.Context, instances []*server) (sum watched, err error) {
 	clock := &revocationClock{zero: time.Now()}
-	request := tokenRequest(f.spare[0].secret, f.tenant.agentID.String())
+	key := f.spare[0]
 	group, groupCtx := errgroup.WithContext(ctx)
 	results := make([]watched, watchersEach*len(instances))
 	for i := range results {
@@ -106,7 +106,7 @@ func (f *fixture) revokeInUse(ctx context.Context, instances []*server) (sum wat
 				return err
 			}
 			defer c.close()
-			results[i], err = c.watch(groupCtx, request, clock)
+			results[i], err = c.watch(groupCtx, key, clock)
 			return err
 		})
 	}
@@ -127,10 +127,10 @@ func (f *fixture) revokeInUse(ctx context.Context, instances []*server) (sum wat
 }
 
 // watch sends requests until enough have begun after the confirmation.
-func (c *client) watch(ctx context.Context, request []byte, clock *revocationClock) (w watched, err error) {
+func (c *client) watch(ctx context.Context, key apiKey, clock *revocationClock) (w watched, err error) {
 	for w.refused+w.violations < watchedAfter && ctx.Err() == nil {
 		begun := clock.now()
-		got, body, err := c.send(request)
+		got, body, err := c.requestToken(key)
 		if err != nil {
 			return w, err
 		}

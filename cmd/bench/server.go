@@ -28,6 +28,7 @@ type server struct {
 	name    string
 	address string
 	want    response // to a valid request
+	metrics string   // address of /metrics; empty: none
 
 	child  *subprocess.Child
 	log    *os.File // its standard error
@@ -60,11 +61,13 @@ func buildPrograms(ctx context.Context, dir string) (programs, error) {
 
 // startPortal starts a portal on a database, and returns when it grants the tenant a token.
 func (b *bench) startPortal(ctx context.Context, name, program, databaseURL string, t tenant) (*server, error) {
-	address, err := subprocess.FreeAddress()
-	if err != nil {
+	address, addressErr := subprocess.FreeAddress()
+	metrics, metricsErr := subprocess.FreeAddress()
+	if err := errors.Join(addressErr, metricsErr); err != nil {
 		return nil, err
 	}
-	return b.start(ctx, name, address, t, program, []string{"serve"},
+	s, err := b.start(ctx, name, address, t, program, []string{"serve"},
+		"PORTAL_METRICS_ADDR="+metrics,
 		"PORTAL_ADDR="+address,
 		"DATABASE_URL="+databaseURL,
 		"PORTAL_BASE_URL=http://"+host,
@@ -72,6 +75,11 @@ func (b *bench) startPortal(ctx context.Context, name, program, databaseURL stri
 		// The limiter runs, but no key reaches the limit.
 		"PORTAL_RATE_LIMIT=1000000:1000000",
 	)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics = metrics
+	return s, nil
 }
 
 // startPlain starts the plain handler. It queries the database for each key unless the URL is
@@ -84,8 +92,23 @@ func (b *bench) startPlain(ctx context.Context, name, databaseURL string, t tena
 	return b.start(ctx, name, address, t, b.programs.plain, []string{plainCommand, address, databaseURL}, env...)
 }
 
+// start starts a server, and returns when it grants the tenant a token.
 func (b *bench) start(ctx context.Context, name, address string, t tenant, program string, args []string, env ...string) (*server, error) {
-	// A file, because the cost of writing the log is part of the measurement.
+	s, err := b.launch(ctx, name, address, program, args, env...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.awaitReady(ctx, t.keys[0]); err != nil {
+		text, _ := os.ReadFile(s.log.Name())
+		s.stop()
+		return nil, fmt.Errorf("start %s: %w\n%s", name, err, text)
+	}
+	return s, nil
+}
+
+// launch starts a server.
+func (b *bench) launch(ctx context.Context, name, address, program string, args []string, env ...string) (*server, error) {
+	// The log is a file, because the cost of writing it is part of the measurement.
 	log, err := os.OpenFile(filepath.Join(b.dir, address+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in a temporary directory
 	if err != nil {
 		return nil, err
@@ -93,7 +116,7 @@ func (b *bench) start(ctx context.Context, name, address string, t tenant, progr
 	ctx, cancel := context.WithCancel(ctx)
 	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // one of the programs built above
 	command.Dir = b.dir
-	// The portal's own defaults, for all programs.
+	// All programs use the portal's defaults for the garbage collector.
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GOGC=400", "GOMEMLIMIT=256MiB"}, env...)
 	command.Stderr = log
 	// An interrupt from the keyboard reaches only this process, which then stops the others.
@@ -106,11 +129,6 @@ func (b *bench) start(ctx context.Context, name, address string, t tenant, progr
 		return nil, errors.Join(err, log.Close())
 	}
 	s := &server{name: name, address: address, child: child, log: log, cancel: cancel}
-	if err := s.awaitReady(ctx, tokenRequest(t.keys[0].secret, t.agentID.String())); err != nil {
-		text, _ := os.ReadFile(log.Name())
-		s.stop()
-		return nil, fmt.Errorf("start %s: %w\n%s", name, err, text)
-	}
 	return s, nil
 }
 
@@ -121,34 +139,35 @@ func (s *server) stop() {
 	_ = s.log.Close()
 }
 
-func (s *server) cpu() (time.Duration, error) {
-	p, err := readProcess(s.child.Process.Pid)
-	return p.own, err
+// usage returns the CPU time that the process has used since its start, and the bytes that it has
+// written.
+func (s *server) usage() (cpu time.Duration, written int64, err error) {
+	return processTree(s.child.Process.Pid)
 }
 
 // truncateLog empties the log, which frees disk space.
 func (s *server) truncateLog() error { return s.log.Truncate(0) }
 
-// awaitReady repeats the request until the server grants a token, and stores the expected response.
-func (s *server) awaitReady(ctx context.Context, request []byte) error {
+// awaitReady requests a token until the server grants a token, and stores the expected response.
+func (s *server) awaitReady(ctx context.Context, key apiKey) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return s.child.AwaitReady(ctx, func(ctx context.Context) error {
-		length, err := requestToken(ctx, s.address, request)
+		length, err := checkToken(ctx, s.address, key)
 		s.want = accepted(length)
 		return err
 	})
 }
 
-// requestToken checks the whole response, which the clients of a load do not, and returns the
-// length of its body.
-func requestToken(ctx context.Context, address string, request []byte) (int, error) {
+// checkToken requests a token and returns the length of the body. Unlike the clients of a load, it
+// checks the whole response.
+func checkToken(ctx context.Context, address string, key apiKey) (int, error) {
 	c, err := dial(ctx, address, time.Now().Add(stopTimeout))
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
-	got, body, err := c.send(request)
+	got, body, err := c.requestToken(key)
 	if err != nil {
 		return 0, err
 	}

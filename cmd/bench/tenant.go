@@ -4,33 +4,29 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
 
 	"portal/models"
 )
 
-// tenant is an account with an agent and keys.
+// The user of the first account of a tenant.
+const (
+	benchEmail    = "bench@example.com"
+	benchPassword = "a password for the benchmark"
+)
+
+// tenant is the owner of keys.
 type tenant struct {
-	accountID, agentID uuid.UUID
-	keys               []apiKey
+	accountID uuid.UUID // the first account, which has a user
+	keys      []apiKey
 }
 
 type apiKey struct {
-	id     uuid.UUID
-	secret string
-}
-
-// requests returns one request with each of the first n keys.
-func (t *tenant) requests(n int) [][]byte {
-	requests := make([][]byte, n)
-	for i := range requests {
-		requests[i] = tokenRequest(t.keys[i].secret, t.agentID.String())
-	}
-	return requests
+	id, accountID   uuid.UUID
+	secret, agentID string
 }
 
 // newTenant creates an account with an agent and one key. It creates the schema if it is missing.
@@ -40,9 +36,7 @@ func newTenant(ctx context.Context, databaseURL string) (t tenant, err error) {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, store.Close(ctx)) }()
-	account, err := store.CreateAccount(ctx, models.NewAccount{
-		Name: "Bench", Email: "bench@example.com", Password: uuid.NewString(),
-	})
+	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Bench", Email: benchEmail, Password: benchPassword})
 	if err != nil {
 		return t, err
 	}
@@ -54,31 +48,39 @@ func newTenant(ctx context.Context, databaseURL string) (t tenant, err error) {
 	if err != nil {
 		return t, err
 	}
-	return tenant{accountID: account.ID, agentID: agent.ID, keys: []apiKey{{key.ID, secret}}}, nil
+	return tenant{account.ID, []apiKey{{key.ID, account.ID, secret, agent.ID.String()}}}, nil
 }
 
-// addKeys adds n keys to the account in a PostgreSQL database. It copies them to the table, because
-// the store creates keys one by one.
-func (t *tenant) addKeys(ctx context.Context, databaseURL string, n int) (err error) {
-	conn, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	added := make([]apiKey, n)
+// addKeys adds n keys. Each account has an agent and at most 100 keys, the first account included.
+func (t *tenant) addKeys(ctx context.Context, databaseURL string, n int) error {
 	now := time.Now()
-	_, err = conn.CopyFrom(ctx, pgx.Identifier{"api_keys"},
-		[]string{"id", "account_id", "label", "key_hash", "last_four", "form_id", "created_at"},
-		pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-			key := apiKey{uuid.New(), newKey()}
-			added[i] = key
-			hash := sha256.Sum256([]byte(key.secret))
-			return []any{key.id, t.accountID, "Bench", hash[:], key.secret[len(key.secret)-4:], uuid.New(), now}, nil
-		}))
-	if err != nil {
-		return fmt.Errorf("add keys: %w", err)
+	var accounts []models.Account
+	var agents []models.Agent
+	owner := t.keys[0]
+	for total := len(t.keys) + n; len(t.keys) < total; {
+		if len(t.keys)%models.MaxActiveKeys == 0 {
+			account := models.Account{ID: newID(), Name: "Bench", CreatedAt: now}
+			agent := models.Agent{ID: newID(), AccountID: account.ID, Name: "Bench", CreatedAt: now}
+			accounts, agents = append(accounts, account), append(agents, agent)
+			owner = apiKey{accountID: account.ID, agentID: agent.ID.String()}
+		}
+		t.keys = append(t.keys, apiKey{newID(), owner.accountID, newKey(), owner.agentID})
 	}
-	t.keys = append(t.keys, added...)
-	_, err = conn.Exec(ctx, "ANALYZE api_keys")
-	return err
+	return inTransaction(ctx, databaseURL, func(tx bun.Tx) error {
+		return errors.Join(
+			insert(ctx, tx, len(accounts), func(i int) models.Account { return accounts[i] }),
+			insert(ctx, tx, len(agents), func(i int) models.Agent { return agents[i] }),
+			insert(ctx, tx, n, func(i int) models.APIKey {
+				key := t.keys[len(t.keys)-n+i]
+				hash := sha256.Sum256([]byte(key.secret))
+				return models.APIKey{
+					ID: key.id, AccountID: key.accountID, Label: "Bench", KeyHash: hash[:],
+					LastFour: key.secret[len(key.secret)-4:], FormID: uuid.New(), CreatedAt: now,
+				}
+			}),
+		)
+	})
 }
+
+// newID returns a UUIDv7, as the store does.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

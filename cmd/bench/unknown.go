@@ -26,8 +26,8 @@ func unknownKeys(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close(ctx)) }()
-	alone := f.load("no unknown keys", f.tenant.requests(1))
-	attacked := f.load(thousands(unknownRate)+" unknown keys a second", alone.requests)
+	alone := f.load("no unknown keys", f.tenant.keys[:1])
+	attacked := f.load(thousands(unknownRate)+" unknown keys a second", alone.keys)
 	var refusedRates []float64
 	attacked.background = func(ctx context.Context) error {
 		rate, err := f.sendUnknownKeys(ctx)
@@ -62,30 +62,39 @@ func unknownKeys(ctx context.Context, b *bench) (err error) {
 }
 
 // sendUnknownKeys sends requests with unknown keys at unknownRate until ctx ends, and returns the
-// rate of the responses. Slow responses do not lower the rate unless all connections wait.
+// rate of the responses.
 func (f *fixture) sendUnknownKeys(ctx context.Context) (perSecond float64, err error) {
+	return f.server.sendAtRate(ctx, unknownConnections, unknownRate, func(c *client, _ time.Time) error {
+		got, body, err := c.requestToken(apiKey{secret: newKey(), agentID: f.tenant.keys[0].agentID})
+		if err == nil && got.status != http.StatusUnauthorized {
+			err = fmt.Errorf("an unknown key got status %d: %s", got.status, body)
+		}
+		return err
+	})
+}
+
+// sendAtRate calls send rate times a second until ctx ends, with one of the connections and the
+// time at which the request was due. It returns the responses per second. Slow responses do not
+// lower the rate unless all connections wait.
+func (s *server) sendAtRate(ctx context.Context, connections, rate int, send func(c *client, due time.Time) error) (perSecond float64, err error) {
 	began := time.Now()
-	var refused atomic.Int64
+	var answered atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	const interval = time.Second * unknownConnections / unknownRate
-	for i := range unknownConnections {
+	interval := time.Second * time.Duration(connections) / time.Duration(rate)
+	for i := range connections {
 		group.Go(func() error {
-			c, err := dial(context.WithoutCancel(ctx), f.server.address, time.Now().Add(time.Hour))
+			c, err := dial(context.WithoutCancel(ctx), s.address, time.Now().Add(24*time.Hour))
 			if err != nil {
 				return err
 			}
 			defer c.close()
-			next := began.Add(interval * time.Duration(i) / unknownConnections)
+			next := began.Add(interval * time.Duration(i) / time.Duration(connections))
 			for ; ctx.Err() == nil; next = next.Add(interval) {
 				sleep(ctx, time.Until(next))
-				got, body, err := c.send(tokenRequest(newKey(), f.tenant.agentID.String()))
-				if err == nil && got.status != http.StatusUnauthorized {
-					err = fmt.Errorf("an unknown key got status %d: %s", got.status, body)
-				}
-				if err != nil {
+				if err := send(c, next); err != nil {
 					return err
 				}
-				refused.Add(1)
+				answered.Add(1)
 			}
 			return nil
 		})
@@ -94,5 +103,5 @@ func (f *fixture) sendUnknownKeys(ctx context.Context) (perSecond float64, err e
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return float64(refused.Load()) / time.Since(began).Seconds(), err
+	return float64(answered.Load()) / time.Since(began).Seconds(), err
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
+	"time"
 
+	"portal/handlers/api"
 	"portal/models"
 )
-
-// maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
-const maxInput = 4096
 
 type accountCreateCommand struct {
 	Name  string `required:"" placeholder:"NAME" help:"The account's name."`
@@ -19,7 +17,7 @@ type accountCreateCommand struct {
 }
 
 func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
-	password, err := readInput(t.in, "the password", withoutLineEnd)
+	password, err := readPassword(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -33,48 +31,86 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-type accountResetPasswordCommand struct {
-	Email string `required:"" placeholder:"EMAIL" help:"The user's email."`
+type accountListCommand struct{ listFlags }
+
+func (c accountListCommand) Run(ctx context.Context, t terminal) error {
+	return withStore(ctx, func(store *models.Store) error {
+		return listing[models.Account, api.Account]{
+			fetch:  func(page models.Page) (models.List[models.Account], error) { return store.Accounts(ctx, page) },
+			after:  func(account models.Account) models.Page { return models.Page{After: account.ID} },
+			row:    api.NewAccount,
+			header: "ID\tNAME\tSTATE\tCREATED",
+			line: func(row api.Account) string {
+				return strings.Join([]string{row.ID.String(), row.Name, state(row.Disabled), row.CreatedAt.Format(time.RFC3339)}, "\t")
+			},
+		}.write(t.out, c.listFlags)
+	})
 }
 
-// Run writes nothing to standard output, because the command has no result.
-func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
-	password, err := readInput(t.in, "the password", withoutLineEnd)
-	if err != nil {
-		return err
-	}
-	return withStore(ctx, func(store *models.Store) error {
-		err := store.ResetPassword(ctx, c.Email, password)
-		if errors.Is(err, models.ErrAccountNotFound) {
-			return fmt.Errorf("--email %s: %w", c.Email, err)
+type accountDisableCommand struct{ accountFlag }
+
+func (c accountDisableCommand) Run(ctx context.Context, t terminal) error {
+	return c.setDisabled(ctx, t, true)
+}
+
+type accountEnableCommand struct{ accountFlag }
+
+func (c accountEnableCommand) Run(ctx context.Context, t terminal) error {
+	return c.setDisabled(ctx, t, false)
+}
+
+// accountFlag names an account.
+type accountFlag struct {
+	Account string `required:"" placeholder:"EMAIL" help:"Email of a user of the account, or the account's id."`
+}
+
+func (f accountFlag) setDisabled(ctx context.Context, t terminal, disabled bool) error {
+	return f.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		if err := store.SetAccountDisabled(ctx, account.ID, disabled, models.Operator()); err != nil {
+			return err
 		}
-		if err != nil {
-			return forOperator(err)
+		outcome := "enabled"
+		if disabled {
+			outcome = "disabled: its keys and tokens are refused, and its users are signed out"
 		}
-		_, err = fmt.Fprintf(t.err, "portal: the password of %s was reset, and all of the user's sessions ended\n", c.Email)
+		_, err := fmt.Fprintf(t.err, "portal: account %q is %s\n", account.Name, outcome)
 		return err
 	})
 }
 
-// readInput reads all of r and trims it. It returns an error when the result is empty or too long.
-func readInput(r io.Reader, what string, trim func(string) string) (string, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	if err != nil {
-		return "", fmt.Errorf("read standard input: %w", err)
-	}
-	if len(content) > maxInput {
-		return "", inputError("%s on standard input is longer than %d bytes", what, maxInput)
-	}
-	input := trim(string(content))
-	if input == "" {
-		return "", inputError("%s is read from standard input, but standard input is empty", what)
-	}
-	return input, nil
+// withAccount opens the store and calls work with it and the account.
+func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, models.Account) error) error {
+	return withStore(ctx, func(store *models.Store) error {
+		find := func() (models.Account, error) { return store.AccountByEmail(ctx, f.Account) }
+		if id, ok := models.ParseID(f.Account); ok {
+			find = func() (models.Account, error) { return store.Account(ctx, id) }
+		}
+		account, err := find()
+		if errors.Is(err, models.ErrAccountNotFound) {
+			return fmt.Errorf("--account %s: %w; list the accounts with: portal account list", f.Account, err)
+		}
+		if err != nil {
+			return err
+		}
+		return work(store, account)
+	})
 }
 
-// withoutLineEnd removes the one line end that echo and editors add, and no other white space.
-func withoutLineEnd(input string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
+type accountResetPasswordCommand struct{ userFlag }
+
+// Run writes nothing to standard output, because the command has no result.
+func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error {
+	password, err := readPassword(ctx, t)
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, func(store *models.Store) error {
+		if err := store.ResetPassword(ctx, c.Email, password); err != nil {
+			return c.explain(err)
+		}
+		_, err := fmt.Fprintf(t.err, "portal: the password of %s was reset, and all of the user's sessions ended\n", c.Email)
+		return err
+	})
 }
 
 // forOperator reduces an error about invalid input to its message for users.

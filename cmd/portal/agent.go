@@ -7,13 +7,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/handlers/api"
 	"portal/models"
 )
 
 type agentCreateCommand struct {
-	Account string  `required:"" placeholder:"EMAIL" help:"Email of a user of the account."`
-	Name    string  `required:"" placeholder:"NAME" help:"The agent's name."`
-	ID      agentID `name:"id" placeholder:"UUID" help:"The agent's id; generated unless set."`
+	accountFlag
+
+	Name string  `required:"" placeholder:"NAME" help:"The agent's name."`
+	ID   agentID `name:"id" placeholder:"UUID" help:"The agent's id; generated unless set."`
 }
 
 // agentID is an id in the form that the API accepts. Zero means that the store generates one.
@@ -33,16 +35,29 @@ func (a *agentID) UnmarshalText(text []byte) error {
 }
 
 func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
-	return withStore(ctx, func(store *models.Store) error {
-		account, err := store.AccountByEmail(ctx, c.Account)
-		if err != nil {
-			return fmt.Errorf("--account %s: %w", c.Account, err)
-		}
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{ID: uuid.UUID(c.ID), Name: c.Name}, models.Operator())
 		if err != nil {
 			return forOperator(err)
 		}
 		_, err = fmt.Fprintln(t.out, agent.ID)
 		return err
+	})
+}
+
+type agentListCommand struct {
+	accountFlag
+	listFlags
+}
+
+func (c agentListCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		return listing[models.Agent, api.Agent]{
+			fetch:  func(page models.Page) (models.List[models.Agent], error) { return store.Agents(ctx, account.ID, page) },
+			after:  func(agent models.Agent) models.Page { return models.Page{After: agent.ID} },
+			row:    api.NewAgent,
+			header: "ID\tNAME",
+			line:   func(row api.Agent) string { return row.ID.String() + "\t" + row.Name },
+		}.write(t.out, c.listFlags)
 	})
 }

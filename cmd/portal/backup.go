@@ -31,14 +31,14 @@ func (c backupCommand) Run(ctx context.Context, t terminal) error {
 }
 
 type restoreCommand struct {
-	File string `arg:"" help:"A file of the backup command."`
+	File string `arg:"" help:"A file that portal backup has written."`
 
 	RevokeAllKeys bool `xor:"keys" help:"Revoke every key of the backup."`
 	KeepKeys      bool `name:"keep-keys-that-may-have-been-revoked" xor:"keys" help:"Keep keys active that the current database does not have. Keys that were revoked after the backup may work again."`
 }
 
-// Run compares the backup with the current database, unless a flag says what to do with keys that
-// cannot be compared.
+// Run restores the backup. Without a current database to compare the keys with, a flag must say
+// which keys stay active.
 func (c restoreCommand) Run(ctx context.Context, t terminal) error {
 	d, err := databaseFromEnvironment()
 	if err != nil {

@@ -67,7 +67,7 @@ func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
 	i.stop(t)
 }
 
-// TestNoCommandLineHasTheDatabasePassword replaces pg_dump by a script that records its input.
+// TestNoCommandLineHasTheDatabasePassword replaces pg_dump with a script that records its input.
 func TestNoCommandLineHasTheDatabasePassword(t *testing.T) {
 	t.Parallel()
 	url := modelstest.PostgresURL(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -137,6 +138,32 @@ func (c *checker) rate(name, value string) api.RateLimit {
 	return limit
 }
 
+// algorithms parses one or more algorithms of widget tokens, separated by commas.
+func (c *checker) algorithms(name, value string) []models.TokenAlgorithm {
+	var all []models.TokenAlgorithm
+	for field := range strings.SplitSeq(value, ",") {
+		algorithm := models.TokenAlgorithm(strings.TrimSpace(field))
+		if !slices.Contains(models.TokenAlgorithms(), algorithm) || slices.Contains(all, algorithm) {
+			c.add(name, "invalid algorithms %q; write EdDSA or ES256, or both with a comma, the one that signs first", value)
+			return nil
+		}
+		all = append(all, algorithm)
+	}
+	return all
+}
+
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+func (c *checker) logLevel(name, value string) slog.Level {
+	level, ok := logLevels[value]
+	if !ok {
+		c.add(name, "invalid level %q; write debug, info, warn or error", value)
+	}
+	return level
+}
+
 // count parses a number from 1 to 1,000,000.
 func (c *checker) count(name, value string) int {
 	n := positive(value)
@@ -190,6 +217,15 @@ func (c *checker) secret(name, value string) string {
 		c.add(name, "too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), models.MinSecretLength)
 	}
 	return value
+}
+
+// token checks a secret that clients send in a header.
+func (c *checker) token(name, value string) string {
+	if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		c.add(name, "must have only letters, digits and punctuation of ASCII, because clients send it in a header; generate one with: openssl rand -hex 32")
+		return value
+	}
+	return c.secret(name, value)
 }
 
 // database checks a database URL. The message does not contain it, because it may contain a

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -63,8 +62,8 @@ func addColumns(t *testing.T, databaseURL string) {
 	}
 }
 
-// buildPrevious builds the binary from before the newest migration, and returns its path. A clone
-// whose history does not go back so far has only this commit, so that is built.
+// buildPrevious builds the binary from before the newest migration, and returns its path. In a
+// clone without that history, it builds this commit instead.
 func buildPrevious(t *testing.T) (binary string) {
 	t.Helper()
 	git := func(args ...string) (string, error) {
@@ -180,23 +179,9 @@ func (i *instance) useAPI(t *testing.T, key, agent string) {
 // introspect returns the response to an introspection of the token.
 func (i *instance) introspect(t *testing.T, key, token string) (body string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.URL+"/api/widget/introspect",
-		strings.NewReader(url.Values{"token": {token}}.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+key)
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
+	_, body = i.send(t, http.MethodPost, "/api/widget/introspect", key,
+		"application/x-www-form-urlencoded", url.Values{"token": {token}}.Encode())
+	return body
 }
 
 // runBinary runs a command of a portal's binary that must succeed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"net/url"
 	"os"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"portal/handlers/api"
+	"portal/models"
 )
 
 // config is the configuration as text. Each field is an environment variable and, unless it is a
@@ -18,11 +20,13 @@ type config struct {
 	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
 	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address."`
 	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Lifetime of a widget token, 1m to 1h. Default: ${default}."`
+	WidgetTokenAlg string `env:"PORTAL_WIDGET_TOKEN_ALG" default:"EdDSA" placeholder:"ALG,.." help:"Algorithm of widget tokens: EdDSA, ES256, or both with a comma. The first signs, the keys of all are published. Default: ${default}."`
 	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off. Default: ${default}."`
 	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
 	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
 	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
 	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus. Default: off."`
+	LogLevel       string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
 
 	Name            string `env:"PORTAL_NAME" default:"Voice Portal" placeholder:"NAME" help:"Name of the product on every page. Default: ${default}."`
 	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help with a forgotten password: an https:, http: or mailto: URL."`
@@ -33,6 +37,7 @@ type config struct {
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
+	OperatorToken  string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
 }
 
 // settings is the parsed configuration.
@@ -40,23 +45,27 @@ type settings struct {
 	addr           string
 	baseURL        *url.URL // nil: http:// and the listen address
 	widgetTokenTTL time.Duration
+	widgetTokenAlg []models.TokenAlgorithm // the first signs
 	rateLimit      api.RateLimit
 	trustedProxies []string
 	sessionIdle    time.Duration
 	sessionMax     time.Duration
 	metricsAddr    string // empty: no metrics
+	logLevel       slog.Level
 	name           string // of the product
 	supportURL     string // may be empty
 	database       database
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
+	operatorToken  string // empty: no operator API
 
 	securityContact string // empty: no security.txt
+	tracing         bool   // the environment has an OTLP endpoint
 	signInLimit     int    // wrong passwords a minute
 }
 
 const (
-	defaultSignInLimit = 10 // of config
+	defaultSignInLimit = 10 // the default of PORTAL_TEST_SIGN_IN_LIMIT
 
 	shortestSession = time.Second
 	longestSession  = 10 * 365 * 24 * time.Hour
@@ -70,16 +79,20 @@ func (c *config) settings() (settings, error) {
 	s := settings{
 		addr:           check.address("PORTAL_ADDR", c.Addr),
 		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, time.Hour),
+		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
 		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
 		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
 		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
 		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+		logLevel:       check.logLevel("PORTAL_LOG_LEVEL", c.LogLevel),
 		name:           check.productName("PORTAL_NAME", c.Name),
 		supportURL:     check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
 		database:       check.database(c.DatabaseURL),
 		secret:         check.secret("PORTAL_SECRET", c.Secret),
 		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
+		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
 
+		tracing:         check.tracing(),
 		signInLimit:     check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}

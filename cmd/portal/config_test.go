@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"portal/handlers/api"
+	"portal/models"
 )
 
 const goodSecret = "0123456789abcdef0123456789abcdef"
@@ -52,10 +53,12 @@ func TestDefaults(t *testing.T) {
 	}
 	want := settings{
 		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: api.RateLimit{PerSecond: 50, Burst: 100},
-		sessionIdle: 12 * time.Hour, sessionMax: 720 * time.Hour, name: "Voice Portal",
+		widgetTokenAlg: []models.TokenAlgorithm{models.EdDSA},
+		sessionIdle:    12 * time.Hour, sessionMax: 720 * time.Hour, name: "Voice Portal",
 		database: database{url: "sqlite:data/portal.db", directory: "data"},
 	}
 	if s.addr != want.addr || s.widgetTokenTTL != want.widgetTokenTTL || s.rateLimit != want.rateLimit ||
+		!slices.Equal(s.widgetTokenAlg, want.widgetTokenAlg) ||
 		s.sessionIdle != want.sessionIdle || s.sessionMax != want.sessionMax || s.name != want.name || s.signInLimit != 10 || s.database != want.database ||
 		s.baseURL != nil || s.metricsAddr != "" || len(s.trustedProxies) > 0 || s.secret != "" || s.secretPrevious != "" {
 		t.Errorf("got %+v, want %+v", s, want)
@@ -102,12 +105,15 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 		"PORTAL_BASE_URL":         "portal.example.com",
 		"PORTAL_SECRET":           "hunter3",
 		"PORTAL_SECRET_PREVIOUS":  "hunter4",
+		"PORTAL_OPERATOR_TOKEN":   "hunter5",
 		"PORTAL_WIDGET_TOKEN_TTL": "2h",
+		"PORTAL_WIDGET_TOKEN_ALG": "RS256",
 		"PORTAL_RATE_LIMIT":       "many",
 		"PORTAL_TRUSTED_PROXIES":  "10.0.0.1",
 		"PORTAL_SESSION_IDLE":     "half a day",
 		"PORTAL_SESSION_MAX":      "-1h",
 		"PORTAL_METRICS_ADDR":     "localhost:http",
+		"PORTAL_LOG_LEVEL":        "loud",
 		"PORTAL_NAME":             "two\nlines",
 		"PORTAL_SUPPORT_URL":      "javascript:alert(1)",
 		"PORTAL_SECURITY_CONTACT": "security@example.com",
@@ -161,6 +167,13 @@ func TestValues(t *testing.T) {
 		{one("PORTAL_WIDGET_TOKEN_TTL", "59s"), "PORTAL_WIDGET_TOKEN_TTL"},
 		{one("PORTAL_WIDGET_TOKEN_TTL", "1h1s"), "PORTAL_WIDGET_TOKEN_TTL"},
 		{one("PORTAL_WIDGET_TOKEN_TTL", "600"), "PORTAL_WIDGET_TOKEN_TTL"},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "ES256"), ""},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "ES256,EdDSA"), ""},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "EdDSA, ES256"), ""},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "eddsa"), "PORTAL_WIDGET_TOKEN_ALG"},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "none"), "PORTAL_WIDGET_TOKEN_ALG"},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "ES256,"), "PORTAL_WIDGET_TOKEN_ALG"},
+		{one("PORTAL_WIDGET_TOKEN_ALG", "ES256,ES256"), "PORTAL_WIDGET_TOKEN_ALG"},
 		{one("PORTAL_RATE_LIMIT", "off"), ""},
 		{one("PORTAL_RATE_LIMIT", "1:1"), ""},
 		{one("PORTAL_RATE_LIMIT", "50"), "PORTAL_RATE_LIMIT"},
@@ -173,6 +186,9 @@ func TestValues(t *testing.T) {
 		{one("PORTAL_SESSION_MAX", "1s"), ""},
 		{one("PORTAL_METRICS_ADDR", "127.0.0.1:9090"), ""},
 		{one("PORTAL_METRICS_ADDR", "127.0.0.1:8080"), "PORTAL_METRICS_ADDR"},
+		{one("PORTAL_LOG_LEVEL", "debug"), ""},
+		{one("PORTAL_LOG_LEVEL", "error"), ""},
+		{one("PORTAL_LOG_LEVEL", "INFO+1"), "PORTAL_LOG_LEVEL"},
 		{one("PORTAL_NAME", " "), "PORTAL_NAME"},
 		{one("PORTAL_NAME", "Acme & Sons"), ""},
 		{one("PORTAL_NAME", strings.Repeat("a", 41)), "PORTAL_NAME"},
@@ -191,6 +207,10 @@ func TestValues(t *testing.T) {
 		{postgres(), "PORTAL_SECRET"},
 		{postgres("PORTAL_SECRET", goodSecret), ""},
 		{postgres("PORTAL_SECRET", goodSecret, "PORTAL_SECRET_PREVIOUS", goodSecret+"0"), ""},
+		{one("PORTAL_OPERATOR_TOKEN", goodSecret), ""},
+		{one("PORTAL_OPERATOR_TOKEN", goodSecret[:31]), "PORTAL_OPERATOR_TOKEN"},
+		{one("PORTAL_OPERATOR_TOKEN", goodSecret+"\n"), "PORTAL_OPERATOR_TOKEN"},
+		{one("PORTAL_OPERATOR_TOKEN", goodSecret+" "+goodSecret), "PORTAL_OPERATOR_TOKEN"},
 		{postgres("PORTAL_SECRET", goodSecret, "PORTAL_SECRET_PREVIOUS", goodSecret), "PORTAL_SECRET_PREVIOUS"},
 	} {
 		_, found := parse(t, test.env)

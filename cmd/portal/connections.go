@@ -9,15 +9,16 @@ import (
 
 // The limits of a server's open connections. A connection takes about 20 KiB.
 const (
-	// maxConnections is how many connections are served.
+	// maxConnections is the number of connections that are served.
 	maxConnections = 4096
-	// maxRefusals is how many further connections may be open to receive a 503. Others are closed.
+	// maxRefusals is the number of further connections that stay open to receive a 503. Others
+	// are closed.
 	maxRefusals = 1024
 )
 
-// connections limits the open connections of a server. When a connection exceeds the limit, an idle
-// one is closed for it. If none is idle, the requests of the new one are refused. It is safe for
-// concurrent use.
+// connections limits the open connections of a server. A connection above the limit takes the place
+// of an idle one, which is closed. If none is idle, the requests of the new connection are refused.
+// It is safe for concurrent use.
 type connections struct {
 	limit, refusals int
 
@@ -33,7 +34,7 @@ func newConnections(limit, refusals int) *connections {
 	return &connections{limit: limit, refusals: refusals, idle: map[net.Conn]struct{}{}}
 }
 
-// attach makes the server report its connections.
+// attach makes the server report its connections to l.
 func (l *connections) attach(s *http.Server) {
 	s.ConnContext, s.ConnState = l.accept, l.change
 }

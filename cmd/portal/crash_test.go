@@ -14,7 +14,7 @@ import (
 // emptyDatabases runs a test on databases without a schema.
 func emptyDatabases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, modelstest.SQLiteURL(t)) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptySQLiteURL(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptyPostgresURL(t)) })
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // closeTimeout is the time limit of the last write to the database.
-const closeTimeout = 2 * time.Second
+const closeTimeout = 3 * time.Second
 
 // database is the parsed DATABASE_URL.
 type database struct {

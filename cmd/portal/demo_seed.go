@@ -45,7 +45,7 @@ var demoRevokedKeys = []struct {
 	{"Contractor laptop", 2},
 }
 
-// Run creates the account, and its history in the order in which it happened: ids sort by time.
+// Run creates the account, and its history in chronological order, because ids sort by time.
 func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
 	seed.setClock(seed.daysAgo(34))
@@ -123,7 +123,8 @@ func (s *demoSeed) createKeys(ctx context.Context) error {
 	return err
 }
 
-// use adds usage from one day to another. Weekends have less, and the numbers vary by day.
+// use adds usage for each day, from and to being numbers of days ago. Weekends have less usage, and
+// the numbers vary by day.
 func (s *demoSeed) use(key models.APIKey, weekday int64, from, to int) {
 	for day := min(from, 30); day >= to; day-- {
 		at := s.daysAgo(day)
@@ -137,7 +138,7 @@ func (s *demoSeed) use(key models.APIKey, weekday int64, from, to int) {
 	}
 }
 
-// revokeKeys generates the revoked keys, which clients still try.
+// revokeKeys generates the revoked keys. Clients still send requests with them.
 func (s *demoSeed) revokeKeys(ctx context.Context) error {
 	for i, demo := range demoRevokedKeys {
 		s.setClock(s.daysAgo(demo.daysAgo).Add(-time.Hour))

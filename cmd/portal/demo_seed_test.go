@@ -68,7 +68,7 @@ func TestSignInLimitOfTestsIsLoggedAsAWarning(t *testing.T) {
 	plain := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}, "serve")
 	plain.stop(t)
 	if strings.Contains(plain.stderr.String(), warning) {
-		t.Error("the default is a warning")
+		t.Error("the default logs a warning")
 	}
 	raised := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort, "PORTAL_TEST_SIGN_IN_LIMIT=1000"}, "serve")
 	raised.stop(t)

@@ -69,7 +69,7 @@ func TestDemosThatStartTogetherCreateOneAccount(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if agents, err := store.Agents(t.Context(), user.AccountID); err != nil || len(agents) != 1 {
+		if agents, err := store.Agents(t.Context(), user.AccountID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 1 {
 			t.Errorf("want one agent, got %v, error %v", agents, err)
 		}
 	})

@@ -22,11 +22,7 @@ func TestAFloodOfSignInsIsBoundedAndDoesNotBlockTheAPI(t *testing.T) {
 	t.Parallel()
 	databaseURL := modelstest.PostgresURL(t)
 	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
-	// Not the test binary, because the race detector needs memory too.
-	command := portalCommand(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
-	command.Path = buildPortal(t)
-	i := launchCommand(t, command)
-	i.awaitReady(t)
+	i := startBuilt(t, append(databaseEnv(databaseURL), testSecret, anyPort, "PORTAL_RATE_LIMIT=off"))
 
 	const crowd = 40
 	form := url.Values{"email": {testEmail}, "password": {testPassword}}

@@ -41,7 +41,11 @@ func dialAddress(addr string) string {
 	if err != nil {
 		return addr
 	}
-	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && ip == netip.IPv4Unspecified():
+		host = "127.0.0.1" // also where no file names localhost
+	case host == "" || err == nil && ip.IsUnspecified():
 		host = "localhost"
 	}
 	return net.JoinHostPort(host, port)

@@ -17,7 +17,7 @@ func TestHealthcheckSucceedsOnlyWhileThePortalIsReady(t *testing.T) {
 func TestHealthcheckReachesAPortalThatListensEverywhere(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{
-		"0.0.0.0:8080": "localhost:8080", ":8080": "localhost:8080", "[::]:80": "localhost:80",
+		"0.0.0.0:8080": "127.0.0.1:8080", ":8080": "localhost:8080", "[::]:80": "localhost:80",
 		"127.0.0.1:8080": "127.0.0.1:8080", "portal:80": "portal:80",
 	} {
 		if got := dialAddress(addr); got != want {

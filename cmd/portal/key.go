@@ -9,11 +9,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/handlers/api"
 	"portal/models"
 )
 
-// revokeMigrationWait is how long a revocation waits for a pending migration before it uses the
-// schema as it is.
+// revokeMigrationWait is how long a revocation waits for a pending migration before it uses the old
+// schema.
 const revokeMigrationWait = 2 * time.Second
 
 type keyRevokeCommand struct {
@@ -31,7 +32,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 				"other users of the machine can read the command line")
 		}
 		var err error
-		if secret, err = readInput(t.in, "the key", strings.TrimSpace); err != nil {
+		if secret, err = readKey(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -61,4 +62,37 @@ func (c keyRevokeCommand) find(ctx context.Context, store *models.Store, secret 
 		return store.FindAPIKeyBySecret(ctx, secret)
 	}
 	return store.FindAPIKey(ctx, c.ID)
+}
+
+type keyListCommand struct {
+	accountFlag
+	listFlags
+}
+
+// Run also lists revoked keys. The time of the last use is the one in the database, which is at
+// most a second late.
+func (c keyListCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		return listing[models.APIKey, api.Key]{
+			fetch: func(page models.Page) (models.List[models.APIKey], error) {
+				return store.AllAPIKeys(ctx, account.ID, page)
+			},
+			after:  func(key models.APIKey) models.Page { return models.Page{After: key.ID} },
+			row:    api.NewKey,
+			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED",
+			line: func(row api.Key) string {
+				return strings.Join([]string{
+					row.ID.String(), row.Label, row.MaskedKey, moment(&row.CreatedAt), moment(row.LastUsedAt), moment(row.RevokedAt),
+				}, "\t")
+			},
+		}.write(t.out, c.listFlags)
+	})
+}
+
+// moment formats a time for a table, and nil as "-".
+func moment(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.Format(time.RFC3339)
 }

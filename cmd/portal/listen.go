@@ -49,8 +49,8 @@ func listenOn(ctx context.Context, name, addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-// publicURL returns the configured public URL, or else http:// and the listen address. Port 0 is
-// replaced by the port that the system chose.
+// publicURL returns the configured public URL, or else http:// and the listen address. It replaces
+// port 0 with the port that the system chose.
 func (s settings) publicURL(listening net.Addr) *url.URL {
 	if s.baseURL != nil {
 		return s.baseURL

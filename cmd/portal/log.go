@@ -14,14 +14,14 @@ const (
 	logBuffer = 64 << 10              // size of the buffer in bytes
 )
 
-// newLogger returns a logger that writes lines of JSON to w, and a function that flushes its
-// buffer. Lines wait up to 20 ms in the buffer, because one write per request would cost a busy
-// instance 5 % of its CPU time. They are lost if the process is killed in that time. Warnings and
-// errors flush the buffer at once.
-func newLogger(w io.Writer) (logger *slog.Logger, flush func()) {
+// newLogger returns a logger that writes lines of JSON of at least this level to w, and a function
+// that flushes its buffer. Lines wait up to 20 ms in the buffer, because one write per request
+// would cost a busy instance 5 % of its CPU time. They are lost if the process is killed in that
+// time. Warnings and errors flush the buffer at once.
+func newLogger(w io.Writer, level slog.Level) (logger *slog.Logger, flush func()) {
 	lines := &logWriter{out: w, buffer: bufio.NewWriterSize(w, logBuffer)}
 	lines.timer = time.AfterFunc(logDelay, lines.flush)
-	return slog.New(logHandler{slog.NewJSONHandler(lines, nil), lines}), lines.flush
+	return slog.New(logHandler{slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines}), lines.flush
 }
 
 // logHandler flushes the buffer after warnings and errors.
@@ -79,8 +79,8 @@ func (w *logWriter) flush() {
 
 func (w *logWriter) writeAll() {
 	if err := w.buffer.Flush(); err != nil {
-		// There is nowhere to report the error. Without Reset, the bufio.Writer would repeat it for
-		// all later lines.
+		// There is nowhere to report the error. Without Reset, the bufio.Writer would
+		// repeat it for all later lines.
 		w.buffer.Reset(w.out)
 	}
 }

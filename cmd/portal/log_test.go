@@ -45,7 +45,7 @@ func (w *written) take() []string {
 func TestLinesAreBufferedForTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
-		logger, _ := newLogger(&out)
+		logger, _ := newLogger(&out, slog.LevelInfo)
 		for range 2 { // the delay starts again after a write
 			logger.Info("one")
 			logger.With(slog.String("by", "two")).Info("two")
@@ -70,7 +70,7 @@ func TestLinesAreBufferedForTheDelay(t *testing.T) {
 func TestWarningsAndErrorsFlushTheBuffer(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelWarn, slog.LevelError} {
 		var out written
-		logger, flush := newLogger(&out)
+		logger, flush := newLogger(&out, slog.LevelInfo)
 		logger.Info("before")
 		logger.WithGroup("of").Log(t.Context(), level, "now")
 		if lines := strings.Join(out.take(), ""); !strings.Contains(lines, "before") || !strings.Contains(lines, "now") {
@@ -84,9 +84,20 @@ func TestWarningsAndErrorsFlushTheBuffer(t *testing.T) {
 	}
 }
 
+func TestLinesBelowTheLevelAreNotWritten(t *testing.T) {
+	var out written
+	logger, flush := newLogger(&out, slog.LevelWarn)
+	logger.Info("hidden")
+	logger.Warn("shown")
+	flush()
+	if lines := strings.Join(out.take(), ""); strings.Contains(lines, "hidden") || !strings.Contains(lines, "shown") {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestLinesAreWrittenWhole(t *testing.T) {
 	var out written
-	logger, flush := newLogger(&out)
+	logger, flush := newLogger(&out, slog.LevelInfo)
 	const n = 3000
 	text := strings.Repeat("x", 100)
 	for range n {
@@ -108,7 +119,7 @@ func TestLinesAreWrittenWhole(t *testing.T) {
 
 func TestTheLogRecoversFromAFailedWrite(t *testing.T) {
 	var out written
-	logger, _ := newLogger(&out)
+	logger, _ := newLogger(&out, slog.LevelInfo)
 	out.fail(errors.New("no space left"))
 	logger.Error("lost")
 	out.fail(nil)

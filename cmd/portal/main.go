@@ -1,7 +1,7 @@
 // Command portal serves the customer portal and its JSON API. Its other commands are for operators:
-// migrations, accounts, agents, revocations and backups. Secrets come from the environment or from
-// standard input. There are no flags for them, because other users of the machine can read the
-// command line.
+// migrations, accounts, users, agents, revocations and backups. Secrets come from the environment
+// or from standard input. There are no flags for them, because other users of the machine can read
+// the command line.
 package main
 
 import (
@@ -29,30 +29,50 @@ type commandLine struct {
 	Serve   serveCommand   `cmd:"" default:"withargs" help:"Serve the portal and the API. This is the default command."`
 	Migrate migrateCommand `cmd:"" help:"Update the database schema and exit."`
 	Account struct {
-		Create accountCreateCommand `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
+		Create  accountCreateCommand  `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
+		List    accountListCommand    `cmd:"" help:"List all accounts."`
+		Disable accountDisableCommand `cmd:"" help:"Refuse an account's keys and tokens, and sign its users out."`
+		Enable  accountEnableCommand  `cmd:"" help:"Accept an account's keys and users again."`
 
 		ResetPassword accountResetPasswordCommand `cmd:"" help:"Set a user's password, read from standard input, and end all sessions of the user."`
 	} `cmd:"" help:"For operators: accounts."`
+	User struct {
+		List    userListCommand    `cmd:"" help:"List the users of an account."`
+		Add     userAddCommand     `cmd:"" help:"Add a user to an account; read the password from standard input and print the user's id."`
+		Disable userDisableCommand `cmd:"" help:"Sign a user out and refuse further sign-ins."`
+		Enable  userEnableCommand  `cmd:"" help:"Let a user sign in again."`
+	} `cmd:"" help:"For operators: users."`
 	Agent struct {
 		Create agentCreateCommand `cmd:"" help:"Create an agent of an account; print its id."`
+		List   agentListCommand   `cmd:"" help:"List the agents of an account."`
 	} `cmd:"" help:"For operators: agents."`
 	Key struct {
+		List   keyListCommand   `cmd:"" help:"List the API keys of an account, revoked ones too."`
 		Revoke keyRevokeCommand `cmd:"" help:"Revoke an API key, given by its id or on standard input; print its id."`
 	} `cmd:"" help:"For operators: API keys."`
 	Demo struct {
 		Seed demoSeedCommand `cmd:"" help:"Create an account with keys, 30 days of usage and activity, and print how to sign in."`
 	} `cmd:"" help:"For tests and screenshots."`
 	Backup  backupCommand  `cmd:"" help:"For operators: copy the database to a new file while portals run."`
-	Restore restoreCommand `cmd:"" help:"For operators: replace the database by a backup without reviving revoked keys."`
+	Restore restoreCommand `cmd:"" help:"For operators: replace the database with a backup; revoked keys stay revoked."`
 
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	Version     versionCommand   `cmd:"" help:"Print the version."`
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(t terminal) error {
+	_, err := fmt.Fprintln(t.out, version)
+	return err
 }
 
 const description = `A customer portal for API keys, and a JSON API that authenticates requests with them.
 
-Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET and PORTAL_SECRET_PREVIOUS.`
+Secrets come from the environment only: DATABASE_URL (sqlite:data/portal.db unless set, or postgres://...), PORTAL_SECRET, PORTAL_SECRET_PREVIOUS and PORTAL_OPERATOR_TOKEN.`
 
 // terminal holds the standard streams of the process. Results go to out, everything else to err.
 type terminal struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"net/http"
 	"runtime"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/models"
+	"portal/models/authn"
+	"portal/models/usage"
 )
 
 // newRegistry returns a registry with the metrics of the Go runtime, the process and the store. The
@@ -35,75 +38,81 @@ func metricsHandler(registry *prometheus.Registry) http.Handler {
 // sessionsTimeout is the time limit of the only query that /metrics makes.
 const sessionsTimeout = time.Second
 
-// storeMetrics are the metrics of the store that need no query.
-var storeMetrics = []storeMetric{
-	counter("authentication_lookups_total", "API keys looked up. Divided by the statements, this is the mean size of a batch.",
-		func(s models.Stats) float64 { return float64(s.Authentication.Lookups) }),
-	counter("authentication_statements_total", "Database statements that looked up batches of API keys.",
-		func(s models.Stats) float64 { return float64(s.Authentication.Statements) }),
-	counter("authentication_failures_total", "Batches of API keys for which the database did not answer.",
-		func(s models.Stats) float64 { return float64(s.Authentication.Failures) }),
-	counter("authentication_epoch_changes_total", "Times that the keys in memory were dropped because access had changed.",
-		func(s models.Stats) float64 { return float64(s.Authentication.EpochChanges) }),
-	gauge("usage_pending_keys", "API keys whose latest usage is not in the database yet.",
-		func(s models.Stats) float64 { return float64(s.PendingKeys) }),
-	gauge("usage_flush_lag_seconds", "Age of the oldest usage that is not in the database yet.",
-		func(s models.Stats) float64 { return s.FlushLag.Seconds() }),
-	gauge("password_queue_length", "Passwords that wait for their check.",
-		func(s models.Stats) float64 { return float64(s.HashQueue) }),
-	gauge("database_connections_open", "Open connections of the pool.",
-		func(s models.Stats) float64 { return float64(s.Pool.OpenConnections) }),
-	gauge("database_connections_in_use", "Connections of the pool that run a statement.",
-		func(s models.Stats) float64 { return float64(s.Pool.InUse) }),
-	gauge("database_connections_max", "Limit of the pool.",
-		func(s models.Stats) float64 { return float64(s.Pool.MaxOpenConnections) }),
-	counter("database_connection_waits_total", "Requests that had to wait for a connection of the pool.",
-		func(s models.Stats) float64 { return float64(s.Pool.WaitCount) }),
-	counter("database_connection_wait_seconds_total", "Time that requests waited for a connection of the pool.",
-		func(s models.Stats) float64 { return s.Pool.WaitDuration.Seconds() }),
-}
-
-var (
-	buildInfo = prometheus.NewDesc("portal_build_info", "Always 1. The labels are the versions of the portal and of Go.", []string{"version", "go_version"}, nil)
-	sessions  = prometheus.NewDesc("portal_sessions", "Sessions of users in the database. Missing if the database does not answer.", nil, nil)
-)
-
-type storeMetric struct {
-	description *prometheus.Desc
-	kind        prometheus.ValueType
-	value       func(models.Stats) float64
-}
-
-func counter(name, help string, value func(models.Stats) float64) storeMetric {
-	return storeMetric{prometheus.NewDesc("portal_"+name, help, nil, nil), prometheus.CounterValue, value}
-}
-
-func gauge(name, help string, value func(models.Stats) float64) storeMetric {
-	return storeMetric{prometheus.NewDesc("portal_"+name, help, nil, nil), prometheus.GaugeValue, value}
-}
-
-// storeCollector reads the state of the store when Prometheus asks.
+// storeCollector reads the state of the store for each scrape.
 type storeCollector struct{ store *models.Store }
 
-// Describe implements [prometheus.Collector].
-func (storeCollector) Describe(descriptions chan<- *prometheus.Desc) {
-	descriptions <- buildInfo
-	descriptions <- sessions
-	for _, metric := range storeMetrics {
-		descriptions <- metric.description
-	}
-}
+// Describe implements [prometheus.Collector]. It describes nothing, because sessions are missing
+// while the database does not answer.
+func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
 func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
-	metrics <- prometheus.MustNewConstMetric(buildInfo, prometheus.GaugeValue, 1, version, runtime.Version())
+	send := sender(metrics)
+	send.gauge("build_info", "Always 1. The labels are the versions of the portal and of Go.", 1,
+		"version", version, "go_version", runtime.Version())
 	stats := c.store.Stats()
-	for _, metric := range storeMetrics {
-		metrics <- prometheus.MustNewConstMetric(metric.description, metric.kind, metric.value(stats))
-	}
+	send.authentication(stats.Authentication)
+	send.usage(stats.Usage)
+	send.gauge("password_queue_length", "Attempts that wait for password hashing.", float64(stats.HashQueue))
+	const failures = "Passwords refused at sign-in or to confirm a change, by reason; limited means that there were too many wrong ones before."
+	send.counter("sign_in_failures_total", failures, float64(stats.SignInFailures.Wrong), "reason", "wrong")
+	send.counter("sign_in_failures_total", failures, float64(stats.SignInFailures.Limited), "reason", "limited")
+	send.counter("sign_in_failures_total", failures, float64(stats.SignInFailures.Disabled), "reason", "disabled")
+	send.pool("portal", stats.PortalPool)
+	send.pool("api", stats.APIPool)
 	ctx, cancel := context.WithTimeout(context.Background(), sessionsTimeout)
 	defer cancel()
 	if count, err := c.store.CountSessions(ctx); err == nil {
-		metrics <- prometheus.MustNewConstMetric(sessions, prometheus.GaugeValue, float64(count))
+		send.gauge("sessions", "Sessions of users in the database. Missing if the database does not answer.", float64(count))
 	}
+}
+
+// sender sends metrics to Prometheus. Labels are names and values in turn.
+type sender chan<- prometheus.Metric
+
+func (s sender) counter(name, help string, value float64, labels ...string) {
+	description, values := describe(name, help, labels)
+	s <- prometheus.MustNewConstMetric(description, prometheus.CounterValue, value, values...)
+}
+
+func (s sender) gauge(name, help string, value float64, labels ...string) {
+	description, values := describe(name, help, labels)
+	s <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, values...)
+}
+
+func describe(name, help string, labels []string) (description *prometheus.Desc, values []string) {
+	var names []string
+	for i := 0; i < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	return prometheus.NewDesc("portal_"+name, help, names, nil), values
+}
+
+func (s sender) authentication(stats authn.Stats) {
+	sizes, statements := map[float64]uint64{}, uint64(0)
+	for i, count := range stats.BatchSizes {
+		statements += count
+		sizes[float64(uint64(1)<<i)] = statements
+	}
+	description, _ := describe("authentication_batch_size", "API keys that were looked up together.", nil)
+	s <- prometheus.MustNewConstHistogram(description, statements, float64(stats.Lookups), sizes)
+	s.counter("authentication_statements_total", "Database statements that looked up batches of API keys.", float64(stats.Statements))
+	s.counter("authentication_failures_total", "Batches of API keys for which the database did not answer.", float64(stats.Failures))
+	s.counter("authentication_epoch_changes_total", "Times that the keys in memory were dropped because access had changed.", float64(stats.EpochChanges))
+}
+
+func (s sender) usage(stats usage.Stats) {
+	s.gauge("usage_pending_keys", "API keys whose latest usage is not in the database yet.", float64(stats.Pending))
+	s.gauge("usage_flush_lag_seconds", "Age of the oldest usage that is not in the database yet.", stats.Lag.Seconds())
+	s.counter("usage_writes_total", "Transactions that wrote usage.", float64(stats.Pieces))
+	s.counter("usage_written_keys_total", "API keys whose usage these transactions wrote. If it grows more slowly at a steady rate of requests, usage is written less often.", float64(stats.Written))
+	s.counter("usage_dropped_requests_total", "Requests that were not counted, because the usage of too many API keys could not be written.", float64(stats.Dropped))
+}
+
+func (s sender) pool(name string, stats sql.DBStats) {
+	s.gauge("database_connections_open", "Open connections of the pool.", float64(stats.OpenConnections), "pool", name)
+	s.gauge("database_connections_in_use", "Connections of the pool that run a statement.", float64(stats.InUse), "pool", name)
+	s.gauge("database_connections_max", "Limit of the pool.", float64(stats.MaxOpenConnections), "pool", name)
+	s.counter("database_connection_waits_total", "Requests that had to wait for a connection of the pool.", float64(stats.WaitCount), "pool", name)
+	s.counter("database_connection_wait_seconds_total", "Time that requests waited for a connection of the pool.", stats.WaitDuration.Seconds(), "pool", name)
 }

@@ -41,6 +41,7 @@ func TestMetrics(t *testing.T) {
 	for _, key := range []string{account.secret, account.secret, "", "nas_x"} {
 		i.api(t, http.MethodGet, "/api/agents", key, "")
 	}
+	i.api(t, http.MethodGet, "/widget/authorize", "no.token.", "")
 	answer, err := http.PostForm(i.URL+"/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +58,11 @@ func TestMetrics(t *testing.T) {
 	})
 	t.Run("count", func(t *testing.T) {
 		for _, want := range []string{
-			`portal_authentication_lookups_total `, `portal_api_refusals_total{reason="no_bearer_key"} 1`,
-			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="unavailable"} 0`,
+			`portal_authentication_batch_size_bucket{le="1"} `, `portal_api_refusals_total{reason="no_bearer_key"} 1`,
+			`portal_sign_in_failures_total{reason="wrong"} 1`, `portal_sign_in_failures_total{reason="limited"} 0`,
+			`portal_database_connections_max{pool="api"} 3`, `portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/api/agents",status="401"} 2`,
+			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="token_invalid"} 1`,
+			`portal_http_overload_refusals_total 0`, `portal_api_refusals_total{reason="unavailable"} 0`,
 			`portal_sessions 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
 		} {
 			if !strings.Contains(metrics, "\n"+want) && !strings.Contains(metrics, ","+want) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -114,7 +115,7 @@ func TestAgentCreateAcceptsTheSameIDsAsTheAPI(t *testing.T) {
 		create(other).failsWith(t, "--id", "36 characters")
 	}
 	create(uuid.Nil.String()).failsWith(t, "--id", "nil UUID")
-	if agents, err := store.Agents(t.Context(), account.ID); err != nil || len(agents) > 0 {
+	if agents, err := store.Agents(t.Context(), account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) > 0 {
 		t.Errorf("agents were created: %v, error %v", agents, err)
 	}
 	if r := create(id); r.status != 0 || r.stdout != strings.ToLower(id)+"\n" {
@@ -204,7 +205,7 @@ func TestADatabaseThatDoesNotAnswerIsReportedInOneLine(t *testing.T) {
 
 func TestMigrateCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{"sqlite": modelstest.SQLiteURL(t), "postgres": modelstest.EmptyPostgresURL(t)} {
+	for name, url := range map[string]string{"sqlite": modelstest.EmptySQLiteURL(t), "postgres": modelstest.EmptyPostgresURL(t)} {
 		for range 2 {
 			if r := portal(t, databaseEnv(url), "", "migrate"); r.status != 0 || r.stdout != "" {
 				t.Errorf("%s: %+v", name, r)
@@ -228,4 +229,18 @@ func TestAnUnknownVariableOnlyWarns(t *testing.T) {
 	if r.status != 0 || !strings.Contains(r.stderr, "PORTAL_SECRT") || strings.Contains(r.stderr, "hunter2") {
 		t.Errorf("want a warning that names it, got %+v", r)
 	}
+}
+
+func TestAgentLimitIsReported(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
+	agents := make([]models.Agent, models.MaxAgents)
+	for i := range agents {
+		agents[i] = models.Agent{ID: uuid.New(), AccountID: account.ID, Name: "Reception", CreatedAt: time.Now()}
+	}
+	_, err := modelstest.OpenDatabase(t, url).NewInsert().Model(&agents).Exec(t.Context())
+	modelstest.Must(t, err)
+	portal(t, databaseEnv(url), "", "agent", "create", "--account", testEmail, "--name", "One more").
+		failsWith(t, "limit of 1000 agents")
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -101,6 +100,17 @@ func start(t *testing.T, env []string, args ...string) *instance {
 	return i
 }
 
+// startBuilt is [start] with the built binary. The test binary may have the race detector, which
+// needs more memory.
+func startBuilt(t *testing.T, env []string) *instance {
+	t.Helper()
+	command := portalCommand(t, env)
+	command.Path = buildPortal(t)
+	i := launchCommand(t, command)
+	i.awaitReady(t)
+	return i
+}
+
 // launch starts a portal and does not wait until it is ready.
 func launch(t *testing.T, env []string, args ...string) *instance {
 	t.Helper()
@@ -125,12 +135,9 @@ func (i *instance) awaitReady(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	err := i.AwaitReady(ctx, func(context.Context) error {
+	err := i.AwaitReady(ctx, func(ctx context.Context) error {
 		i.readAddresses()
-		if got := status(i.URL + "/readyz"); got != http.StatusOK {
-			return fmt.Errorf("/readyz: status %d", got)
-		}
-		return nil
+		return subprocess.CheckOK(ctx, i.URL+"/readyz")
 	})
 	if err != nil {
 		t.Fatalf("%v: %s", err, i.stderr.String())

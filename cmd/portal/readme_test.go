@@ -108,8 +108,9 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 	t.Parallel()
 	blocks := shellBlocks(t, "OPERATIONS.md")
 	want := map[string]int{
-		"Accounts and agents": 2, "Leaked keys": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 2,
-		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1,
+		"Accounts and agents": 3, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 2,
+		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "Token algorithm": 1,
+		"Fail over":    4, // e2e/chaos runs these
 		"# Operations": 1, // make build
 	}
 	if got := countBlocks(blocks); !maps.Equal(got, want) {
@@ -125,7 +126,13 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		if len(ids) != 2 {
 			t.Errorf("want the ids of the account and the agent, got %q", ids)
 		}
-		bash(t, dir, env, "", blocks["Accounts and agents"][1])
+		listed := bash(t, dir, env, "", blocks["Accounts and agents"][1])
+		for _, want := range []string{"Your Company", "you@example.com", "eve@example.com", "owner", `"name": "Reception"`} {
+			if !strings.Contains(listed, want) {
+				t.Errorf("want %q in %s", want, listed)
+			}
+		}
+		bash(t, dir, env, "", blocks["Accounts and agents"][2])
 
 		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		output := bash(t, dir, env, account.secret+"\n", blocks["Leaked keys"][0])

@@ -5,11 +5,13 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 )
 
-// relay is a TCP proxy to a database that can hang.
+// relay is a TCP proxy to a database that can be far away or hang.
 type relay struct {
-	url string // of the database through the relay
+	url   string        // of the database through the relay
+	delay time.Duration // in each direction; set before the first connection
 
 	mu      sync.Mutex // is held for as long as the relay hangs
 	hanging bool
@@ -61,6 +63,7 @@ func (r *relay) forward(to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
+		time.Sleep(r.delay)
 		r.mu.Lock()
 		_, writeErr := to.Write(buffer[:n])
 		r.mu.Unlock()

@@ -23,7 +23,7 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	tuneCollector()
-	logger, flush := newLogger(t.err)
+	logger, flush := newLogger(t.err, s.logLevel)
 	defer flush()
 	err = serve(ctx, s, logger, func(store *models.Store) error {
 		if !c.Demo {
@@ -43,7 +43,8 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 // serve opens the store and the listeners and serves until ctx ends. It calls prepare before it
 // accepts requests.
 func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*models.Store) error) (err error) {
-	// Listen first, so that a second portal started by mistake fails before it opens the database.
+	// Listen first, so that a second portal started by mistake fails before it opens the
+	// database.
 	listeners, err := listen(ctx, s)
 	if err != nil {
 		return err
@@ -56,8 +57,13 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	if s.signInLimit != defaultSignInLimit {
 		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
 	}
+	tracer, flushSpans, err := newTracer(ctx, s.tracing, logger)
+	if err != nil {
+		return err
+	}
+	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
-		Logger: logger, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
+		Logger: logger, Tracer: tracer, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
 	})
 	if err != nil {
 		return err
@@ -71,18 +77,20 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
 		Store:          store,
-		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil),
+		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
 		CookieKeys:     keyring.CookieKeys(),
 		BaseURL:        baseURL,
 		Name:           s.name,
 		SupportURL:     s.supportURL,
 		TrustedProxies: s.trustedProxies,
 		RateLimit:      s.rateLimit,
+		OperatorToken:  s.operatorToken,
 
 		SecurityContact: s.securityContact,
 
 		Logger:     logger,
 		Registry:   registry,
+		Tracer:     tracer,
 		SessionMax: s.sessionMax,
 		Stopping:   ctx.Done(),
 		Overloaded: limit.overloaded,

@@ -17,15 +17,21 @@ import (
 	"portal/models/modelstest"
 )
 
-// api sends a request with a key to the JSON API and returns the status and the body.
+// api sends JSON with a key to the API and returns the status and the body of the response.
 func (i *instance) api(t *testing.T, method, path, key, body string) (status int, responseBody string) {
 	t.Helper()
-	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
+	return i.send(t, method, path, key, "application/json", body)
+}
+
+// send is [instance.api] for any type of body.
+func (i *instance) send(t *testing.T, method, path, key, contentType, body string) (status int, responseBody string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, i.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", contentType)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The phases of a stop. Together with closeTimeout they are below the 10 s that the documentation
-// promises.
+// The phases of a stop. Together with closeTimeout and flushSpansTimeout they are below the 10 s
+// that the documentation promises.
 const (
 	// drainTimeout is how long the listeners stay open after /readyz has turned 503. By then a
 	// proxy that checks /readyz once a second sends no new requests.
@@ -72,7 +72,7 @@ func serveUntilDone(ctx context.Context, servers []server) error {
 	return errors.Join(failures...)
 }
 
-// afterDrain returns a channel that receives a value at the end of the drain after ctx.
+// afterDrain returns a channel that receives a value when ctx has ended and the drain is over.
 func afterDrain(ctx context.Context) <-chan struct{} {
 	drained := make(chan struct{}, 1)
 	context.AfterFunc(ctx, func() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -82,7 +84,8 @@ func TestAStopFinishesRunningRequests(t *testing.T) {
 				i.hasSeen(t, account, url)
 				i.signal(t, sig)
 				i.refusesConnections(t)
-				// The agent does not exist. 404 shows that the whole request was processed.
+				// The agent does not exist. 404 shows that the whole request was
+				// processed.
 				if got := request.finish(t); got != http.StatusNotFound {
 					t.Errorf("the running request got status %d", got)
 				}
@@ -121,6 +124,57 @@ func TestAStopWritesTheUsageCounts(t *testing.T) {
 			t.Errorf("the last use is lost: %+v, error %v", key, err)
 		}
 	})
+}
+
+// Another session keeps the instance from writing until the stop begins.
+func TestAStopWritesManyPendingCounts(t *testing.T) {
+	t.Parallel()
+	const keys, workers = 2000, 8
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
+		secrets := modelstest.Keys(t, url, account.ID, keys)
+		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
+		release := holdUsage(t, url)
+		var running sync.WaitGroup
+		for worker := range workers {
+			running.Go(func() {
+				for n := worker; n < keys; n += workers {
+					i.accepts(t, secrets[n])
+				}
+			})
+		}
+		running.Wait()
+		began := time.Now()
+		i.signal(t, syscall.SIGTERM)
+		release()
+		i.awaitExit(t)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the stop took %s", took)
+		}
+		var used, requests int
+		err := modelstest.OpenDatabase(t, url).NewRaw("SELECT count(used_at), sum(requests) FROM api_key_last_uses").
+			Scan(t.Context(), &used, &requests)
+		if err != nil || used != keys || requests != keys {
+			t.Errorf("%d keys with a last use and %d requests, want %d, %v", used, requests, keys, err)
+		}
+	})
+}
+
+// holdUsage keeps others from writing usage until release.
+func holdUsage(t *testing.T, databaseURL string) (release func()) {
+	t.Helper()
+	conn, err := modelstest.OpenDatabase(t, databaseURL).Conn(t.Context())
+	modelstest.Must(t, err)
+	begin := "BEGIN IMMEDIATE"
+	if _, sqlite := models.SQLitePath(databaseURL); !sqlite {
+		begin = "BEGIN; LOCK TABLE api_key_last_uses IN SHARE MODE"
+	}
+	_, err = conn.ExecContext(t.Context(), begin)
+	modelstest.Must(t, err)
+	return func() {
+		_, err := conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK")
+		modelstest.Must(t, errors.Join(err, conn.Close()))
+	}
 }
 
 // A stop that cannot write the usage counts must not exit with status 0.

@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	duration = flag.Duration("duration", 0, "how long faults are injected; 0: a short run with some faults, once each")
+	duration = flag.Duration("duration", 0, "how long faults are injected; 0: a short run with almost all faults, once each")
 	seed     = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the order of faults and the choices of the clients")
 )
 
@@ -64,6 +64,7 @@ func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("shipped program", func(t *testing.T) { r.staysConsistent(ctx, t, program) })
+	t.Run("documented failover", func(t *testing.T) { r.failsOverAsDocumented(ctx, t, program) })
 	t.Run("a stale cache is detected", func(t *testing.T) { r.staleCacheIsDetected(ctx, t, stale) })
 }
 
@@ -87,7 +88,7 @@ func build(t *testing.T, dir, name, tags string) string {
 	return output
 }
 
-// run holds the deployment and the accounts that both parts of the test share.
+// run holds the deployment and the accounts that all parts of the test share.
 type run struct {
 	*deployment
 
@@ -95,7 +96,7 @@ type run struct {
 }
 
 func (r *run) createAccounts(ctx context.Context, program string) error {
-	for i := range 2 * (clients + portals) {
+	for i := range 2*(clients+portals) + 1 {
 		email := fmt.Sprintf("client-%d@example.com", i)
 		if _, err := r.operator(ctx, program, password, "account", "create", "--name", "Client", "--email", email); err != nil {
 			return err
@@ -214,7 +215,8 @@ func (r *run) account() string {
 
 func (r *run) rng(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, stream)) }
 
-// runDuring runs the workloads while do runs, and returns the error of do. A deadline is no error.
+// runDuring runs the workloads while do runs, and returns the error of do. A missed deadline is not
+// an error.
 func runDuring(ctx context.Context, workloads []*workload, do func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// clientTimeout is the time limit of a request. A portal that is not frozen responds within 2
-	// s.
+	// clientTimeout is the time limit of a request. A portal that is not frozen responds within
+	// 2 s.
 	clientTimeout = 4 * time.Second
 	password      = "correct horse battery staple 7"
 )
@@ -60,7 +60,7 @@ var errUnavailable = errors.New("unavailable")
 // errSignedOut is a redirect to the sign-in page. The portal did not act on the request.
 var errSignedOut = errors.New("signed out")
 
-// send sends a request and reads the response. It errs with [errUnavailable] or [errSignedOut]
+// send sends a request and reads the response. It returns [errUnavailable] or [errSignedOut]
 // unless the status is one of expected. Any other status but 503 is reported as a failure of the
 // test.
 func (c *client) send(request *http.Request, expected ...int) (reply, error) {
@@ -89,13 +89,13 @@ func (c *client) send(request *http.Request, expected ...int) (reply, error) {
 	return a, fmt.Errorf("%w: status %d", errUnavailable, a.status)
 }
 
-// get requests a page.
-func (c *client) get(ctx context.Context, at instance, path string) (reply, error) {
+// get requests a page. A 200 is always expected.
+func (c *client) get(ctx context.Context, at instance, path string, expected ...int) (reply, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.url+path, http.NoBody)
 	if err != nil {
 		return reply{}, err
 	}
-	return c.send(request, http.StatusOK)
+	return c.send(request, append(expected, http.StatusOK)...)
 }
 
 // post sends a form.
@@ -122,7 +122,7 @@ func (c *client) signIn(ctx context.Context, at instance) error {
 	return err
 }
 
-// key is what a client knows about a key.
+// key is an API key as far as the client knows it.
 type key struct {
 	label  string
 	id     string // empty until a page showed it
@@ -213,6 +213,23 @@ func (c *client) revoke(ctx context.Context, at instance, k *key) outcome {
 		s.outcome = noResponse
 	case err != nil:
 		s.outcome = indeterminate
+	case a.status == http.StatusNotFound:
+		s.outcome = unknown
+	}
+	c.history.add(k.label, at.number, call, s)
+	return s.outcome
+}
+
+// check requests the page that says whether a revocation without a clear outcome took effect.
+func (c *client) check(ctx context.Context, at instance, k *key) outcome {
+	call := c.history.now()
+	a, err := c.get(ctx, at, "/api-keys/"+k.id+"/revocation/outcome", http.StatusSeeOther, http.StatusNotFound)
+	s := step{check, present}
+	switch {
+	case err != nil:
+		s.outcome = noResponse
+	case a.status == http.StatusSeeOther:
+		s.outcome = confirmed
 	case a.status == http.StatusNotFound:
 		s.outcome = unknown
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,7 +103,8 @@ func (d *deployment) remove() error {
 	return errors.Join(errs...)
 }
 
-// environment returns the environment of a portal. ports are those of the servers or their links.
+// environment returns the environment of a portal. The ports are those of the servers or of their
+// links.
 func (d *deployment) environment(address string, ports [2]int) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -139,7 +139,8 @@ func (d *deployment) startPortals(ctx context.Context, program string) error {
 			command := exec.Command(program, "serve")
 			command.Dir, command.Env = d.dir, d.environment(address, ports)
 			command.Stdout, command.Stderr = p.log, p.log
-			// An interrupt reaches only the test process. The portal must not outlive that process.
+			// An interrupt reaches only the test process. The portal must not outlive
+			// that process.
 			command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 			return command
 		}
@@ -180,7 +181,7 @@ func (d *deployment) operator(ctx context.Context, program, input string, args .
 	return strings.TrimSpace(string(output)), nil
 }
 
-// duplicateLabels returns the labels of more than one key.
+// duplicateLabels returns the labels that more than one key has.
 func (d *deployment) duplicateLabels(ctx context.Context) ([]string, error) {
 	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://portal@%s/chaos?sslmode=disable", d.servers[d.primary].address()))
 	if err != nil {
@@ -255,22 +256,8 @@ func (p *portal) stop() {
 	}
 }
 
-// ready errs unless /readyz returns 200.
-func (p *portal) ready(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/readyz", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz: %s", response.Status)
-	}
-	return nil
-}
+// ready returns an error unless /readyz returns 200.
+func (p *portal) ready(ctx context.Context) error { return subprocess.CheckOK(ctx, p.url+"/readyz") }
 
 // panics returns the lines of the portal's log that report a panic.
 func (p *portal) panics() []string {

@@ -12,6 +12,7 @@
 //   - A use with status 200 requires the state active. A 401 "unknown" requires absent, and a 401
 //     "revoked" requires revoked. A 503 and a lost response prove nothing.
 //   - A list contains exactly the active keys.
+//   - The check after a revocation without a clear outcome confirms it only in the state revoked.
 //   - A response that reveals a generated key changes the state from absent to active. A confirmed
 //     revocation changes it to revoked.
 //   - A write with a 503 or a lost response is indeterminate: it may take effect at any later time,
@@ -45,20 +46,23 @@
 // As root, each server has its data on its own small tmpfs, which a fault fills. Other users cannot
 // mount a tmpfs. For them this fault is left out, and the log says so.
 //
+// A second part loses the primary and runs the commands of "Fail over" in OPERATIONS.md.
+//
 // # The proof of the harness
 //
-// The same clients then run against a program with the build tag "stale", which trusts its cache of
+// The same clients run against a program with the build tag "stale", which trusts its cache of
 // keys for one second. The test fails unless Porcupine reports a violation.
 //
 // # Running it
 //
-// "make test" runs a short version, and "make chaos" ten minutes with all faults. The tables at the
-// end count operations by kind and outcome, faults by kind, and verdicts. "Recovery" is the time
-// until all portals served again. "Unaffected max" is the longest time in which a portal that the
-// fault did not affect served the whole lifecycle of a key. "Triggered" counts the connections that
-// met a fault that waits for a COMMIT. A violation is printed as the history of its key. The log
-// begins with the seed. This command repeats the order of faults and the choices of the clients,
-// but not the scheduling of the processes:
+// "make test" injects each fault once, except the one that can undo unconfirmed changes. "make
+// chaos" injects all of them for ten minutes. The tables at the end count operations by kind and
+// outcome, faults by kind, and verdicts. "Recovery" is the time until all portals served again.
+// "Unaffected max" is the longest time in which a portal that the fault did not affect served the
+// whole lifecycle of a key. "Triggered" counts the connections that met a fault that waits for a
+// COMMIT. A violation is printed as the history of its key. The log begins with the seed. This
+// command repeats the order of faults and the choices of the clients, but not the scheduling of the
+// processes:
 //
 //	go test ./e2e/chaos -args -seed N
 package chaos

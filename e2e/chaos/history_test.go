@@ -20,6 +20,7 @@ const (
 	use      operation = "use"
 	revoke   operation = "revoke"
 	list     operation = "list"
+	check    operation = "check" // of a revocation without a clear outcome
 )
 
 // outcome is the result of an operation, as far as the client knows it.
@@ -28,11 +29,11 @@ type outcome string
 const (
 	created       outcome = "created"       // generate: the key was shown
 	exists        outcome = "exists"        // generate: 409, the form has already created the key
-	confirmed     outcome = "confirmed"     // revoke: confirmed
+	confirmed     outcome = "confirmed"     // revoke, check: the key was revoked
 	accepted      outcome = "accepted"      // use: 200
 	refused       outcome = "refused"       // use: 401, the key is revoked
-	unknown       outcome = "unknown"       // use: 401, the key is unknown; revoke: 404
-	present       outcome = "present"       // list
+	unknown       outcome = "unknown"       // use: 401, the key is unknown; revoke, check: 404
+	present       outcome = "present"       // list; check: the key is still active
 	absent        outcome = "absent"        // list
 	indeterminate outcome = "indeterminate" // a write that may or may not have taken effect
 	noResponse    outcome = "no response"   // a request without an effect or a result; not part of a history
@@ -51,8 +52,8 @@ type step struct {
 	outcome   outcome
 }
 
-// keyModel is the model in the package comment. An indeterminate write never returns, so a write
-// without effect is one that Porcupine orders after all other operations.
+// keyModel is the model in the package comment. An indeterminate write never returns. If it had no
+// effect, Porcupine orders it after all other operations.
 var keyModel = porcupine.Model{
 	Init: func() any { return stateAbsent },
 	Step: func(state, input, _ any) (bool, any) {
@@ -65,16 +66,16 @@ var keyModel = porcupine.Model{
 			return true, max(state.(int), stateActive)
 		case step{revoke, confirmed}:
 			return state != stateAbsent, stateRevoked
-		case step{revoke, unknown}, step{use, unknown}:
+		case step{revoke, unknown}, step{use, unknown}, step{check, unknown}:
 			return state == stateAbsent, state
 		case step{revoke, indeterminate}:
 			if state == stateActive {
 				state = stateRevoked
 			}
 			return true, state
-		case step{use, accepted}, step{list, present}:
+		case step{use, accepted}, step{list, present}, step{check, present}:
 			return state == stateActive, state
-		case step{use, refused}:
+		case step{use, refused}, step{check, confirmed}:
 			return state == stateRevoked, state
 		case step{list, absent}:
 			return state != stateActive, state
@@ -102,14 +103,16 @@ var unconfirmedModel = porcupine.Model{
 			return true, s
 		case step{revoke, confirmed}:
 			return has(stateActive, stateRevoked), setOf(stateRevoked)
-		case step{revoke, unknown}, step{use, unknown}:
+		case step{check, confirmed}:
+			return has(stateRevoked), setOf(stateRevoked)
+		case step{revoke, unknown}, step{use, unknown}, step{check, unknown}:
 			return has(stateAbsent), s
 		case step{revoke, indeterminate}:
 			if has(stateActive) {
 				s |= setOf(stateRevoked)
 			}
 			return true, s
-		case step{use, accepted}, step{list, present}:
+		case step{use, accepted}, step{list, present}, step{check, present}:
 			return has(stateActive), s
 		case step{use, refused}:
 			return has(stateRevoked), s
@@ -143,8 +146,8 @@ func newHistory() *history {
 // now returns the nanoseconds since the history began.
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// add records an operation on the key with this label. It began at call and has just returned.
-// Histories have the portal in place of the client.
+// add records an operation on the key with this label. It began at call and has just returned. Its
+// client id in the history is the number of the portal.
 func (h *history) add(label string, portal int, call int64, s step) {
 	returned := h.now()
 	h.mu.Lock()
@@ -191,8 +194,8 @@ func judge(operations []porcupine.Operation) porcupine.CheckResult {
 	return result
 }
 
-// describe formats the operations, sorted by their begin. It counts repeated operations instead of
-// listing each.
+// describe formats the operations in the order in which they began. It counts repeated operations
+// instead of listing each.
 func describe(operations []porcupine.Operation) string {
 	slices.SortStableFunc(operations, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var text strings.Builder

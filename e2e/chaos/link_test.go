@@ -26,7 +26,7 @@ type link struct {
 	mu            sync.Mutex
 	mode          linkMode
 	delay         time.Duration // of each chunk, in each direction
-	loseResponses int           // trap: how many responses to a COMMIT to replace by a reset
+	loseResponses int           // trap: how many responses to a COMMIT to replace with a reset
 	stallCommits  int           // trap: how many connections to stall at the COMMIT of a revocation
 	triggered     int           // number of triggered traps
 	changed       chan struct{} // closed when mode changes
@@ -124,7 +124,7 @@ func (l *link) serve(r *relay) {
 		delete(l.relays, r)
 		l.mu.Unlock()
 	}()
-	if l.gate(r) != nil {
+	if l.waitWhileBlocked(r) != nil {
 		return
 	}
 	conn, err := net.DialTimeout("tcp", l.target, time.Second)
@@ -152,7 +152,7 @@ func (l *link) forward(r *relay, to, from *net.TCPConn, inspect func(*relay, []b
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if inspect(r, buffer[:n]) != nil || l.gate(r) != nil {
+			if inspect(r, buffer[:n]) != nil || l.waitWhileBlocked(r) != nil {
 				break
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -168,9 +168,9 @@ func (l *link) forward(r *relay, to, from *net.TCPConn, inspect func(*relay, []b
 	r.reset()
 }
 
-// gate blocks while the link is silent or the connection stalled. It errs if the connection is
-// reset.
-func (l *link) gate(r *relay) error {
+// waitWhileBlocked blocks while the link is silent or the connection stalled. It returns an error
+// if the connection is reset.
+func (l *link) waitWhileBlocked(r *relay) error {
 	for {
 		l.mu.Lock()
 		mode, delay, changed := l.mode, l.delay, l.changed

@@ -7,7 +7,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// at returns an operation that began and returned at these times; an open one never returns.
+// at returns an operation that began and returned at these times. An indeterminate one never
+// returns.
 func at(call, returned int64, o operation, result outcome) porcupine.Operation {
 	if result == indeterminate {
 		returned = math.MaxInt64
@@ -25,7 +26,7 @@ func TestModel(t *testing.T) {
 			at(0, 1, list, absent), at(2, 3, generate, created), at(4, 5, use, accepted), at(6, 7, list, present),
 			at(8, 9, revoke, confirmed), at(10, 11, use, refused), at(12, 13, list, absent), at(14, 15, revoke, confirmed),
 		}},
-		{"a use runDuring the revocation", porcupine.Ok, []porcupine.Operation{
+		{"a use during the revocation", porcupine.Ok, []porcupine.Operation{
 			at(0, 1, generate, created), at(2, 9, revoke, confirmed), at(3, 4, use, refused), at(2, 5, use, accepted),
 		}},
 		{"accepted after the confirmation", porcupine.Illegal, []porcupine.Operation{
@@ -57,6 +58,12 @@ func TestModel(t *testing.T) {
 		}},
 		{"a confirmed revocation that is undone", porcupine.Illegal, []porcupine.Operation{
 			at(0, 1, generate, created), at(2, 0, revoke, indeterminate), at(4, 5, revoke, confirmed), at(6, 7, use, accepted),
+		}},
+		{"a checked revocation that is undone", porcupine.Illegal, []porcupine.Operation{
+			at(0, 1, generate, created), at(2, 0, revoke, indeterminate), at(4, 5, check, confirmed), at(6, 7, use, accepted),
+		}},
+		{"a check before an open revocation that happens late", porcupine.Ok, []porcupine.Operation{
+			at(0, 1, generate, created), at(2, 0, revoke, indeterminate), at(4, 5, check, present), at(6, 7, check, confirmed),
 		}},
 		{"an open generation that happened", porcupine.Ok, []porcupine.Operation{
 			at(0, 0, generate, indeterminate), at(2, 3, generate, exists), at(4, 5, list, present), at(6, 7, revoke, confirmed),

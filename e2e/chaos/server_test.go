@@ -180,7 +180,7 @@ func (s *server) query(ctx context.Context, statement string, into ...any) error
 	return conn.QueryRow(ctx, statement).Scan(into...)
 }
 
-// checkStandby errs unless a synchronous standby streams from this primary.
+// checkStandby returns an error unless a synchronous standby streams from this primary.
 func (s *server) checkStandby(ctx context.Context) error {
 	var streaming bool
 	err := s.query(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')", &streaming)

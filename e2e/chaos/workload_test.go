@@ -39,7 +39,8 @@ type workload struct {
 func (w *workload) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.lifecycle(ctx); err != nil {
-			// The portal was unavailable, or the session has ended. A user would try again.
+			// The portal was unavailable, or the session has ended. A user would try
+			// again.
 			w.sleep(ctx, 100*time.Millisecond)
 		}
 	}
@@ -52,11 +53,11 @@ func (w *workload) lifecycle(ctx context.Context) error {
 		return err
 	}
 	if k.secret != "" {
-		w.useTimes(ctx, k, w.chance(20))
-		if w.active = append(w.active, k); len(w.active) <= longLived || w.chance(3) == 0 {
+		w.useTimes(ctx, k, w.randomInt(20))
+		if w.active = append(w.active, k); len(w.active) <= longLived || w.randomInt(3) == 0 {
 			return nil
 		}
-		i := w.chance(len(w.active))
+		i := w.randomInt(len(w.active))
 		k, w.active[i] = w.active[i], w.active[len(w.active)-1]
 		w.active = w.active[:len(w.active)-1]
 	}
@@ -127,14 +128,18 @@ func (w *workload) revokeInUse(ctx context.Context, k *key) error {
 	if w.retired = append(w.retired, k); len(w.retired) > keptKeys {
 		w.retired = w.retired[1:]
 	}
-	w.use(ctx, w.pick(), w.retired[w.chance(len(w.retired))])
+	w.use(ctx, w.pick(), w.retired[w.randomInt(len(w.retired))])
 	return errors.Join(err, listErr)
 }
 
 // revokeKey retries until the revocation is confirmed or the key is unknown.
 func (w *workload) revokeKey(ctx context.Context, k *key) error {
 	for range attempts {
-		if o := w.revoke(ctx, w.pick(), k); o == confirmed || o == unknown {
+		o := w.revoke(ctx, w.pick(), k)
+		if o == indeterminate && w.randomInt(2) == 0 {
+			o = w.check(ctx, w.pick(), k)
+		}
+		if o == confirmed || o == unknown {
 			return nil
 		}
 		if err := w.signIn(ctx, w.pick()); err != nil && w.sleep(ctx, 200*time.Millisecond) != nil {
@@ -194,18 +199,18 @@ func unique(labels []string) []string {
 }
 
 // pick returns a random portal.
-func (w *workload) pick() instance { return w.instances[w.chance(len(w.instances))] }
+func (w *workload) pick() instance { return w.instances[w.randomInt(len(w.instances))] }
 
-// chance returns a random number from 0 to n-1.
-func (w *workload) chance(n int) int {
+// randomInt returns a random number from 0 to n-1.
+func (w *workload) randomInt(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rng.IntN(n)
 }
 
-// sleep waits for a random time below d. It errs if ctx ends first.
+// sleep waits for a random time below d. It returns an error if ctx ends first.
 func (w *workload) sleep(ctx context.Context, d time.Duration) error {
-	return sleep(ctx, time.Duration(w.chance(int(d))))
+	return sleep(ctx, time.Duration(w.randomInt(int(d))))
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -227,8 +232,8 @@ type prober struct {
 
 var errNotServing = errors.New("the portal does not serve")
 
-// probe generates, uses, lists and revokes a key. It errs if a step does not have the right
-// outcome.
+// probe generates, uses, lists and revokes a key. It returns an error if a step does not have the
+// right outcome.
 func (p *prober) probe(ctx context.Context) error {
 	page, err := p.list(ctx, p.at, nil)
 	if err != nil {

@@ -8,7 +8,7 @@ func (r Row) ExpectRequests(figure string) {
 	r.keys.must(r.keys.expect.Locator(r.usage()).ToHaveText(figure+" in 30 days"), "expect the usage of %q", r.label)
 }
 
-// OpenMenu opens the menu of the row, or closes it.
+// OpenMenu opens the menu of the row. If the menu is open, OpenMenu closes it.
 func (r Row) OpenMenu() {
 	r.keys.t.Helper()
 	r.keys.click(r.menu(), "More actions")
@@ -39,8 +39,8 @@ func (k Keys) ExpectOneEmptyBox() {
 	k.hidden(k.table(), "table of keys")
 }
 
-// ExpectLabelTaken waits for the warning that the key with this value has the label already. An
-// empty value expects no warning.
+// ExpectLabelTaken waits for the warning that the key with this value already has the label. If the
+// value is empty, it expects no warning.
 func (k Keys) ExpectLabelTaken(secret string) {
 	k.t.Helper()
 	warning := k.Page.GetByText("Another active key has this label")
@@ -49,6 +49,14 @@ func (k Keys) ExpectLabelTaken(secret string) {
 		return
 	}
 	k.must(k.expect.Locator(warning).ToContainText("nas_..."+secret[len(secret)-4:]), "expect a warning of the label")
+}
+
+// HeightPerKey returns the height of the table, divided by its keys, in pixels.
+func (k Keys) HeightPerKey() float64 {
+	k.t.Helper()
+	box, err := k.table().BoundingBox()
+	k.must(err, "measure the table")
+	return box.Height / float64(k.Count())
 }
 
 // Small returns the controls of the page that are lower than 44 pixels.

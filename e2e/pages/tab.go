@@ -58,14 +58,14 @@ func (b *Tab) Reload() {
 	b.must(err, "reload")
 }
 
-// Back goes back one page. The browser may refuse to show a page again that was the response to a
-// form; this is no error.
+// Back goes back one page. The browser may refuse to show the response to a form again. This is not
+// an error.
 func (b *Tab) Back() { b.t.Helper(); b.move("back", -1) }
 
 // Forward undoes Back.
 func (b *Tab) Forward() { b.t.Helper(); b.move("forward", +1) }
 
-// LookAgain does what happens when the user comes back to this tab from another one.
+// LookAgain sends the event that the page gets when the user returns to this tab.
 func (b *Tab) LookAgain() {
 	b.t.Helper()
 	_, err := b.Page.Evaluate(`() => document.dispatchEvent(new Event("visibilitychange"))`)

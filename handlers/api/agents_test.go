@@ -29,6 +29,42 @@ func TestAgentsAreListedByName(t *testing.T) {
 	})
 }
 
+func TestAgentsAreListedInPages(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		s.createAgent(c.accountID, "Support")
+		s.createAgent(c.accountID, "Billing")
+		var names []string
+		for path := "/api/agents?limit=2"; path != ""; {
+			var said struct {
+				Agents []struct{ ID, Name string }
+				Next   string
+			}
+			s.get(path, bearer(c.secret)).is(http.StatusOK).into(&said)
+			for _, agent := range said.Agents {
+				names = append(names, agent.Name)
+			}
+			path = ""
+			if said.Next != "" {
+				if last := said.Agents[len(said.Agents)-1]; len(said.Agents) != 2 || said.Next != last.ID {
+					t.Fatalf("next %s of %+v", said.Next, said.Agents)
+				}
+				path = "/api/agents?limit=2&after=" + strings.ToUpper(said.Next)
+			}
+		}
+		if want := []string{"Billing", "Front desk", "Support"}; !slices.Equal(names, want) {
+			t.Errorf("names %q, want %q", names, want)
+		}
+		foreign := s.createAgent(s.customer().accountID, "Another account's")
+		for _, query := range []string{
+			"limit=", "limit=0", "limit=-1", "limit=1001", "limit=ten", "limit=99999999999999999999",
+			"after=", "after=me", "after=00000000-0000-0000-0000-000000000000", "after=" + foreign.ID.String(),
+		} {
+			s.get("/api/agents?"+query, bearer(c.secret)).is(http.StatusBadRequest)
+		}
+		s.get("/api/agents?limit=1000", bearer(c.secret)).is(http.StatusOK)
+	})
+}
+
 func TestListWithoutAgentsIsEmpty(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {

@@ -1,5 +1,6 @@
-// Package api is the JSON API that customers' backends call with an API key, and the public
-// documents beside it. Every error has the body {"error", "code"} of package problem.
+// Package api is the JSON API that customers' backends call with an API key, the operator API that
+// the platform calls with the operator token, and the public documents beside them. Every error has
+// the body {"error", "code"} of package problem.
 //
 // Under /api authentication comes first, even for a path without a route. The rate limit of the key
 // comes next. The package never reads a cookie, never sends a CORS header, and never logs or
@@ -10,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -30,6 +30,11 @@ type Deps struct {
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
 	Stopping  <-chan struct{}  // closed when the server begins to stop; nil: never
 
+	// OperatorToken opens the operator API. Empty: every path under /operator is a 404.
+	OperatorToken string
+	// SignInLink returns the URL of a sign-in link with this token.
+	SignInLink func(token string) string
+
 	Registry prometheus.Registerer // for the metric of refusals
 }
 
@@ -39,15 +44,18 @@ type API struct {
 	tokens  *models.WidgetTokens
 	limiter *rateLimiter // nil: no limit
 
+	operator   *operatorToken // nil: the operator API is off
+	signInLink func(token string) string
+
 	refusals *prometheus.CounterVec
 	queries  middleware.Slots
 	stopping <-chan struct{} // closed when the server begins to stop
 }
 
-// maxQueries is how many requests may use the database at once, besides authentication.
+// maxQueries limits how many requests use the database at once, besides authentication.
 const maxQueries = 256
 
-// New returns the API. It errs if the registry already has the metric of refusals.
+// New returns the API. It returns an error if the registry already has the metric of refusals.
 func New(d Deps) (*API, error) {
 	refusals := newRefusals()
 	if err := d.Registry.Register(refusals); err != nil {
@@ -55,9 +63,16 @@ func New(d Deps) (*API, error) {
 	}
 	return &API{
 		store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now),
+		operator: newOperatorToken(d.OperatorToken, d.Now), signInLink: d.SignInLink,
 		refusals: refusals, queries: middleware.NewSlots(maxQueries), stopping: d.Stopping,
 	}, nil
 }
+
+// Paths that the discovery documents name.
+const (
+	signingKeysPath   = "/.well-known/jwks.json"
+	introspectionPath = "/api/widget/introspect"
+)
 
 // Register adds the routes to r.
 func (a *API) Register(r gin.IRouter) {
@@ -65,41 +80,61 @@ func (a *API) Register(r gin.IRouter) {
 	r.GET("/healthz", a.public(a.showHealth))
 	r.GET("/readyz", a.public(a.showReadiness))
 	r.GET("/openapi.json", a.public(a.showDescription))
-	r.GET("/.well-known/jwks.json", a.public(a.showSigningKeys))
+	r.GET(signingKeysPath, a.public(a.showSigningKeys))
+	r.GET("/.well-known/oauth-authorization-server", a.public(a.showDiscovery))
+	r.GET("/.well-known/openid-configuration", a.public(a.showDiscovery))
+
+	// For gateways, with any method.
+	gateway(r, authorizePath, a.keyed(a.authorizeKey))
+	gateway(r, authorizeWidgetPath, a.public(a.authorizeWidget))
 
 	// With an active API key.
 	r.GET("/api/agents", a.keyed(a.listAgents))
 	r.POST("/api/widget/token", a.keyed(a.createWidgetToken))
-	r.POST("/api/widget/introspect", a.keyed(a.introspectWidgetToken))
+	r.POST(introspectionPath, a.keyed(a.introspectWidgetToken))
+
+	// With the operator token.
+	if a.operator != nil {
+		a.registerOperator(r)
+	}
 }
 
-// Owns reports whether path is under /api, where this package also handles paths without a route.
-// The portal's /api-keys is not under /api.
+// Owns reports whether path is under /api, /operator or /widget/authorize, where this package also
+// handles paths without a route. The portal's /api-keys is not under /api.
 func Owns(path string) bool {
-	return path == "/api" || strings.HasPrefix(path, "/api/")
+	return under(path, "/api") || under(path, operatorPath) || under(path, authorizeWidgetPath)
 }
 
-// NotFound handles a path under /api without a route.
+// NotFound handles a path without a route that this package owns.
 func (a *API) NotFound(c *gin.Context) {
-	a.keyed(func(*gin.Context, models.Principal) error { return problem.NotFound() })(c)
+	a.authenticated(c, func(*gin.Context) error { return problem.NotFound() })
 }
 
-// MethodNotAllowed handles a method that a route under /api does not have. The router has set the
-// Allow header; only authenticated callers receive it.
+// MethodNotAllowed handles a method that a route of a path that this package owns does not have.
+// Only authenticated callers receive the Allow header that the router has set.
 func (a *API) MethodNotAllowed(c *gin.Context) {
 	allow := c.Writer.Header().Get("Allow")
 	c.Writer.Header().Del("Allow")
-	a.keyed(func(c *gin.Context, _ models.Principal) error {
+	a.authenticated(c, func(c *gin.Context) error {
 		c.Header("Allow", allow)
 		return problem.MethodNotAllowed()
-	})(c)
+	})
+}
+
+// authenticated calls h if the caller may use the API that owns the path.
+func (a *API) authenticated(c *gin.Context, h handler) {
+	if under(c.Request.URL.Path, operatorPath) {
+		a.operated(h)(c)
+		return
+	}
+	a.keyed(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
 }
 
 // handler writes a response or returns an error.
 type handler func(*gin.Context) error
 
-// keyedHandler is a handler that requires an API key. Its Principal parameter comes only from
-// authentication, so no route can skip that.
+// keyedHandler is a handler that requires an API key. Only authentication returns a Principal, so
+// no route can skip authentication.
 type keyedHandler func(*gin.Context, models.Principal) error
 
 // public adapts a handler and renders its error.
@@ -127,7 +162,7 @@ func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 	})
 }
 
-// errorBody is the body of every error: exactly these two fields (spec section 7).
+// errorBody is the body of every error: exactly these two fields.
 type errorBody struct {
 	Error string `json:"error"`
 	Code  string `json:"code"`
@@ -137,13 +172,14 @@ type errorBody struct {
 func Render(c *gin.Context, err error) {
 	p := problem.From(err)
 	if p.Status >= http.StatusInternalServerError {
-		_ = c.Error(err) // returns err
+		_ = c.Error(err) // for the log
 	}
+	middleware.SetCode(c, p.Code)
 	c.Header("Cache-Control", "no-store")
 	if seconds := p.RetryAfterSeconds(); seconds != "" {
 		c.Header("Retry-After", seconds)
 	}
-	// Pure, because HTML escaping would make <API_KEY> unreadable in a terminal.
+	// HTML escaping would make <API_KEY> unreadable in a terminal.
 	c.AbortWithStatusPureJSON(p.Status, errorBody{Error: p.Message, Code: p.Code})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 )
@@ -26,12 +27,18 @@ func (a *API) authenticate(c *gin.Context) (models.Principal, error) {
 		a.refusals.WithLabelValues(refusalReason(err)).Inc()
 	}
 	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
-		c.Header("WWW-Authenticate", challenge)
-		if len(c.Request.Header.Values("Authorization")) > 0 {
-			c.Header("WWW-Authenticate", challengeInvalid)
-		}
+		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
 	}
 	return caller, err
+}
+
+// setChallenge sets the header that every 401 has.
+func setChallenge(c *gin.Context, sentCredentials bool) {
+	if sentCredentials {
+		c.Header("WWW-Authenticate", challengeInvalid)
+		return
+	}
+	c.Header("WWW-Authenticate", challenge)
 }
 
 func (a *API) principal(c *gin.Context) (models.Principal, error) {
@@ -39,7 +46,11 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 	if err != nil {
 		return models.Principal{}, err
 	}
-	return a.store.Authenticate(c.Request.Context(), key)
+	caller, err := a.store.Authenticate(c.Request.Context(), key)
+	if err == nil {
+		middleware.SetCaller(c, middleware.Caller{Account: caller.AccountID, Key: caller.KeyID})
+	}
+	return caller, err
 }
 
 // bearer returns the Bearer credential of the one Authorization header (RFC 9110, section 11.6.2).

@@ -42,7 +42,7 @@ func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 			"a widget token":              {"prefix", []string{"Bearer " + s.token(c)}},
 			"a prefix alone":              {"malformed", []string{"Bearer nas_"}},
 			"a key cut short":             {"malformed", []string{"Bearer " + c.secret[:len(c.secret)-1]}},
-			"a key with more behind":      {"malformed", []string{"Bearer " + c.secret + "0"}},
+			"a key with a suffix":         {"malformed", []string{"Bearer " + c.secret + "0"}},
 			"a key mistyped":              {"malformed", []string{"Bearer " + string(mistyped)}},
 			"two keys in one header":      {"malformed", []string{"Bearer " + c.secret + ", Bearer " + c.secret}},
 			"a key that was never issued": {"unknown", []string{"Bearer " + wellFormedKey(strings.Repeat("z", 30))}},
@@ -149,11 +149,11 @@ func TestKeyIsInNoResponseAndNotInTheLog(t *testing.T) {
 		}
 		for _, a := range answers {
 			if strings.Contains(string(a.body)+fmt.Sprint(a.header), c.secret[4:]) {
-				t.Errorf("an answer holds the key: %s", a.body)
+				t.Errorf("a response contains the key: %s", a.body)
 			}
 		}
 		if strings.Contains(s.log.String(), c.secret[4:]) {
-			t.Error("the log holds the key")
+			t.Error("the log contains the key")
 		}
 	})
 }

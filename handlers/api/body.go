@@ -48,33 +48,84 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	return body, nil
 }
 
-// readAgentID returns the agentId of a body that is exactly one JSON object. If the name occurs
-// twice, the last value counts. Other names are ignored. It returns the errors of [readBody], and
-// a 400 for any other body.
+// readAgentID returns the agentId of the body. It returns the errors of [readObject], and a 400 for
+// a missing or malformed id.
 func readAgentID(c *gin.Context) (uuid.UUID, error) {
-	body, err := readBody(c, jsonType)
+	body, err := readObject(c, `{"agentId": "<uuid>"}`)
 	if err != nil {
 		return uuid.Nil, err
 	}
-	// A map, because struct fields would match names in any case. encoding/json replaces invalid
-	// UTF-8 instead of refusing it.
-	var object map[string]json.RawMessage
-	if !utf8.Valid(body) || json.Unmarshal(body, &object) != nil || object == nil {
-		return uuid.Nil, problem.InvalidRequest(`The request body is not exactly one JSON object. Send {"agentId": "<uuid>"}.`)
+	return body.id("agentId")
+}
+
+// object is a JSON object. If a name occurs twice, the last value counts.
+type object struct {
+	// A map, because struct fields would match names in any case.
+	fields  map[string]any
+	example string // for messages
+}
+
+// readObject returns a body that is exactly one JSON object. It returns the errors of [readBody],
+// and a 400 with the example for any other body.
+func readObject(c *gin.Context, example string) (object, error) {
+	body, err := readBody(c, jsonType)
+	if err != nil {
+		return object{}, err
 	}
-	value, present := object["agentId"]
+	o := object{example: example}
+	err = json.Unmarshal(body, &o.fields)
+	if _, unsuitable := errors.AsType[*json.UnmarshalTypeError](err); unsuitable && o.fields != nil {
+		err = nil // a number, in any field, that does not fit into a float64
+	}
+	// encoding/json replaces invalid UTF-8 instead of refusing it.
+	if err != nil || o.fields == nil || !utf8.Valid(body) {
+		return object{}, problem.InvalidRequest("The request body is not exactly one JSON object. Send " + example + ".")
+	}
+	return o, nil
+}
+
+func (o object) has(name string) bool {
+	_, present := o.fields[name]
+	return present
+}
+
+// text returns a field that must be a string.
+func (o object) text(name string) (string, error) {
+	value, present := o.fields[name]
 	if !present {
-		return uuid.Nil, problem.InvalidRequest(`The field agentId is missing (its name is case-sensitive). Send {"agentId": "<uuid>"}.`)
+		return "", problem.InvalidRequest("The field " + name + " is missing (its name is case-sensitive). Send " + o.example + ".")
 	}
-	var text *string // stays nil for null
-	if json.Unmarshal(value, &text) != nil || text == nil {
-		return uuid.Nil, problem.InvalidRequest("The field agentId is not a string.")
-	}
-	id, ok := models.ParseID(*text)
+	text, ok := value.(string)
 	if !ok {
-		return uuid.Nil, problem.InvalidRequest("The field agentId is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
+		return "", problem.InvalidRequest("The field " + name + " is not a string.")
+	}
+	return text, nil
+}
+
+// id returns a field that must be a UUID.
+func (o object) id(name string) (uuid.UUID, error) {
+	text, err := o.text(name)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	id, ok := models.ParseID(text)
+	if !ok {
+		return uuid.Nil, problem.InvalidRequest("The field " + name + " is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
 	}
 	return id, nil
+}
+
+// truth returns a field that must be true or false, or nil if it is missing.
+func (o object) truth(name string) (*bool, error) {
+	value, present := o.fields[name]
+	if !present {
+		return nil, nil //nolint:nilnil // a missing field is valid
+	}
+	truth, ok := value.(bool)
+	if !ok {
+		return nil, problem.InvalidRequest("The field " + name + " is neither true nor false.")
+	}
+	return &truth, nil
 }
 
 // readToken returns the form field token (RFC 7662, section 2.1). It returns the errors of

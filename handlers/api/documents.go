@@ -5,17 +5,31 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"portal/models"
 )
 
-// cacheDocument allows caching for five minutes. Five minutes after a rotation of the secret, all
-// verifiers have the new signing key.
+// cacheDocument allows caching for five minutes. Verifiers have a new signing key five minutes
+// after it was published.
 const cacheDocument = "public, max-age=300"
 
-// setPublicHeaders sets the headers of a public document. Caches may store it, and pages of any
-// origin may read it.
+// setPublicHeaders sets the headers of a document that caches may store and pages of any origin may
+// read.
 func setPublicHeaders(c *gin.Context) {
 	c.Header("Cache-Control", cacheDocument)
 	c.Header("Access-Control-Allow-Origin", "*")
+}
+
+// discoveryBody is the metadata of RFC 8414 and of OpenID Connect Discovery. Both require the last
+// three fields. The portal issues no ID tokens and has no authorization endpoint, so they describe
+// what a library needs to verify a widget token, as the documents of Kubernetes do.
+type discoveryBody struct {
+	Issuer                string                  `json:"issuer"`
+	JWKSURI               string                  `json:"jwks_uri"`
+	IntrospectionEndpoint string                  `json:"introspection_endpoint"`
+	ResponseTypes         []string                `json:"response_types_supported"`
+	SubjectTypes          []string                `json:"subject_types_supported"`
+	Algorithms            []models.TokenAlgorithm `json:"id_token_signing_alg_values_supported"`
 }
 
 //go:embed openapi.json
@@ -34,6 +48,18 @@ func Changelog() string { return changelog }
 func (a *API) showDescription(c *gin.Context) error {
 	setPublicHeaders(c)
 	c.Data(http.StatusOK, "application/json; charset=utf-8", description)
+	return nil
+}
+
+// showDiscovery returns the metadata with which libraries find the signing keys. Unlike the keys,
+// it is for servers: no page of another origin may read it.
+func (a *API) showDiscovery(c *gin.Context) error {
+	issuer := a.tokens.Issuer()
+	c.Header("Cache-Control", cacheDocument)
+	c.PureJSON(http.StatusOK, discoveryBody{
+		Issuer: issuer, JWKSURI: issuer + signingKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
+		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: a.tokens.Algorithms(),
+	})
 	return nil
 }
 

@@ -38,7 +38,10 @@ func TestUnknownPathIs404AndWrongMethodIs405(t *testing.T) {
 
 func TestHeadIsGetWithoutABody(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		for _, path := range []string{"/api/agents", "/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"} {
+		for _, path := range []string{
+			"/api/agents", "/healthz", "/readyz", "/openapi.json",
+			"/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
+		} {
 			a := s.send(http.MethodHead, path, bearer(c.secret)).is(http.StatusOK)
 			if len(a.body) > 0 {
 				t.Errorf("HEAD %s: body %s", path, a.body)
@@ -56,8 +59,8 @@ func TestInvalidTokenRequests(t *testing.T) {
 			"an array":                   `["` + id + `"]`,
 			"a string":                   `"` + id + `"`,
 			"cut short":                  `{"agentId": "` + id + `"`,
-			"data behind":                agentRequest(c.agent.ID) + `{}`,
-			"text behind":                agentRequest(c.agent.ID) + ` x`,
+			"data after it":              agentRequest(c.agent.ID) + `{}`,
+			"text after it":              agentRequest(c.agent.ID) + ` x`,
 			"a comment":                  agentRequest(c.agent.ID) + ` // mine`,
 			"a byte order mark":          "\ufeff" + agentRequest(c.agent.ID),
 			"a form":                     `agentId=` + id,
@@ -65,7 +68,7 @@ func TestInvalidTokenRequests(t *testing.T) {
 			"no fields":                  `{}`,
 			"a name in lower case":       `{"agentid": "` + id + `"}`,
 			"a name in upper case":       `{"AGENTID": "` + id + `"}`,
-			"a name like it":             `{"agent_id": "` + id + `"}`,
+			"a similar name":             `{"agent_id": "` + id + `"}`,
 			"a null id":                  `{"agentId": null}`,
 			"a number":                   `{"agentId": 7}`,
 			"an object":                  `{"agentId": {"agentId": "` + id + `"}}`,
@@ -91,8 +94,9 @@ func TestValidTokenRequests(t *testing.T) {
 		for name, content := range map[string]string{
 			"an id in upper case":        `{"agentId": "` + strings.ToUpper(id) + `"}`,
 			"other fields":               `{"agentId": "` + id + `", "note": {"deep": [1, 2]}}`,
-			"a field like it behind":     `{"agentId": "` + id + `", "AgentId": "x"}`,
-			"a field like it in front":   `{"AGENTID": 7, "agentId": "` + id + `"}`,
+			"a similar field after it":   `{"agentId": "` + id + `", "AgentId": "x"}`,
+			"a similar field before it":  `{"AGENTID": 7, "agentId": "` + id + `"}`,
+			"a field beyond a float64":   `{"note": 1e999, "agentId": "` + id + `"}`,
 			"space around":               "\r\n\t " + agentRequest(c.agent.ID) + "\n",
 			"the right id after a wrong": `{"agentId": "x", "agentId": "` + id + `"}`,
 			"16 KiB":                     agentRequest(c.agent.ID) + strings.Repeat(" ", 16<<10-len(agentRequest(c.agent.ID))),

@@ -19,7 +19,7 @@ func TestRevocationIsEffectiveOnAnotherInstanceAtOnce(t *testing.T) {
 	token := one.token(c)
 	_, kept := two.generateKey(c.accountID)
 	if !one.active(kept, token) || !two.active(kept, token) {
-		t.Error("one of the two does not know the other's token or key")
+		t.Error("one instance does not accept the other's token or key")
 	}
 
 	one.revoke(c)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -32,22 +31,14 @@ func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) err
 }
 
 func (a *API) introspect(c *gin.Context, caller models.Principal, token string) (introspectionBody, error) {
-	claims, err := a.tokens.Verify(token)
-	if errors.Is(err, models.ErrTokenInvalid) {
+	ctx, cancel := withTimeout(c, caller.Waited())
+	defer cancel()
+	active, err := a.activeToken(ctx, token)
+	if _, inactive := tokenProblem(err); inactive || err == nil && active.AccountID != caller.AccountID {
 		return introspectionBody{}, nil
 	}
 	if err != nil {
 		return introspectionBody{}, err
 	}
-	ctx, cancel := withTimeout(c, caller.Waited())
-	defer cancel()
-	var active bool
-	err = a.queries.Run(func() (err error) {
-		active, err = a.store.WidgetTokenActive(ctx, caller.AccountID, claims)
-		return err
-	})
-	if err != nil || !active {
-		return introspectionBody{}, err
-	}
-	return introspectionBody{Active: true, WidgetClaims: &claims}, nil
+	return introspectionBody{Active: true, WidgetClaims: &active.claims}, nil
 }

@@ -51,15 +51,15 @@ func TestInactiveTokens(t *testing.T) {
 		parts := strings.Split(token, ".")
 		foreign := strings.Split(s.token(other), ".")
 		for name, inactive := range map[string]string{
-			"text":                     "x",
-			"an API key":               c.secret,
-			"another account's token":  s.token(other),
-			"a changed signature":      token[:len(token)-4] + "AAAA",
-			"another token's claims":   head + "." + foreign[1] + "." + parts[2],
-			"no signature":             parts[0] + "." + parts[1] + ".",
-			"a token with more behind": token + "A",
-			"a token of 10 KiB":        strings.Repeat("a", 10<<10),
-			"signed with another key":  forged(t, c, s),
+			"text":                    "x",
+			"an API key":              c.secret,
+			"another account's token": s.token(other),
+			"a changed signature":     token[:len(token)-4] + "AAAA",
+			"another token's claims":  head + "." + foreign[1] + "." + parts[2],
+			"no signature":            parts[0] + "." + parts[1] + ".",
+			"a token with a suffix":   token + "A",
+			"a token of 10 KiB":       strings.Repeat("a", 10<<10),
+			"signed with another key": forged(t, c, s),
 		} {
 			t.Run(name, func(*testing.T) {
 				if s.active(c.secret, inactive) {
@@ -75,11 +75,11 @@ func TestExpiredTokenIsNotActive(t *testing.T) {
 		token := s.token(c)
 		s.clock.Advance(tokenTTL - time.Second)
 		if !s.active(c.secret, token) {
-			t.Error("it is not active before its time is over")
+			t.Error("it is not active before it expires")
 		}
 		s.clock.Advance(2 * time.Second)
 		if s.active(c.secret, token) {
-			t.Error("it is active after its time is over")
+			t.Error("it is active after it has expired")
 		}
 	})
 }

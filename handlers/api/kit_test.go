@@ -3,11 +3,13 @@ package api_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"portal/handlers"
 	"portal/handlers/api"
 	"portal/handlers/handlerstest"
 	"portal/models"
@@ -15,6 +17,8 @@ import (
 )
 
 const (
+	operatorToken = "an-operator-token-of-the-tests-32-bytes"
+
 	issuer   = "https://portal.example.com"
 	tokenTTL = handlerstest.TokenTTL
 )
@@ -23,12 +27,13 @@ func TestMain(m *testing.M) { modelstest.Main(m) }
 
 // service is an instance of the whole portal on a real database and a real port.
 type service struct {
-	t      *testing.T
-	url    string
-	store  *models.Store
-	tokens *models.WidgetTokens
-	clock  *modelstest.Clock
-	log    *modelstest.LogBuffer
+	t        *testing.T
+	url      string
+	database string // its URL
+	store    *models.Store
+	tokens   *models.WidgetTokens
+	clock    *modelstest.Clock
+	log      *modelstest.LogBuffer
 }
 
 // newService starts an instance on a database. Instances on the same database share one secret.
@@ -40,10 +45,27 @@ func newService(t *testing.T, databaseURL string) *service {
 // newLimitedService starts an instance with a rate limit for each key.
 func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
 	t.Helper()
-	s := &service{t: t, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
+	return startService(t, databaseURL, func(_ *service, deps *handlers.Deps) { deps.RateLimit = limit })
+}
+
+// newSigningService starts an instance whose tokens the first algorithm signs.
+func newSigningService(t *testing.T, databaseURL string, algorithms ...models.TokenAlgorithm) *service {
+	t.Helper()
+	keyring := handlerstest.Keyring(t, strings.Repeat("a secret for signing. ", 2), "")
+	return startService(t, databaseURL, func(s *service, deps *handlers.Deps) {
+		deps.Tokens = models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now, algorithms...)
+	})
+}
+
+// startService starts an instance after change has changed its dependencies.
+func startService(t *testing.T, databaseURL string, change func(*service, *handlers.Deps)) *service {
+	t.Helper()
+	s := &service{t: t, database: databaseURL, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
 	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: s.log.Logger()})
 	deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
-	deps.Logger, deps.RateLimit = s.log.Logger(), limit
+	deps.Logger = s.log.Logger()
+	change(s, &deps)
+	deps.OperatorToken = operatorToken
 	s.tokens = deps.Tokens
 	server := httptest.NewServer(handlerstest.New(t, deps))
 	t.Cleanup(server.Close)
@@ -51,9 +73,11 @@ func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *s
 	return s
 }
 
-// eachDatabase runs a test on every database, with a new instance and a customer.
+// eachDatabase runs a test on every database, with a new instance and a customer, in parallel with
+// other tests.
 func eachDatabase(t *testing.T, run func(t *testing.T, s *service, c customer)) {
 	t.Helper()
+	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := newService(t, databaseURL)
 		run(t, s, s.customer())
@@ -106,6 +130,12 @@ func (s *service) revoke(c customer) {
 	if _, err := s.store.RevokeAPIKey(s.t.Context(), c.accountID, c.key.ID, models.Operator()); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// disable disables the customer's account, as an operator's SQL does.
+func (s *service) disable(c customer) {
+	s.t.Helper()
+	modelstest.Exec(s.t, s.database, "UPDATE accounts SET disabled_at = created_at WHERE id = '"+c.accountID.String()+"'")
 }
 
 // token exchanges the customer's key for a widget token.

@@ -15,7 +15,7 @@ func TestLastUsedIsTheLastAuthenticatedRequestWithAnyStatus(t *testing.T) {
 			t.Fatalf("used at %v before the first request", used)
 		}
 		for name, request := range map[string]func() answer{
-			"an answer":       func() answer { return s.get("/api/agents", key) },
+			"a valid request": func() answer { return s.get("/api/agents", key) },
 			"no such address": func() answer { return s.get("/api/nothing", key) },
 			"a wrong method":  func() answer { return s.send(http.MethodDelete, "/api/agents", key) },
 			"a wrong body":    func() answer { return s.post("/api/widget/token", key, jsonBody("[]")) },

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ func TestDescriptionIsServedUnchangedAndCacheable(t *testing.T) {
 	}
 	served := newService(t, modelstest.SQLiteURL(t)).get("/openapi.json").is(http.StatusOK)
 	if !bytes.Equal(served.body, written) {
-		t.Error("what is served is not openapi.json")
+		t.Error("the response is not openapi.json")
 	}
 	served.has("Cache-Control", "public, max-age=300")
 }
@@ -51,7 +52,7 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 	}
 	if err := validate(t, http.MethodGet, "/api/agents", http.StatusUnauthorized, headers(),
 		`{"error": "No.", "code": "UNAUTHORIZED"}`); err != nil {
-		t.Fatalf("a right answer is refused: %v", err)
+		t.Fatalf("a correct response is refused: %v", err)
 	}
 	without := func(name string) http.Header {
 		h := headers()
@@ -63,16 +64,16 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 		header http.Header
 		body   string
 	}{
-		"a third field":   {http.StatusUnauthorized, headers(), `{"error": "No.", "code": "UNAUTHORIZED", "more": 1}`},
-		"another code":    {http.StatusUnauthorized, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
-		"no message":      {http.StatusUnauthorized, headers(), `{"code": "UNAUTHORIZED"}`},
-		"no challenge":    {http.StatusUnauthorized, without("WWW-Authenticate"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
-		"no request id":   {http.StatusUnauthorized, without("X-Request-Id"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
-		"cacheable":       {http.StatusUnauthorized, without("Cache-Control"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
-		"another status":  {http.StatusForbidden, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
-		"no word when":    {http.StatusTooManyRequests, headers(), `{"error": "No.", "code": "RATE_LIMITED"}`},
-		"null for a list": {http.StatusOK, headers(), `{"agents": null}`},
-		"an agent's row":  {http.StatusOK, headers(), `{"agents": [{"id": "7", "name": "Front desk"}]}`},
+		"a third field":         {http.StatusUnauthorized, headers(), `{"error": "No.", "code": "UNAUTHORIZED", "more": 1}`},
+		"another code":          {http.StatusUnauthorized, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
+		"no message":            {http.StatusUnauthorized, headers(), `{"code": "UNAUTHORIZED"}`},
+		"no challenge":          {http.StatusUnauthorized, without("WWW-Authenticate"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
+		"no request id":         {http.StatusUnauthorized, without("X-Request-Id"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
+		"cacheable":             {http.StatusUnauthorized, without("Cache-Control"), `{"error": "No.", "code": "UNAUTHORIZED"}`},
+		"another status":        {http.StatusForbidden, headers(), `{"error": "No.", "code": "FORBIDDEN"}`},
+		"no Retry-After":        {http.StatusTooManyRequests, headers(), `{"error": "No.", "code": "RATE_LIMITED"}`},
+		"null for a list":       {http.StatusOK, headers(), `{"agents": null}`},
+		"an id that is no UUID": {http.StatusOK, headers(), `{"agents": [{"id": "7", "name": "Front desk"}]}`},
 	} {
 		if err := validate(t, http.MethodGet, "/api/agents", wrong.status, wrong.header, wrong.body); err == nil {
 			t.Errorf("%s: passes", name)
@@ -82,7 +83,11 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 
 func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
+		"AgentNotAllowed":      problem.AgentNotAllowed(),
 		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
+		"AccountNotFound":      problem.From(models.ErrAccountNotFound),
+		"KeyNotFound":          problem.From(models.ErrKeyNotFound),
+		"OperatorRateLimited":  problem.WrongTokens(time.Second),
 		"NotFound":             problem.NotFound(),
 		"MethodNotAllowed":     problem.MethodNotAllowed(),
 		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
@@ -131,8 +136,14 @@ func (a answer) followsDescription(r *http.Request) {
 func validate(t *testing.T, method, path string, status int, header http.Header, body string) error {
 	t.Helper()
 	document := description(t)
+	if described, found := gatewayPath(path); found {
+		path = described
+		if method != http.MethodHead {
+			method = http.MethodGet
+		}
+	}
 	route := &routers.Route{Spec: document, Path: path, Method: method, PathItem: &openapi3.PathItem{}}
-	if item := document.Paths.Find(path); item != nil {
+	if item := document.Paths.Find(describedPath(document, path)); item != nil {
 		route.PathItem = item
 		if method == http.MethodHead {
 			method = http.MethodGet
@@ -140,7 +151,7 @@ func validate(t *testing.T, method, path string, status int, header http.Header,
 		route.Operation = item.GetOperation(method)
 	}
 	if route.Operation == nil {
-		route.Operation = noOperation(document)
+		route.Operation = noOperation(document, path)
 	}
 	return openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
@@ -153,14 +164,44 @@ func validate(t *testing.T, method, path string, status int, header http.Header,
 	})
 }
 
-// noOperation returns the responses of a path under /api without an operation.
-func noOperation(document *openapi3.T) *openapi3.Operation {
+// gatewayPath returns the described path of a gateway's request, which has any method and may have
+// any path below the described one.
+func gatewayPath(path string) (described string, found bool) {
+	for _, described := range []string{"/api/authorize", "/widget/authorize"} {
+		if path == described || strings.HasPrefix(path, described+"/") {
+			return described, true
+		}
+	}
+	return "", false
+}
+
+// describedPath returns the path in the document that describes a path: its parameters stand for
+// any segment.
+func describedPath(document *openapi3.T, path string) string {
+	sent := strings.Split(path, "/")
+	for described := range document.Paths.Map() {
+		same := slices.EqualFunc(strings.Split(described, "/"), sent, func(want, segment string) bool {
+			return want == segment || strings.HasPrefix(want, "{")
+		})
+		if same {
+			return described
+		}
+	}
+	return path
+}
+
+// noOperation returns the responses of a path under /api or /operator without an operation.
+func noOperation(document *openapi3.T, path string) *openapi3.Operation {
 	responses := document.Components.Responses
+	unauthorized, limited := responses["Unauthorized"], responses["RateLimited"]
+	if strings.HasPrefix(path, "/operator") {
+		unauthorized, limited = responses["OperatorUnauthorized"], responses["OperatorRateLimited"]
+	}
 	return &openapi3.Operation{Responses: openapi3.NewResponses(
-		openapi3.WithStatus(http.StatusUnauthorized, responses["Unauthorized"]),
+		openapi3.WithStatus(http.StatusUnauthorized, unauthorized),
 		openapi3.WithStatus(http.StatusNotFound, responses["NotFound"]),
 		openapi3.WithStatus(http.StatusMethodNotAllowed, responses["MethodNotAllowed"]),
-		openapi3.WithStatus(http.StatusTooManyRequests, responses["RateLimited"]),
+		openapi3.WithStatus(http.StatusTooManyRequests, limited),
 		openapi3.WithStatus(http.StatusInternalServerError, responses["Internal"]),
 		openapi3.WithStatus(http.StatusServiceUnavailable, responses["Unavailable"]),
 	)}

@@ -22,7 +22,7 @@ type RateLimit struct {
 	Burst     int
 }
 
-// A limiter remembers at most 65,536 buckets, in shards so small that an eviction is short.
+// A limiter remembers at most 65,536 buckets. Its shards are small, so that an eviction is short.
 const (
 	shardCount = 64
 	shardSize  = 1024
@@ -40,7 +40,7 @@ const (
 type rateLimiter struct {
 	interval time.Duration // the bucket regains one request in this time
 	fill     time.Duration // an empty bucket is full after this time
-	low      int           // a response says how many requests are left if they are fewer than this
+	low      int           // responses have the rate limit headers if fewer requests are left
 	policy   string        // value of the RateLimit-Policy header
 
 	now     func() time.Time
@@ -100,8 +100,8 @@ func (l *rateLimiter) take(keyID uuid.UUID) (left int, wait time.Duration) {
 	return int((l.fill - (fullAt - now)) / l.interval), 0
 }
 
-// evict forgets the fuller half of the buckets, so that no key gets a new burst because of other
-// keys. It makes a new map, because a map grows while its entries are replaced.
+// evict removes the fuller half of the buckets, so that requests with other keys do not give a busy
+// key a new burst. It makes a new map, because a map grows while its entries are replaced.
 func (s *rateLimitShard) evict() {
 	emptiestFirst := slices.SortedFunc(maps.Keys(s.fullAt), func(a, b uuid.UUID) int {
 		return cmp.Compare(s.fullAt[b], s.fullAt[a])

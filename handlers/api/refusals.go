@@ -8,7 +8,7 @@ import (
 	"portal/models"
 )
 
-// refusalReasons are the label values of the metric of refusals, and the errors they stand for.
+// refusalReasons maps errors to the label values of the metric of refusals.
 var refusalReasons = []struct {
 	err    error
 	reason string
@@ -18,6 +18,9 @@ var refusalReasons = []struct {
 	{models.ErrKeyUnknown, "unknown"},
 	{models.ErrKeyRevoked, "revoked"},
 	{models.ErrAccountDisabled, "account_disabled"},
+	{models.ErrTokenExpired, "token_expired"},
+	{models.ErrTokenInvalid, "token_invalid"},
+	{models.ErrAgentNotFound, "agent_removed"},
 	{models.ErrUnavailable, "unavailable"},
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 
+	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -74,7 +77,7 @@ func TestTokenContainsNoPartOfTheKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(decoded), "nas_") || strings.Contains(string(decoded), c.secret[4:12]) {
-				t.Errorf("the token holds %s", decoded)
+				t.Errorf("the token contains %s", decoded)
 			}
 		}
 	})
@@ -107,6 +110,52 @@ func TestPublishedKeysArePublicAndHaveTheirThumbprintAsKid(t *testing.T) {
 	})
 }
 
+// The schemas of openapi.json are checked with every response.
+func TestDocumentsOfEachAlgorithm(t *testing.T) {
+	databaseURL := modelstest.SQLiteURL(t)
+	for _, algorithms := range [][]models.TokenAlgorithm{
+		{models.EdDSA}, {models.ES256}, {models.EdDSA, models.ES256}, {models.ES256, models.EdDSA},
+	} {
+		s := newSigningService(t, databaseURL, algorithms...)
+		var published jose.JSONWebKeySet
+		s.get("/.well-known/jwks.json").is(http.StatusOK).into(&published)
+		var found []models.TokenAlgorithm
+		for _, key := range published.Keys {
+			found = append(found, models.TokenAlgorithm(key.Algorithm))
+		}
+		if !slices.Equal(found, algorithms) {
+			t.Errorf("%v: the published keys are for %v", algorithms, found)
+		}
+		want := map[string]any{
+			"issuer": issuer, "jwks_uri": issuer + "/.well-known/jwks.json", "introspection_endpoint": issuer + "/api/widget/introspect",
+			"response_types_supported": []any{"id_token"}, "subject_types_supported": []any{"public"},
+		}
+		var listed []any
+		for _, algorithm := range algorithms {
+			listed = append(listed, string(algorithm))
+		}
+		want["id_token_signing_alg_values_supported"] = listed
+		for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+			a := s.get(path).is(http.StatusOK)
+			a.has("Cache-Control", "public, max-age=300")
+			var document map[string]any
+			if a.into(&document); !reflect.DeepEqual(document, want) {
+				t.Errorf("%s: got %v, want %v", path, document, want)
+			}
+		}
+		c := s.customer()
+		token := verified(t, s.token(c), published, s.clock)
+		if token.Header["alg"] != string(algorithms[0]) {
+			t.Errorf("%v: signed with %v", algorithms, token.Header["alg"])
+		}
+		for _, other := range [][]models.TokenAlgorithm{{models.EdDSA}, {models.ES256}} {
+			if !newSigningService(t, databaseURL, other...).active(c.secret, token.Raw) {
+				t.Errorf("a portal with %v refuses a token of one with %v", other, algorithms)
+			}
+		}
+	}
+}
+
 // verified verifies a token with the published keys only.
 func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *modelstest.Clock) *jwt.Token {
 	t.Helper()
@@ -117,7 +166,7 @@ func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *model
 			t.Fatalf("%d keys with the kid %q", len(keys), kid)
 		}
 		return keys[0].Key, nil
-	}, jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithTimeFunc(c.Now),
+	}, jwt.WithValidMethods([]string{"EdDSA", "ES256"}), jwt.WithTimeFunc(c.Now),
 		jwt.WithIssuer(issuer), jwt.WithAudience("widget"), jwt.WithExpirationRequired(), jwt.WithLeeway(time.Second))
 	if err != nil {
 		t.Fatal(err)

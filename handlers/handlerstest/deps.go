@@ -18,8 +18,9 @@ import (
 // TokenTTL is the lifetime of a widget token.
 const TokenTTL = 10 * time.Minute
 
-// Deps returns dependencies of the handlers that log nothing and limit no rate. Every call uses the
-// same secret. A nil now means time.Now. Tests may change the result before they call [New].
+// Deps returns dependencies for the handlers, without a log and without a rate limit. Every call
+// uses the same secret. A nil now means time.Now. Tests may change the result before they call
+// [New].
 func Deps(
 	t testing.TB, store *models.Store, baseURL string, now func() time.Time,
 ) handlers.Deps {

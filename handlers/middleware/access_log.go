@@ -9,10 +9,12 @@ import (
 )
 
 // AccessLog writes one line per request: method, route pattern, status, duration in nanoseconds,
-// request id and client address. The line of a 5xx has level error and the cause from c.Error. It
-// never writes path, query, headers or body. A client that disconnects before the response is
-// logged with status 499.
+// request id, client address and the ids of the caller. The line of a 5xx has level error and the
+// cause from c.Error. It never writes path, query, headers or body. A client that disconnects
+// before the response is logged with status 499. Requests that are refused because there are too
+// many share one line a second.
 func AccessLog(logger *slog.Logger) gin.HandlerFunc {
+	refusals := &refusalLog{logger: logger}
 	return func(c *gin.Context) {
 		start, ctx, method := time.Now(), c.Request.Context(), methodOf(c.Request)
 		// Deferred, so that a panic is logged too.
@@ -22,13 +24,23 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 			if status >= http.StatusInternalServerError {
 				level = slog.LevelError
 			}
+			cause := c.Errors.Last()
+			if level == slog.LevelError && refusedBusy(c) {
+				refusals.add(func() []any {
+					return []any{
+						slog.String("route", route), slog.String("request_id", RequestIDOf(c)),
+						slog.String("client", c.ClientIP()), slog.String("cause", cause.Error()),
+					}
+				})
+				return
+			}
 			if !logger.Enabled(ctx, level) {
 				return
 			}
 			now := time.Now()
-			// Not with logger.LogAttrs, which would look up the source line of every call.
+			// logger.LogAttrs would also look up the source line of every call.
 			line := slog.NewRecord(now, level, "request", 0)
-			line.AddAttrs(
+			attrs := append(make([]slog.Attr, 0, 9),
 				slog.String("method", method),
 				slog.String("route", route),
 				slog.Int("status", status),
@@ -36,10 +48,12 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 				slog.String("request_id", RequestIDOf(c)),
 				slog.String("client", c.ClientIP()),
 			)
-			if cause := c.Errors.Last(); cause != nil && level == slog.LevelError {
-				line.AddAttrs(slog.String("cause", cause.Error()))
+			attrs = appendCaller(attrs, c)
+			if cause != nil && level == slog.LevelError {
+				attrs = append(attrs, slog.String("cause", cause.Error()))
 			}
-			// A request does not fail because its log line cannot be written.
+			line.AddAttrs(attrs...)
+			// A request must not fail because its log line cannot be written.
 			_ = logger.Handler().Handle(ctx, line)
 		}()
 		c.Next()

@@ -9,9 +9,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers/middleware"
@@ -80,6 +82,19 @@ func TestAccessLogHasOneLinePerRequestWithoutInput(t *testing.T) {
 	}
 }
 
+func TestAccessLogHasTheIDsOfTheCaller(t *testing.T) {
+	var log bytes.Buffer
+	engine := newEngine(middleware.AccessLog(logTo(&log)))
+	account, key := uuid.New(), uuid.New()
+	engine.GET("/", func(c *gin.Context) { middleware.SetCaller(c, middleware.Caller{Account: account, Key: key}) })
+	serve(engine, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	for _, want := range []string{`"account_id":"` + account.String() + `"`, `"key_id":"` + key.String() + `"`} {
+		if !strings.Contains(log.String(), want) || strings.Contains(log.String(), "user_id") {
+			t.Errorf("no %s in %s", want, log.String())
+		}
+	}
+}
+
 func TestClientThatDisconnectsIsLoggedAs499(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
@@ -97,7 +112,7 @@ func TestClientThatDisconnectsIsLoggedAs499(t *testing.T) {
 	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
 		t.Errorf("log: %s", line)
 	}
-	expectSamples(t, registry, `portal_http_requests_total{method="GET",route="/",status="499"} 1`)
+	expectSamples(t, registry, `portal_http_requests_total{code="",method="GET",route="/",status="499"} 1`)
 }
 
 func TestMissedDeadlineIsLoggedAs503(t *testing.T) {
@@ -114,6 +129,32 @@ func TestMissedDeadlineIsLoggedAs503(t *testing.T) {
 	if line := log.String(); !strings.Contains(line, `"status":503`) || !strings.Contains(line, `"level":"ERROR"`) {
 		t.Errorf("log: %s", line)
 	}
+}
+
+func TestRefusedRequestsShareOneLogLineASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		full := middleware.NewSlots(0)
+		engine := newEngine(middleware.RequestID(), middleware.AccessLog(logTo(&log)))
+		engine.GET("/:key", func(c *gin.Context) {
+			_ = c.Error(full.Run(func() error { return nil }))
+			c.Status(http.StatusServiceUnavailable)
+		})
+		for _, wait := range []time.Duration{0, 0, time.Second, 0, 10 * time.Second} {
+			serve(engine, httptest.NewRequest(http.MethodGet, "/confidential", http.NoBody))
+			time.Sleep(wait)
+			synctest.Wait()
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], `"count":3`) || !strings.Contains(lines[1], `"count":2`) {
+			t.Fatalf("%q", lines)
+		}
+		for _, want := range []string{`"level":"WARN"`, `"cause":"too many requests use the database"`, `"route":"/:key"`, `"request_id":"`} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("no %s in %s", want, lines[0])
+			}
+		}
+	})
 }
 
 func deadline(d time.Duration) gin.HandlerFunc {

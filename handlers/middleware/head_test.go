@@ -17,7 +17,7 @@ func TestHeadIsHandledAsGetAndLoggedAsHead(t *testing.T) {
 	var log bytes.Buffer
 	engine := newEngine(middleware.AccessLog(logTo(&log)))
 	engine.GET("/", func(c *gin.Context) { c.String(http.StatusOK, "hello") })
-	server := httptest.NewServer(middleware.Head(engine))
+	server := httptest.NewServer(middleware.AsGet(engine, func(string) bool { return false }))
 	t.Cleanup(server.Close)
 
 	answer, err := server.Client().Head(server.URL)
@@ -32,6 +32,30 @@ func TestHeadIsHandledAsGetAndLoggedAsHead(t *testing.T) {
 	server.Close() // the line is written by now
 	if !strings.Contains(log.String(), `"method":"HEAD"`) {
 		t.Errorf("log: %s", log.String())
+	}
+}
+
+func TestAnyMethodIsHandledAsGetAndLoggedAsItself(t *testing.T) {
+	var log bytes.Buffer
+	engine := newEngine(middleware.AccessLog(logTo(&log)))
+	engine.GET("/any", func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	engine.GET("/other", func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	handler := middleware.AsGet(engine, func(path string) bool { return path == "/any" })
+	for method, logged := range map[string]string{
+		http.MethodGet: "GET", http.MethodHead: "HEAD", http.MethodPost: "POST", http.MethodOptions: "OPTIONS",
+		http.MethodConnect: "CONNECT", http.MethodTrace: "TRACE", "PROPFIND": "other", "get": "other",
+	} {
+		log.Reset()
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(method, "/any", http.NoBody))
+		if answer.Code != http.StatusNoContent || !strings.Contains(log.String(), `"method":"`+logged+`"`) {
+			t.Errorf("%s: status %d, log %s", method, answer.Code, log.String())
+		}
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/other", http.NoBody))
+	if answer.Code != http.StatusNotFound {
+		t.Errorf("another path: status %d", answer.Code)
 	}
 }
 

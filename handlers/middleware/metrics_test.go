@@ -17,13 +17,30 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	engine := newEngine(metrics(t, registry))
 	engine.GET("/things/:id", func(*gin.Context) {})
-	for _, path := range []string{"/things/1", "/things/2", "/elsewhere/1", "/elsewhere/2"} {
+	engine.GET("/refused", func(c *gin.Context) {
+		middleware.SetCode(c, "UNAUTHORIZED")
+		c.Status(http.StatusUnauthorized)
+	})
+	for _, path := range []string{"/things/1", "/things/2", "/elsewhere/1", "/elsewhere/2", "/refused"} {
 		serve(engine, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 	}
 	expectSamples(t, registry,
-		`portal_http_requests_total{method="GET",route="/things/:id",status="200"} 2`,
-		`portal_http_requests_total{method="GET",route="unmatched",status="404"} 2`,
+		`portal_http_requests_total{code="",method="GET",route="/things/:id",status="200"} 2`,
+		`portal_http_requests_total{code="",method="GET",route="unmatched",status="404"} 2`,
+		`portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/refused",status="401"} 1`,
 		`portal_http_request_duration_seconds_count{method="GET",route="/things/:id"} 2`)
+}
+
+func TestRefusedRequestsAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	engine := newEngine(metrics(t, registry))
+	full := middleware.NewSlots(0)
+	engine.GET("/full", func(c *gin.Context) {
+		_ = c.Error(full.Run(func() error { return nil }))
+		c.Status(http.StatusServiceUnavailable)
+	})
+	serve(engine, httptest.NewRequest(http.MethodGet, "/full", http.NoBody))
+	expectSamples(t, registry, `portal_http_overload_refusals_total 1`)
 }
 
 func TestRegisteringTheMetricsTwiceIsAnError(t *testing.T) {

@@ -2,20 +2,22 @@ package middleware
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
+	"portal/models"
 )
 
-var errOverloaded = errors.New("the server has too many connections")
+var errOverloaded = fmt.Errorf("%w: the server has too many connections", models.ErrBusy)
 
-// Overload refuses requests with a 503 while overloaded reports true for them, and closes their
-// connections. It refuses only the group, the API or the pages, that has more running requests. So
-// a flood of one group does not shut out the other. It lets the probes of the service's health
-// pass. A nil overloaded never refuses.
+// Overload closes the connections of requests for which overloaded reports true, and refuses them
+// with a 503. It refuses only the API or only the pages, whichever has more running requests, so
+// that a flood of one does not shut out the other. It never refuses health checks. A nil overloaded
+// never refuses.
 func Overload(
 	overloaded func(*http.Request) bool, inAPI func(path string) bool, render func(*gin.Context, error),
 ) gin.HandlerFunc {
@@ -40,10 +42,16 @@ func Overload(
 	}
 }
 
-var errBusy = errors.New("too many requests use the database")
+// refusedBusy reports whether a request was refused because there were too many others.
+func refusedBusy(c *gin.Context) bool {
+	cause := c.Errors.Last()
+	return cause != nil && errors.Is(cause.Err, models.ErrBusy)
+}
 
-// Slots bounds how many requests use the database at once. Others are refused at once, because they
-// would wait until their deadline.
+var errBusy = fmt.Errorf("%w use the database", models.ErrBusy)
+
+// Slots limits how many requests use the database at the same time. Further requests are refused
+// immediately, because they would wait until their deadline.
 type Slots chan struct{}
 
 // NewSlots returns n free slots.

@@ -55,7 +55,7 @@ func TestOverloadRefusesTheGroupThatCausesIt(t *testing.T) {
 	<-done
 }
 
-func TestSlotsRefuseWhatTheyHaveNoRoomFor(t *testing.T) {
+func TestSlotsRefuseCallsWhenNoneIsFree(t *testing.T) {
 	slots, ran := middleware.NewSlots(1), false
 	err := slots.Run(func() error {
 		return slots.Run(func() error {

@@ -22,7 +22,7 @@ func TestPanicIsA500WithoutItsCause(t *testing.T) {
 	r.Header.Set("Cookie", "session=confidential")
 	answer := serve(engine, r)
 	if answer.Code != http.StatusInternalServerError || strings.Contains(answer.Body.String(), "cheese") {
-		t.Errorf("answer: %d %s", answer.Code, answer.Body)
+		t.Errorf("response: %d %s", answer.Code, answer.Body)
 	}
 	id := answer.Header().Get("X-Request-Id")
 	for _, want := range []string{"out of cheese", "recovery_test.go", `"request_id":"` + id, `"status":500`} {

@@ -30,8 +30,8 @@ const permissionsPolicy = "camera=(), display-capture=(), geolocation=(), microp
 // same-origin: with no-referrer, browsers send "Origin: null" with our own forms, which
 // [CrossOrigin] refuses.
 //
-// Responses for which page returns false omit the headers that matter only for documents. These
-// would be a quarter of the bytes of an API response.
+// Responses for which page returns false omit the headers that matter only for documents. Those
+// headers would be a quarter of the bytes of an API response.
 func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerFunc {
 	all := http.Header{
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"},
@@ -51,7 +51,8 @@ func SecurityHeaders(baseURL *url.URL, page func(path string) bool) gin.HandlerF
 		if page(c.Request.URL.Path) {
 			headers = pages
 		}
-		// All responses share these slices. Header.Set replaces a slice and never changes it.
+		// All responses share these slices. Header.Set replaces a slice and never changes
+		// it.
 		maps.Copy(c.Writer.Header(), headers)
 	}
 }

@@ -14,9 +14,9 @@ import (
 
 const accountPath = "/account"
 
-// showAccount shows the user's sessions and the form that changes the password.
+// showAccount shows the user's sessions and the forms that change the email and the password.
 func (p *Portal) showAccount(c *gin.Context) error {
-	page, err := p.accountPage(c, templates.PasswordForm{Email: sessionFrom(c).Email})
+	page, err := p.accountPage(c, passwordForm(c))
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (p *Portal) showAccount(c *gin.Context) error {
 
 // newOthersRevocation asks whether to end all of the user's other sessions.
 func (p *Portal) newOthersRevocation(c *gin.Context) error {
-	page, err := p.accountPage(c, templates.PasswordForm{Email: sessionFrom(c).Email})
+	page, err := p.accountPage(c, passwordForm(c))
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 	return p.sessionsEnded(c, "Session ended.")
 }
 
-// revokeOtherSessions ends all of the user's sessions except this one. It is no error if there are
-// no others.
+// revokeOtherSessions ends all of the user's sessions except this one. It succeeds if there are no
+// others.
 func (p *Portal) revokeOtherSessions(c *gin.Context) error {
 	session := sessionFrom(c)
 	err := p.store.RevokeOtherSessions(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
@@ -77,8 +77,9 @@ func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {
 
 func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
 	list, err := p.sessionList(c)
+	session := sessionFrom(c)
 	return templates.AccountPage{
-		Email: templates.EmailForm{Email: sessionFrom(c).Email}, Sessions: list, Password: form,
+		Email: templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword}, Sessions: list, Password: form,
 	}, err
 }
 

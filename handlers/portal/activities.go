@@ -22,7 +22,7 @@ func (p *Portal) listActivities(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	// One more than the page shows, to know whether there are older ones.
+	// Read one more than the page shows, to see whether there are older ones.
 	wanted := view.page(activitiesPerPage + 1)
 	before, paged := c.GetQuery(paramBefore)
 	if paged {
@@ -52,8 +52,8 @@ func (p *Portal) listActivities(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// activityItems returns the activities as the page shows them. A revocation has the number of
-// refused requests with the key in the last hour.
+// activityItems returns the activities as the page shows them. A revocation also has the number of
+// requests with the key that were refused in the last hour.
 func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
 	var revoked []uuid.UUID
 	for _, activity := range activities {
@@ -61,9 +61,12 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 			revoked = append(revoked, *activity.SubjectID)
 		}
 	}
-	usage, err := p.store.RecentUsage(ctx, accountID, revoked...)
-	if err != nil {
-		return nil, err
+	var usage map[uuid.UUID]models.RecentUsage
+	if len(revoked) > 0 {
+		var err error
+		if usage, err = p.store.RecentUsage(ctx, accountID, revoked...); err != nil {
+			return nil, err
+		}
 	}
 	now := p.now()
 	var items []templates.ActivityItem

@@ -43,11 +43,11 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 		for _, activity := range activities {
 			lines += exportLine(activity)
 		}
-		// The server's write timeout covers a whole response. An export may take longer, so each
-		// batch has its own.
-		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout)) // not every writer has one
+		// The server's write timeout covers a whole response. An export may take longer, so
+		// each batch has a timeout of its own. Not every writer supports one.
+		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout))
 		if _, err := c.Writer.WriteString(lines); err != nil {
-			return nil // the client has left
+			return nil // the client disconnected
 		}
 		c.Writer.Flush()
 		if len(activities) < exportBatch {
@@ -56,7 +56,8 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 		lines, wanted.Before = "", activities[len(activities)-1].ID
 		if activities, err = p.exportedBatch(c, wanted); err != nil {
 			_ = c.Error(err)
-			// Break the connection, so that the client does not accept an incomplete file.
+			// Break the connection, so that the client does not accept an incomplete
+			// file.
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -98,8 +99,8 @@ func csvLine(cells []string) string {
 	return strings.Join(quoted, ",") + "\r\n"
 }
 
-// escapeFormula puts an apostrophe before a cell that a spreadsheet would read as a formula: labels
-// are user input. Some spreadsheets also accept the fullwidth signs.
+// escapeFormula puts an apostrophe before a cell that a spreadsheet would read as a formula,
+// because labels are user input. Some spreadsheets also accept the fullwidth signs.
 func escapeFormula(cell string) string {
 	if first, _ := utf8.DecodeRuneInString(strings.TrimLeft(cell, " ")); strings.ContainsRune("=+-@＝＋－＠\t\r\n", first) {
 		return "'" + cell

@@ -36,7 +36,7 @@ func TestActivityIsExported(t *testing.T) {
 		}
 
 		if lines := exported(t, c.get("/activity/export?kind=agent.created")); len(lines) != 2 {
-			t.Errorf("narrowed down it has %d lines, want 2", len(lines))
+			t.Errorf("with a filter the export has %d lines, want 2", len(lines))
 		}
 		c.get("/activity/export?kind=nothing").is(http.StatusNotFound)
 		s.visitor(t).get("/activity/export").redirects("/login?next=%2Factivity")
@@ -81,7 +81,7 @@ func TestExportEscapesFormulas(t *testing.T) {
 		}
 		c.agent("a = b")
 		if got := exported(t, c.get("/activity/export"))[1][3]; got != "a = b" {
-			t.Errorf("what is no formula is exported as %q", got)
+			t.Errorf("a cell that is not a formula is exported as %q", got)
 		}
 		for line := range strings.SplitSeq(strings.TrimSuffix(c.get("/activity/export").body, "\r\n"), "\r\n") {
 			if !strings.HasPrefix(line, `"`) || !strings.HasSuffix(line, `"`) {

@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -134,6 +135,30 @@ func TestActivityOfOneKey(t *testing.T) {
 		export := c.get("/activity/export?key=" + key.ID.String())
 		if lines := strings.Count(export.body, "\r\n"); lines != 3 {
 			t.Errorf("the export has %d lines, want 3", lines)
+		}
+	})
+}
+
+func TestActivityFilterOffersRevokedKeys(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, other := s.customer(t), s.customer(t)
+		active, revoked := c.key("production"), c.key("leaked")
+		c.revoke(revoked)
+		other.revoke(other.key("foreign"))
+		page := c.get("/activity?key=" + revoked.ID.String()).is(http.StatusOK)
+		field, _ := page.byID("activity-key")
+		offered := map[string]string{} // the groups of the options, by the key's id
+		for node := range field.node.Descendants() {
+			option := element{t, node}
+			if id := option.attr("value"); id != "" {
+				offered[id] = element{t, node.Parent}.attr("label")
+				if option.has("selected") != (id == revoked.ID.String()) {
+					t.Errorf("%s is chosen", option.text())
+				}
+			}
+		}
+		if want := map[string]string{active.ID.String(): "", revoked.ID.String(): "Revoked"}; !maps.Equal(offered, want) {
+			t.Errorf("offered: %v, want %v", offered, want)
 		}
 	})
 }

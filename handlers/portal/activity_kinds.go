@@ -1,8 +1,6 @@
 package portal
 
 import (
-	"slices"
-
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
@@ -12,16 +10,22 @@ import (
 
 // activityKinds are the choices of the filter, in order.
 var activityKinds = []struct {
-	id, group, all string // all is the name of the choice of the whole group
+	id, group, all string // all names the choice that selects the whole group
 	actions        []models.Action
 }{
 	{"keys", "Keys", "All key events", []models.Action{models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked}},
-	{"agents", "Agents", "All agent events", []models.Action{models.ActionAgentCreated, models.ActionAgentRemoved}},
+	{"agents", "Agents", "All agent events", []models.Action{models.ActionAgentCreated, models.ActionAgentRenamed, models.ActionAgentRemoved}},
 	{"sessions", "Sign-ins and sessions", "All sign-in events", []models.Action{
 		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked, models.ActionSessionsRevoked,
 	}},
 	{"credentials", "Email and password", "All email and password events", []models.Action{
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
+	}},
+	{"users", "Users", "All user events", []models.Action{
+		models.ActionUserAdded, models.ActionUserDisabled, models.ActionUserEnabled, models.ActionUserRemoved, models.ActionLinkCreated,
+	}},
+	{"account", "Account", "All account events", []models.Action{
+		models.ActionAccountCreated, models.ActionAccountRenamed, models.ActionAccountDisabled, models.ActionAccountEnabled,
 	}},
 	{"database", "Database", "All database events", []models.Action{models.ActionDatabaseRestored}},
 }
@@ -32,6 +36,7 @@ var activityKindNames = map[models.Action]string{
 	models.ActionKeyRenamed:       "Renamed keys",
 	models.ActionKeyRevoked:       "Revoked keys",
 	models.ActionAgentCreated:     "New agents",
+	models.ActionAgentRenamed:     "Renamed agents",
 	models.ActionAgentRemoved:     "Removed agents",
 	models.ActionSignedIn:         "Sign-ins",
 	models.ActionSignInFailed:     "Incorrect passwords",
@@ -42,6 +47,15 @@ var activityKindNames = map[models.Action]string{
 	models.ActionPasswordRefused:  "Incorrect current passwords",
 	models.ActionPasswordChanged:  "Password changes",
 	models.ActionPasswordReset:    "Password resets",
+	models.ActionUserAdded:        "New users",
+	models.ActionUserDisabled:     "Disabled users",
+	models.ActionUserEnabled:      "Enabled users",
+	models.ActionUserRemoved:      "Removed users",
+	models.ActionLinkCreated:      "Sign-in links",
+	models.ActionAccountCreated:   "Account created",
+	models.ActionAccountRenamed:   "Account renamed",
+	models.ActionAccountDisabled:  "Account disabled",
+	models.ActionAccountEnabled:   "Account enabled",
 	models.ActionDatabaseRestored: "Restored backups",
 }
 
@@ -59,7 +73,7 @@ func actionsOf(kind string) []models.Action {
 	return nil
 }
 
-// activityFilter returns the filter with the values of the view.
+// activityFilter returns the filter form with the values of the view.
 func (p *Portal) activityFilter(c *gin.Context, view activityView) (templates.ActivityFilter, error) {
 	filter := templates.ActivityFilter{
 		From: dateOf(view.from), Until: dateOf(view.until), Search: view.search,
@@ -76,22 +90,40 @@ func (p *Portal) activityFilter(c *gin.Context, view activityView) (templates.Ac
 		}
 		filter.Groups = append(filter.Groups, group)
 	}
-	session := sessionFrom(c)
-	keys, err := p.store.APIKeys(c.Request.Context(), session.AccountID)
+	var err error
+	filter.Keys, filter.Revoked, err = p.activityKeys(c, view.key)
+	return filter, err
+}
+
+// activityKeys returns the active keys and the keys that were revoked last as choices of the
+// filter. The chosen key is always among them.
+func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked []templates.ActivityKey, err error) {
+	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
+	keys, err := p.store.APIKeys(ctx, account)
 	if err != nil {
-		return templates.ActivityFilter{}, err
+		return nil, nil, err
 	}
-	if view.key != uuid.Nil && !slices.ContainsFunc(keys, func(key models.APIKey) bool { return key.ID == view.key }) {
-		chosen, err := p.store.APIKey(c.Request.Context(), session.AccountID, view.key)
-		if err != nil {
-			return templates.ActivityFilter{}, err
-		}
-		keys = append(keys, chosen)
+	old, err := p.store.RevokedAPIKeys(ctx, account, uuid.Nil, revokedPerPage)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := chosen == uuid.Nil
+	choice := func(key models.APIKey) templates.ActivityKey {
+		found = found || key.ID == chosen
+		return templates.ActivityKey{ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: key.ID == chosen}
 	}
 	for _, key := range keys {
-		filter.Keys = append(filter.Keys, templates.ActivityKey{
-			ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: key.ID == view.key,
-		})
+		active = append(active, choice(key))
 	}
-	return filter, nil
+	for _, key := range old {
+		revoked = append(revoked, choice(key.APIKey))
+	}
+	if !found {
+		key, err := p.store.APIKey(ctx, account, chosen)
+		if err != nil {
+			return nil, nil, err
+		}
+		revoked = append(revoked, choice(key))
+	}
+	return active, revoked, nil
 }

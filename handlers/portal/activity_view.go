@@ -22,7 +22,7 @@ const (
 	paramBefore = "before"
 )
 
-// activityView is the filter of the page of activities.
+// activityView is the filter of the activity page.
 type activityView struct {
 	kind        string
 	actions     []models.Action
@@ -57,7 +57,8 @@ func (v activityView) page(limit int) models.ActivityPage {
 	return page
 }
 
-// address returns the URL of the view at path, after the activity with the id before.
+// address returns the URL of the view at path. Unless before is empty, the page starts after the
+// activity with that id.
 func (v activityView) address(path, before string) string {
 	query := url.Values{}
 	set := func(name, value string) {

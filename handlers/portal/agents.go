@@ -4,17 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
 
-const agentsPath = "/agents"
+const (
+	agentsPath = "/agents"
+	// agentsPerPage is the number of agents on a page.
+	agentsPerPage = 100
 
-// listAgents shows the agents and the form that creates one.
+	paramAfter = "after" // the last agent of the previous page
+)
+
+// listAgents shows a page of the agents, and the form that creates one.
 func (p *Portal) listAgents(c *gin.Context) error {
 	page, err := p.agentsPage(c, templates.AgentForm{}, templates.AgentItem{})
 	if err != nil {
@@ -48,10 +57,13 @@ func (p *Portal) createAgent(c *gin.Context) error {
 		return p.refuseAgent(c, http.StatusConflict, name,
 			"This form has already created an agent with this name, which was removed. To create another one, press Create agent again.")
 	}
+	if errors.Is(err, models.ErrAgentLimit) {
+		return p.refuseAgent(c, http.StatusUnprocessableEntity, name, problem.From(err).Message)
+	}
 	if err != nil {
 		return err
 	}
-	page, err := p.agentsPage(c, templates.AgentForm{Focused: true}, templates.AgentItem{})
+	page, err := p.agentsPage(c, templates.AgentForm{Focused: true}, agentItem(agent))
 	if err != nil {
 		return err
 	}
@@ -62,7 +74,7 @@ func (p *Portal) createAgent(c *gin.Context) error {
 	})
 }
 
-// refuseAgent shows a new form with the name and what is wrong with it.
+// refuseAgent shows a new form with the name and its error message.
 func (p *Portal) refuseAgent(c *gin.Context, status int, name, message string) error {
 	form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: message, Focused: true}
 	return p.reply(c, reply{
@@ -71,7 +83,7 @@ func (p *Portal) refuseAgent(c *gin.Context, status int, name, message string) e
 	})
 }
 
-// agent returns the account's agent that the path names.
+// agent returns the account's agent with the id in the path.
 func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	id, err := idOf(c)
 	if err != nil {
@@ -80,23 +92,34 @@ func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	return p.store.Agent(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// agentsPage returns the page of agents. The item confirming, unless zero, replaces the one with
-// its id.
-func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, confirming templates.AgentItem) (templates.AgentsPage, error) {
-	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
+// agentsPage returns the page of agents that the query string selects. If shown is not zero, it
+// replaces the item with the same id, or is the first item.
+func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, shown templates.AgentItem) (templates.AgentsPage, error) {
+	after, paged, err := queryID(c, paramAfter)
+	if err != nil {
+		return templates.AgentsPage{}, err
+	}
+	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: after, Limit: agentsPerPage})
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
 	form.FormID = uuid.New()
-	page := templates.AgentsPage{Form: form}
-	for _, agent := range agents {
-		item := agentItem(agent)
-		if item.ID == confirming.ID {
-			item = confirming
-		}
-		page.List.Agents = append(page.List.Agents, item)
+	list := templates.AgentList{Paged: paged}
+	if agents.More {
+		list.Next = agentsPath + "?" + url.Values{paramAfter: {agents.Items[agentsPerPage-1].ID.String()}}.Encode()
 	}
-	return page, nil
+	missing := shown.ID != uuid.Nil
+	for _, agent := range agents.Items {
+		item := agentItem(agent)
+		if item.ID == shown.ID {
+			item, missing = shown, false
+		}
+		list.Agents = append(list.Agents, item)
+	}
+	if missing {
+		list.Agents = slices.Insert(list.Agents, 0, shown)
+	}
+	return templates.AgentsPage{Form: form, List: list}, nil
 }
 
 func agentItem(agent models.Agent) templates.AgentItem {

@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,11 +56,11 @@ func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 			v := as.of(t, c.visitor)
 			form := url.Values{"name": {"Front desk"}, "form_id": {c.get("/agents").formID()}}
 			v.post("/agents", form)
-			agents, err := s.store.Agents(t.Context(), c.account.ID)
-			if err != nil || len(agents) != 1 {
+			agents, err := s.store.Agents(t.Context(), c.account.ID, models.Page{Limit: 10})
+			if err != nil || len(agents.Items) != 1 {
 				t.Fatal(agents, err)
 			}
-			v.post("/agents/"+agents[0].ID.String()+"/removal", nil)
+			v.post("/agents/"+agents.Items[0].ID.String()+"/removal", nil)
 			refused := v.post("/agents", form).is(http.StatusConflict)
 			refused.one("alert", "which was removed")
 			if got := refused.one("textbox", "Name").attr("value"); got != "Front desk" {
@@ -91,7 +92,7 @@ func TestAgentIsRefusedWithTheInputKept(t *testing.T) {
 	})
 }
 
-func TestRemovingAnAgentIsAskedTwice(t *testing.T) {
+func TestRemovingAnAgentNeedsAConfirmation(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
@@ -118,8 +119,8 @@ func TestRemovingAnAgentIsAskedTwice(t *testing.T) {
 				done = c.get(done.header.Get("Location"))
 			}
 			done.is(http.StatusOK).says("was removed", "No agents yet")
-			if agents, err := s.store.Agents(context.Background(), c.account.ID); err != nil || len(agents) != 0 {
-				t.Errorf("%d agents are left, %v", len(agents), err)
+			if agents, err := s.store.Agents(context.Background(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
+				t.Errorf("%d agents are left, %v", len(agents.Items), err)
 			}
 			c.post(path+"/removal", nil).is(http.StatusNotFound)
 		})
@@ -151,7 +152,7 @@ func TestRemovalSaysWhenTheAgentLastIssuedAToken(t *testing.T) {
 	})
 }
 
-func TestAnotherAccountsAgentIsNotThere(t *testing.T) {
+func TestAnotherAccountsAgentIsNotFound(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		owner, stranger := s.customer(t), s.customer(t)
 		agent := owner.agent("mine alone")
@@ -166,4 +167,54 @@ func TestAnotherAccountsAgentIsNotThere(t *testing.T) {
 		stranger.get("/agents").says("No agents yet")
 		owner.get("/agents").says("mine alone")
 	})
+}
+
+func TestAgentLimitIsExplained(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			agents := make([]models.Agent, models.MaxAgents)
+			for i := range agents {
+				agents[i] = models.Agent{ID: uuid.New(), AccountID: c.account.ID, Name: "Reception", CreatedAt: time.Now()}
+			}
+			_, err := modelstest.OpenDatabase(t, s.databaseURL).NewInsert().Model(&agents).Exec(t.Context())
+			modelstest.Must(t, err)
+			v := as.of(t, c.visitor)
+			form := url.Values{"name": {"Front desk"}, "form_id": {uuid.NewString()}}
+			refused := v.post("/agents", form).is(http.StatusUnprocessableEntity)
+			refused.one("alert", "limit of 1000 agents")
+			if got := refused.one("textbox", "Name").attr("value"); got != "Front desk" {
+				t.Errorf("the field holds %q", got)
+			}
+		})
+	})
+}
+
+func TestAgentsArePaged(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	for i := range 101 {
+		c.agent(fmt.Sprintf("Agent %03d", i))
+	}
+	page := c.get("/agents").is(http.StatusOK)
+	page.none("link", "First page")
+	if items := page.all("listitem", ""); len(items) < 100 {
+		t.Errorf("%d items", len(items))
+	}
+	next := c.get(page.one("link", "Next page").attr("href")).is(http.StatusOK)
+	next.none("link", "Next page")
+	if !strings.Contains(next.body, "Agent 100") || strings.Contains(next.body, "Agent 099") {
+		t.Error("the second page has not exactly the last agent")
+	}
+	next.one("link", "First page")
+	c.get("/agents?after=unknown").is(http.StatusNotFound)
+	c.get("/agents?after=" + uuid.NewString()).is(http.StatusNotFound)
+
+	last := c.agent("Zulu")
+	confirmation := c.get("/agents/" + last.ID.String() + "/removal").is(http.StatusOK)
+	confirmation.one("button", "Confirm removal")
+	created := c.fragments().post("/agents", url.Values{"name": {"Zulu 2"}, "form_id": {uuid.NewString()}}).is(http.StatusOK)
+	if !strings.Contains(created.body, "Zulu 2") {
+		t.Error("the list does not show the new agent")
+	}
 }

@@ -16,10 +16,10 @@ import (
 
 const (
 	changesPath = homePath + "/changes"
-	// filterFrom is the number of keys from which the list has a filter.
+	// filterFrom is the smallest number of keys for which the list has a filter.
 	filterFrom = 11
-	// versionStep rounds the time of last use in a list's version. Without it, one busy key would
-	// change the version on every request.
+	// versionStep is the precision of the times of last use in a list's version. With a higher
+	// precision, one busy key would change the version on every request.
 	versionStep = 15 * time.Second
 )
 
@@ -36,8 +36,8 @@ func (p *Portal) showChanges(c *gin.Context) error {
 	return p.reply(c, r)
 }
 
-// apiKeysPage returns the page of keys in the order of the query string. Each replacement takes
-// the place of the row of the same key.
+// apiKeysPage returns the page of keys in the order of the query string. Each row in replacements
+// replaces the row of the same key.
 func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
 	active, err := p.activeKeys(c)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...tem
 }
 
 // versionWith returns the version of keys if the client's list lacks only the new key, and ""
-// otherwise. The version of the client's list is seen.
+// otherwise. The parameter seen is the version of the client's list.
 func versionWith(keys []models.APIKey, newID uuid.UUID, seen string) string {
 	others := slices.DeleteFunc(slices.Clone(keys), func(key models.APIKey) bool { return key.ID == newID })
 	if versionOf(others) != seen {
@@ -85,7 +85,7 @@ func versionWith(keys []models.APIKey, newID uuid.UUID, seen string) string {
 	return versionOf(keys)
 }
 
-// versionOf returns a hash that is equal for two lists with equal content.
+// versionOf returns a hash of what the list shows.
 func versionOf(keys []models.APIKey) string {
 	hash := fnv.New64a()
 	for _, key := range keys {

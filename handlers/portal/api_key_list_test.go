@@ -62,7 +62,7 @@ func TestTheListIsSortedByAnyColumn(t *testing.T) {
 	})
 }
 
-func TestHeadersLeadToTheListInAnotherOrder(t *testing.T) {
+func TestHeadersLinkToTheListInAnotherOrder(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.key("one")
@@ -82,7 +82,7 @@ func TestHeadersLeadToTheListInAnotherOrder(t *testing.T) {
 	})
 }
 
-func TestTheFilterNarrowsTheListDown(t *testing.T) {
+func TestTheFilterNarrowsTheList(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for i := range 10 {
@@ -151,14 +151,14 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 		asking := c.fragments()
 		changes := seen()
 		if same := asking.get(changes).is(http.StatusNoContent); same.body != "" {
-			t.Errorf("nothing has changed, and the answer has %d bytes", len(same.body))
+			t.Errorf("nothing has changed, but the response has %d bytes", len(same.body))
 		}
 		c.get(changes).redirects("/api-keys")
 		changed := func(what string, change func()) {
 			before := seen()
 			change()
 			if got := asking.get(before); got.status != http.StatusOK {
-				t.Errorf("after %s the answer is %d", what, got.status)
+				t.Errorf("after %s the status is %d", what, got.status)
 			}
 		}
 		changed("a new key", func() { c.used("second", 0) })
@@ -175,7 +175,7 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 }
 
 // The size of the page with the most keys.
-func TestAHundredKeysAreAModestPage(t *testing.T) {
+func TestAHundredKeysMakeASmallPage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for i := range models.MaxActiveKeys {

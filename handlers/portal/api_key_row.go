@@ -17,7 +17,7 @@ const usageDays = 30
 type activeKeys struct {
 	keys   []models.APIKey
 	daily  map[uuid.UUID][]int64 // requests on each of the last days; unused keys are absent
-	totals map[uuid.UUID]int64   // requests in all of these days
+	totals map[uuid.UUID]int64   // requests on all of these days together
 	most   int64                 // the most requests of any key on one day
 	twins  map[uuid.UUID]templates.APIKeyTwin
 }
@@ -56,7 +56,8 @@ func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
 		}
 		old := *key.ReplacesID
 		twins[key.ID] = templates.APIKeyTwin{Masked: masked[old], OldID: old, Replaces: true}
-		// The newest key comes first, and a rotation continues with the newest replacement.
+		// Keys are sorted newest first, and a rotation continues with the newest
+		// replacement.
 		if _, found := twins[old]; !found {
 			twins[old] = templates.APIKeyTwin{Masked: key.Masked(), OldID: old}
 		}
@@ -64,7 +65,7 @@ func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
 	return twins
 }
 
-// apiKey returns the account's key that the path names.
+// apiKey returns the account's key with the id in the path.
 func (p *Portal) apiKey(c *gin.Context) (models.APIKey, error) {
 	id, err := idOf(c)
 	if err != nil {
@@ -93,15 +94,15 @@ func (p *Portal) readAPIKeyRow(c *gin.Context, key models.APIKey) (templates.API
 	return p.apiKeyRow(key, active), err
 }
 
-// apiKeysPageWith returns the function of a reply that reads the page of keys. In it, row takes the
-// place of the row of the same key.
+// apiKeysPageWith returns a page function for a reply. It reads the page of keys, in which row
+// replaces the row of the same key.
 func (p *Portal) apiKeysPageWith(c *gin.Context, row templates.APIKeyRow) func() (templates.Page, error) {
 	return func() (templates.Page, error) {
 		return p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()}, row)
 	}
 }
 
-// confirmation returns what the confirmation of a revocation says about the use of the key.
+// confirmation returns the usage of key that the confirmation of its revocation shows.
 func (p *Portal) confirmation(c *gin.Context, key models.APIKey) (templates.APIKeyConfirmation, error) {
 	recent, err := p.store.RecentUsage(c.Request.Context(), key.AccountID, key.ID)
 	if err != nil {

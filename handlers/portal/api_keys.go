@@ -23,7 +23,7 @@ func (p *Portal) listAPIKeys(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
-// The parameter names the button that opened the row. The button gets the focus back.
+// The parameter focus names the button that opened the row. That button gets the focus again.
 const (
 	paramFocus  = "focus"
 	focusRevoke = "revoke"
@@ -61,7 +61,7 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 			Label: label, Problem: "The form was incomplete, so no key was generated. Try again.",
 		})
 	}
-	// This read may fail, so it precedes the generation: a generated key must be shown.
+	// This read may fail, so it comes before the generation: a generated key must be shown.
 	agentID, err := p.exampleAgent(c)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func sameLabel(keys []models.APIKey, key models.APIKey) string {
 	return ""
 }
 
-// explainRefusal shows the form again with the reason why it generated no key.
+// explainRefusal shows the form again with the reason why no key was generated.
 func (p *Portal) explainRefusal(c *gin.Context, label string, err error) error {
 	form := templates.APIKeyForm{Label: label}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
@@ -136,9 +136,9 @@ func (p *Portal) refuseGeneration(c *gin.Context, status int, form templates.API
 
 // exampleAgent returns the id of an agent for the examples, empty if the account has none.
 func (p *Portal) exampleAgent(c *gin.Context) (string, error) {
-	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
-	if err != nil || len(agents) == 0 {
+	first, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+	if err != nil || len(first.Items) == 0 {
 		return "", err
 	}
-	return agents[0].ID.String(), nil
+	return first.Items[0].ID.String(), nil
 }

@@ -105,7 +105,7 @@ func TestGeneratingShowsTheKeyOnceInADialog(t *testing.T) {
 		fragment.one("cell", "production")
 		fragment.none("cell", "another")
 		if len(fragment.body) > 6<<10 {
-			t.Errorf("the answer has %d bytes", len(fragment.body))
+			t.Errorf("the response has %d bytes", len(fragment.body))
 		}
 		if fragment.formID() == formID {
 			t.Error("the form was not renewed")
@@ -121,7 +121,7 @@ func onceInTheField(t *testing.T, a answer) string {
 	keys := wholeKey.FindAllString(a.body, -1)
 	field := a.one("textbox", "API key")
 	if len(keys) != 1 || field.attr("value") != keys[0] {
-		t.Fatalf("the answer holds %d keys, want the one in the field", len(keys))
+		t.Fatalf("the response contains %d keys, want the one in the field", len(keys))
 	}
 	if !field.has("readonly") {
 		t.Error("the field can be written to")
@@ -202,7 +202,7 @@ func TestRepeatedFormGeneratesNothingAndNamesItsKey(t *testing.T) {
 			way := alert.one("link", "Revoke this key").attr("href")
 			v.get(way).is(http.StatusOK).one("button", "Confirm revoke")
 			if wholeKey.MatchString(repeat.body) {
-				t.Error("the answer holds a key")
+				t.Error("the response contains a key")
 			}
 			if repeat.formID() == formID {
 				t.Error("the form was not renewed")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/models"
 )
 
@@ -40,6 +41,7 @@ func (p *Portal) requireSession(c *gin.Context) {
 		c.Abort()
 	default:
 		c.Set(sessionContextKey, *session)
+		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
 	}
 }
 

@@ -38,11 +38,11 @@ func TestThePageOfKeysStaysSmall(t *testing.T) {
 	header, _ := generated.byID("api-key-list-header")
 	c.fragments().get("/api-keys/changes?seen=" + header.attr("data-version")).is(http.StatusNoContent)
 
-	// The page does not show what another window has changed, so it must fetch that.
+	// The page does not show the changes of another window, so it must fetch them.
 	stale := c.fragments().post("/api-keys", url.Values{
 		"label": {"Batch import"}, "form_id": {uuid.NewString()}, "seen": {poll.attr("value")},
 	}).is(http.StatusOK)
 	if header, _ := stale.byID("api-key-list-header"); header.has("data-version") {
-		t.Error("the page is told that it is up to date")
+		t.Error("the response says that the page is up to date")
 	}
 }

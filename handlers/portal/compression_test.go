@@ -16,7 +16,7 @@ func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
 	c.header = http.Header{"Accept-Encoding": {"gzip"}} // set by hand, so that net/http does not decompress
 	page := c.get("/api-keys").is(http.StatusOK)
 	if page.header.Get("Content-Encoding") != "gzip" || !slices.Contains(page.header.Values("Vary"), "Accept-Encoding") {
-		t.Fatalf("a page is sent as it is: %v", page.header)
+		t.Fatalf("the page is not compressed: %v", page.header)
 	}
 	if len(page.body) > len(plain.body)/2 {
 		t.Errorf("%d bytes became %d", len(plain.body), len(page.body))
@@ -27,7 +27,7 @@ func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
 	}
 	whole, err := io.ReadAll(reader)
 	if err != nil || !strings.Contains(string(whole), "</html>") {
-		t.Errorf("half a page came: %v", err)
+		t.Errorf("the page is incomplete: %v", err)
 	}
 
 	for _, as := range []voice{{}, {htmx: true}} {
@@ -36,12 +36,12 @@ func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
 		v.header.Set("Accept-Encoding", "gzip")
 		revealed := v.post("/api-keys", generation("production", plain.formID()))
 		if revealed.header.Get("Content-Encoding") != "" {
-			t.Error("what answers the form of generation is compressed")
+			t.Error("the response to the form that generates a key is compressed")
 		}
 	}
 	refusing := voice{}.of(t, c.visitor)
 	refusing.header = http.Header{"Accept-Encoding": {"gzip;q=0"}}
 	if got := refusing.get("/api-keys"); got.header.Get("Content-Encoding") != "" {
-		t.Error("who takes no gzip gets it")
+		t.Error("a client that does not accept gzip gets it")
 	}
 }

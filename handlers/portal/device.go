@@ -2,8 +2,8 @@ package portal
 
 import "strings"
 
-// The signs in a User-Agent and their names. The first match counts, because most browsers also
-// name the browsers that they imitate.
+// The signs in a User-Agent and the names they stand for. The first match counts, because most
+// browsers also name the browsers that they imitate.
 var (
 	browsers = []struct{ sign, name string }{
 		{"Edg/", "Edge"},

@@ -32,7 +32,7 @@ func (p *Portal) deviceOf(c *gin.Context) models.Device {
 	return models.Device{ID: uuid.UUID(value[:len(uuid.UUID{})]), EmailHash: value[len(uuid.UUID{}):]}
 }
 
-// setDevice makes the browser a device of the user with this email.
+// setDevice sets the cookie that makes the browser a device of the user with this email.
 func (p *Portal) setDevice(c *gin.Context, email string) error {
 	device := models.NewDevice(email)
 	value, err := securecookie.EncodeMulti(deviceCookie, append(device.ID[:], device.EmailHash...), p.devices...)

@@ -80,7 +80,7 @@ func TestDeviceSurvivesOneRotationOfTheSecret(t *testing.T) {
 	c.copiedTo(during).signIn(c.email, password).redirects("/api-keys")
 }
 
-func TestWrongCurrentPasswordIsTheUsers(t *testing.T) {
+func TestWrongCurrentPasswordIsRecordedForTheUser(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for range 2 {
@@ -95,7 +95,7 @@ func TestWrongCurrentPasswordIsTheUsers(t *testing.T) {
 		page := c.get("/activity?" + url.Values{"kind": {"password.refused"}}.Encode())
 		page.says(c.email + " " + deed)
 		if containsText(page, "Visitor") {
-			t.Error("it is recorded as a visitor's")
+			t.Error("the wrong password is recorded as a visitor's")
 		}
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"portal/templates"
 )
 
-// changeEmail changes the user's email. It waits for a turn to hash, and limits its own time.
+// changeEmail changes the user's email. It waits in the queue for password hashing, so it sets its
+// own deadlines.
 func (p *Portal) changeEmail(c *gin.Context) error {
 	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
 	err := p.store.ChangeEmail(c.Request.Context(), session, c.PostForm("current_password"), email, actorOf(c))
@@ -24,7 +25,7 @@ func (p *Portal) changeEmail(c *gin.Context) error {
 	}
 	return p.reply(c, reply{
 		notice:   "Email changed.",
-		fragment: templates.EmailChanged{Form: templates.EmailForm{Email: email, Changed: true}},
+		fragment: templates.EmailChanged{Form: templates.EmailForm{Email: email, NoPassword: session.NoPassword, Changed: true}},
 		location: accountPath,
 	})
 }
@@ -33,13 +34,14 @@ func (p *Portal) changeEmail(c *gin.Context) error {
 // about the input.
 func (p *Portal) refuseEmail(c *gin.Context, email string, err error) error {
 	refusal := problem.From(err)
-	form := templates.EmailForm{Email: sessionFrom(c).Email, Open: true, New: email}
+	session := sessionFrom(c)
+	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, Open: true, New: email}
 	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	switch {
 	case errors.Is(err, models.ErrEmailTaken):
 		form.NewProblem = refusal.Message
-	case limited:
+	case limited, errors.Is(err, models.ErrSignInTooOld):
 		form.Problem = refusal.Message
 	case !isInvalid && !errors.Is(err, models.ErrWrongCredentials):
 		return err
@@ -47,12 +49,16 @@ func (p *Portal) refuseEmail(c *gin.Context, email string, err error) error {
 	if isInvalid {
 		form.NewProblem = invalid.Message
 	}
-	if errors.Is(err, models.ErrWrongCredentials) {
+	switch {
+	case !errors.Is(err, models.ErrWrongCredentials):
+	case session.NoPassword: // a concurrent request has changed the email or set a password
+		form.Problem = "Your email or password has just been changed. Reload the page, then try again."
+	default:
 		form.PasswordProblem = "The password is incorrect."
 	}
 	setRetryAfter(c, refusal)
 	return p.reply(c, reply{status: refusal.Status, fragment: form, page: func() (templates.Page, error) {
-		page, err := p.accountPage(c, templates.PasswordForm{Email: form.Email})
+		page, err := p.accountPage(c, passwordForm(c))
 		page.Email = form
 		return page, err
 	}})

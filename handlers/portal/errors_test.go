@@ -77,7 +77,7 @@ func TestErrorFragmentGoesIntoTheAlertOfThePage(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		failure := s.customer(t).fragments().get("/api-keys/no-id").is(http.StatusNotFound)
 		if !strings.Contains(failure.body, `hx-target="#failure"`) {
-			t.Error("the answer does not go into the page's alert")
+			t.Error("the response does not go into the page's alert")
 		}
 		failure.none("heading", "")
 	})
@@ -195,7 +195,7 @@ func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 			away := ask().is(http.StatusServiceUnavailable)
 			away.says("can’t reach its database", "Try again")
 			if away.header.Get("Retry-After") == "" {
-				t.Error("the answer does not say when to try again")
+				t.Error("the response does not say when to try again")
 			}
 			// The request id is random: it may contain any three letters.
 			body := strings.ReplaceAll(away.body, away.header.Get("X-Request-Id"), "")
@@ -205,7 +205,7 @@ func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 		}
 	})
 	if c.sessionCookie() == "" {
-		t.Error("the session was given up")
+		t.Error("the response deletes the session cookie")
 	}
 }
 

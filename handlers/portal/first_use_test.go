@@ -17,7 +17,7 @@ func TestFirstRequestOfAKeyIsShown(t *testing.T) {
 		key, use := c.keyInUse("new", uuid.Nil)
 		path := "/api-keys/" + key.ID.String() + "/first-use"
 		if nothing := c.fragments().get(path).is(http.StatusNoContent); nothing.body != "" {
-			t.Errorf("before it, the answer is %q", nothing.body)
+			t.Errorf("before it, the response is %q", nothing.body)
 		}
 		use()
 		c.fragments().get(path).is(http.StatusOK).one("status", "First request received")
@@ -105,7 +105,7 @@ func TestPageAfterAKeyClearsTheCache(t *testing.T) {
 		}
 		// The page itself clears a key in a dialog.
 		if fragment := c.fragments().post("/api-keys", generation("new", uuid.NewString())); fragment.header.Get("Set-Cookie") != "" {
-			t.Error("the answer to a script sets a cookie")
+			t.Error("the response to a script sets a cookie")
 		}
 	})
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// A flash message says on the next full page what an action did before it redirected there. A
-// signed cookie carries the text. Anyone can read it in the browser, so it never holds a secret.
+// A flash message reports the result of an action on the next full page, after a redirect. A signed
+// cookie carries the text. Anyone can read it in the browser, so it never holds a secret.
 const (
 	flashCookie = "flash"
-	// flashAge limits how late a message can appear when the redirect was interrupted.
+	// flashAge limits how late a message can appear after an interrupted redirect.
 	flashAge = time.Minute
 )
 
-// setFlash stores a message for the next full page. A message longer than a cookie can be is
-// logged and dropped.
+// setFlash stores a message for the next full page. A message that does not fit into a cookie is
+// dropped, and the error is logged.
 func (p *Portal) setFlash(c *gin.Context, message string) {
 	value, err := securecookie.EncodeMulti(flashSubject(c), message, p.flashes...)
 	if err != nil {

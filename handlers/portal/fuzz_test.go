@@ -25,8 +25,8 @@ type shown struct {
 
 var rowOf = regexp.MustCompile(`action="(/api-keys/[0-9a-f-]{36})/revocation"`)
 
-// life generates a key with the label and revokes it. It returns every page on the way; if the
-// label is refused, that is the form alone.
+// life generates a key with the label and revokes it. It returns every page on the way. If the
+// label is refused, this is only the form.
 func (c customer) life(t testing.TB, label string) (pages []shown, made bool) {
 	t.Helper()
 	v := voice{}.of(t, c.visitor)
@@ -54,9 +54,10 @@ func (c customer) life(t testing.TB, label string) (pages []shown, made bool) {
 // A label never changes the markup around it, and every page shows it unchanged.
 func FuzzLabelOnPages(f *testing.F) {
 	c := sqliteSite(f, httpBase).customer(f)
-	// Fill the page of activity, so that it has the same structure for every label.
+	// Fill the page of activity and its list of revoked keys, so that the page has the same
+	// structure for every label.
 	var harmless []shown
-	for range 30 {
+	for range 50 {
 		harmless, _ = c.life(f, "harmless")
 	}
 	refused, made := c.life(f, "")
@@ -83,13 +84,14 @@ func FuzzLabelOnPages(f *testing.F) {
 			}
 			switch {
 			case !made:
-				// HTML normalizes line ends and replaces NUL (HTML standard, 13.2.3.5 and 13.2.5).
+				// HTML normalizes line ends and replaces NUL (HTML standard,
+				// 13.2.3.5 and 13.2.5).
 				input := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(label)
 				if got := page.one("textbox", "Label").attr("value"); !sameText(got, input) {
 					t.Errorf("the field holds %q, want the input %q", got, label)
 				}
 			case !slices.ContainsFunc(page.texts(), func(text string) bool { return strings.Contains(text, strings.TrimSpace(label)) }):
-				t.Errorf("%s: the label %q is nowhere", page.name, label)
+				t.Errorf("%s: the page does not show the label %q", page.name, label)
 			}
 		}
 	})
@@ -131,7 +133,7 @@ func FuzzSessionCookie(f *testing.F) {
 				continue
 			}
 			if got.status != status || strings.Contains(got.body, c.email) {
-				t.Fatalf("with the cookie %q %s is answered %d", sent, path, got.status)
+				t.Fatalf("with the cookie %q %s gets status %d", sent, path, got.status)
 			}
 		}
 	})

@@ -15,8 +15,8 @@ type element struct {
 	node *html.Node
 }
 
-// parse parses a page or a fragment. It turns each hx-partial into a template element, in which a
-// parser keeps table rows.
+// parse parses a page or a fragment. It turns each hx-partial into a template element, because a
+// parser keeps table rows in a template.
 func parse(t testing.TB, body string) element {
 	t.Helper()
 	body = strings.NewReplacer("<hx-partial", "<template", "</hx-partial>", "</template>").Replace(body)
@@ -26,7 +26,7 @@ func parse(t testing.TB, body string) element {
 	}
 	node, err := html.Parse(strings.NewReader(body))
 	if err != nil {
-		t.Fatalf("the answer is not HTML: %v", err)
+		t.Fatalf("the response is not HTML: %v", err)
 	}
 	return element{t, node}
 }

@@ -5,15 +5,17 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
+	"portal/models"
 	"portal/templates"
 )
 
 // showIntegration shows how to use a key with an agent: the one in the query string, or the first.
 func (p *Portal) showIntegration(c *gin.Context) error {
-	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID)
+	list, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
 	if err != nil {
 		return err
 	}
+	agents := list.Items
 	var chosen uuid.UUID
 	if len(agents) > 0 {
 		chosen = agents[0].ID

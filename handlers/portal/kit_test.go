@@ -35,7 +35,8 @@ const (
 	httpBase = "http://portal.test"
 )
 
-// onSite runs a test against a portal on SQLite and one on PostgreSQL.
+// onSite runs a test against a portal on SQLite and one on PostgreSQL, in parallel with other
+// tests.
 func onSite(t *testing.T, run func(t *testing.T, s *site)) {
 	t.Helper()
 	onSiteWith(t, models.Options{}, run)
@@ -43,6 +44,7 @@ func onSite(t *testing.T, run func(t *testing.T, s *site)) {
 
 func onSiteWith(t *testing.T, options models.Options, run func(t *testing.T, s *site)) {
 	t.Helper()
+	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		run(t, newSite(t, databaseURL, httpBase, options))
 	})
@@ -245,7 +247,7 @@ func (v *visitor) copiedTo(s *site) *visitor {
 	return other
 }
 
-// sessionCookie returns the value of the session cookie, empty without one.
+// sessionCookie returns the value of the session cookie, or "" if there is none.
 func (v *visitor) sessionCookie() string {
 	for _, cookie := range v.client.Jar.Cookies(v.base) {
 		if strings.HasSuffix(cookie.Name, "session") {

@@ -11,7 +11,7 @@ import (
 	"portal/templates"
 )
 
-// editName asks in the row of a key for a new label.
+// editName shows the form for a new label in the row of a key.
 func (p *Portal) editName(c *gin.Context) error {
 	key, err := p.apiKey(c)
 	if err != nil {

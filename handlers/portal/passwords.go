@@ -10,7 +10,8 @@ import (
 	"portal/templates"
 )
 
-// changePassword changes the user's password. It waits for a turn to hash, and limits its own time.
+// changePassword changes the user's password, or sets the first one. It waits in the queue for
+// password hashing, so it sets its own deadlines.
 func (p *Portal) changePassword(c *gin.Context) error {
 	token, err := p.store.ChangePassword(c.Request.Context(), sessionFrom(c),
 		c.PostForm("current_password"), c.PostForm("new_password"), actorOf(c))
@@ -24,25 +25,34 @@ func (p *Portal) changePassword(c *gin.Context) error {
 	return err
 }
 
+// passwordForm returns the empty form of the user.
+func passwordForm(c *gin.Context) templates.PasswordForm {
+	session := sessionFrom(c)
+	return templates.PasswordForm{Email: session.Email, NoPassword: session.NoPassword}
+}
+
 // refusePassword shows the form again with the reason for the refusal. It returns err if err is
 // not about the input.
 func (p *Portal) refusePassword(c *gin.Context, err error) error {
 	refusal := problem.From(err)
-	var form templates.PasswordForm
-	if errors.Is(err, models.ErrWrongCredentials) {
+	form := passwordForm(c)
+	switch _, limited := errors.AsType[*models.SignInLimitError](err); {
+	case limited, errors.Is(err, models.ErrSignInTooOld):
+		form.Problem = refusal.Message
+	case errors.Is(err, models.ErrWrongCredentials) && form.NoPassword:
+		form.NoPassword = false // a concurrent request has set one
+		form.Problem = "Your password has already been set. To change it, enter it as the current password."
+	case errors.Is(err, models.ErrWrongCredentials):
 		form.CurrentProblem = "The current password is incorrect."
 	}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		form.NewProblem = invalid.Message
 	}
-	if _, ok := errors.AsType[*models.SignInLimitError](err); ok {
-		form.Problem = refusal.Message
-	}
-	if form == (templates.PasswordForm{}) {
+	if form.Problem == "" && form.CurrentProblem == "" && form.NewProblem == "" {
 		return err
 	}
 	setRetryAfter(c, refusal)
-	form.Email, form.Focused = sessionFrom(c).Email, true
+	form.Focused = true
 	return p.reply(c, reply{status: refusal.Status, fragment: form, page: func() (templates.Page, error) {
 		return p.accountPage(c, form)
 	}})
@@ -57,10 +67,14 @@ func (p *Portal) passwordChanged(c *gin.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	form := templates.PasswordForm{Email: sessionFrom(c).Email, Focused: true}
+	session, notice := sessionFrom(c), "Password changed."
+	changed := templates.PasswordChanged{Form: templates.PasswordForm{Email: session.Email, Focused: true}, List: list}
+	if session.NoPassword {
+		notice, changed.Email = "Password set.", &templates.EmailForm{Email: session.Email}
+	}
 	return p.reply(c, reply{
-		notice:   "Password changed. Signed out of all other sessions.",
-		fragment: templates.PasswordChanged{Form: form, List: list},
+		notice:   notice + " Signed out of all other sessions.",
+		fragment: changed,
 		location: accountPath,
 	})
 }

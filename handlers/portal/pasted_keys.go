@@ -10,8 +10,8 @@ import (
 	"portal/templates"
 )
 
-// filterAPIKeys redirects to the filtered list. The filter is sent with POST, because a key that is
-// pasted into it must not reach a URL. Browsers and proxies store URLs.
+// filterAPIKeys redirects to the filtered list. The filter is sent with POST, because browsers and
+// proxies store URLs, and a user may paste a key into the filter.
 func (p *Portal) filterAPIKeys(c *gin.Context) error {
 	return p.redirect(c, newKeyView(c.Request.PostForm).address())
 }
@@ -41,8 +41,8 @@ func (p *Portal) redactQuery(c *gin.Context) {
 	c.Abort()
 }
 
-// pastedKey describes the active key whose last four characters are the filter, after a whole key
-// was pasted into it.
+// pastedKey returns the active key that was pasted into the filter. The filter keeps its last four
+// characters only. It returns nil if no whole key was pasted.
 func pastedKey(view keyView, keys []models.APIKey) *templates.PastedKey {
 	if !view.whole {
 		return nil

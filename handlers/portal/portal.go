@@ -8,6 +8,7 @@ package portal
 import (
 	"fmt"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -19,11 +20,11 @@ import (
 	"portal/templates"
 )
 
-// Deps is what the portal is built from.
+// Deps are the dependencies of the portal.
 type Deps struct {
 	Store      *models.Store
 	CookieKeys [][]byte         // of 32 bytes; the first signs, all verify
-	SessionMax time.Duration    // how long a browser keeps the session cookie
+	SessionMax time.Duration    // lifetime of the session cookie
 	BaseURL    *url.URL         // the public URL; under https cookies are Secure
 	OpenAPI    []byte           // the OpenAPI document of the JSON API
 	Changelog  string           // of the JSON API, as Markdown
@@ -59,13 +60,26 @@ type Portal struct {
 	documentation documentation
 }
 
-// New returns the portal. It errs when a template or an asset is broken.
-func New(d Deps) (*Portal, error) {
+// embeddedFiles are the templates and the assets. They do not depend on the configuration.
+type embeddedFiles struct {
+	assets    *static.Assets
+	templates *templates.Templates
+}
+
+// embedded parses the embedded files, once.
+var embedded = sync.OnceValues(func() (embeddedFiles, error) {
 	assets, err := static.New()
 	if err != nil {
-		return nil, fmt.Errorf("portal: %w", err)
+		return embeddedFiles{}, err
 	}
 	parsed, err := templates.New(assets.URL)
+	return embeddedFiles{assets, parsed}, err
+})
+
+// New returns the portal. It returns an error if a template, an asset or a document of the API is
+// invalid.
+func New(d Deps) (*Portal, error) {
+	files, err := embedded()
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
@@ -83,8 +97,8 @@ func New(d Deps) (*Portal, error) {
 		cookies:   jar,
 		flashes:   newCodecs(d.CookieKeys, flashAge),
 		devices:   newCodecs(d.CookieKeys, deviceAge),
-		templates: parsed,
-		assets:    assets,
+		templates: files.templates,
+		assets:    files.assets,
 		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),
 		agentsURL: d.BaseURL.JoinPath("/api/agents").String(),
 		now:       d.Now,

@@ -8,7 +8,7 @@ import (
 	"portal/templates"
 )
 
-// newRemoval asks in the list whether to remove an agent.
+// newRemoval shows in the list the confirmation that an agent is to be removed.
 func (p *Portal) newRemoval(c *gin.Context) error {
 	agent, err := p.agent(c)
 	if err != nil {

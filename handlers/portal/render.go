@@ -48,7 +48,7 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 		return err
 	}
 	if r.reveals {
-		p.hasRevealed(c)
+		p.markRevealed(c)
 	}
 	return p.sendPage(c, r.status, page)
 }

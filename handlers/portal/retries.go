@@ -6,8 +6,8 @@ import (
 	"portal/templates"
 )
 
-// retryFields are the fields of all forms that an error page offers to send again. It drops other
-// fields.
+// retryFields are the fields of all forms that an error page offers to send again. Other fields are
+// dropped.
 var retryFields = []templates.RetryField{
 	{Name: "form_id"}, // so that a retry creates nothing twice
 	{Name: "next"},

@@ -55,7 +55,7 @@ func TestFailedFormIsOfferedAgain(t *testing.T) {
 				}
 			}
 			if strings.Contains(away.body, password) {
-				t.Errorf("%s: the answer holds a password", path)
+				t.Errorf("%s: the response contains a password", path)
 			}
 		}
 		c.post("/api-keys", generation("patient", formID)).one("textbox", "Label")
@@ -93,7 +93,7 @@ func TestFormOfAnotherSiteIsNotOfferedAgain(t *testing.T) {
 		refused := c.send(http.MethodPost, "/api-keys", generation("planted", uuid.NewString()).Encode(), header)
 		refused.is(http.StatusForbidden).none("button", "Try again")
 		if strings.Contains(refused.body, "planted") {
-			t.Error("the answer shows what another site has sent")
+			t.Error("the response shows what another site has sent")
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 // a key sets a cookie, and the next page deletes the cookie and sends Clear-Site-Data.
 const revealedCookie = "revealed"
 
-// hasRevealed marks a browser that has received a page with a key.
-func (p *Portal) hasRevealed(c *gin.Context) {
+// markRevealed marks a browser that receives a page with a key.
+func (p *Portal) markRevealed(c *gin.Context) {
 	p.cookies.set(c.Writer, revealedCookie, rand.Text(), 0)
 }
 

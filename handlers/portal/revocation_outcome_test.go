@@ -2,8 +2,11 @@ package portal_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"testing"
+	"time"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -23,7 +26,7 @@ func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
 			release()
 			unknown.says("couldn’t confirm that the key was revoked", "try again")
 			if unknown.header.Get("Retry-After") == "" {
-				t.Error("the answer does not say when to try again")
+				t.Error("the response does not say when to try again")
 			}
 			check := path + "/outcome"
 			if !as.htmx {
@@ -42,6 +45,42 @@ func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
 			gone.is(http.StatusOK).says("was revoked", "No API keys yet")
 		})
 	})
+}
+
+// A read shows a revocation that still waits for the synchronous standby. A failover can undo it.
+func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
+	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
+	s := newSite(t, cluster.URL("postgres"), httpBase, models.Options{})
+	c := s.customer(t)
+	key, spare := c.key("perhaps gone"), c.key("spare")
+	path := "/api-keys/" + key.ID.String() + "/revocation"
+	setStandby := func(name string) {
+		modelstest.Exec(t, s.databaseURL, "ALTER SYSTEM SET synchronous_standby_names = '"+name+"'")
+		modelstest.Exec(t, s.databaseURL, "SELECT pg_reload_conf()")
+	}
+	setStandby("nobody")
+	for waits := false; !waits; { // each server process reads the setting at a different time
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := s.store.RevokeAPIKey(ctx, c.account.ID, spare.ID, models.Operator())
+		waits = errors.Is(err, models.ErrUnavailable)
+		cancel()
+	}
+	// A slow server may cancel the statement before the commit, or show the commit later.
+	active := func(k models.APIKey) bool { return k.ID == key.ID }
+	for slices.ContainsFunc(c.keys(), active) {
+		c.post(path, nil).is(http.StatusServiceUnavailable)
+	}
+	for _, read := range []string{path, path + "/outcome", "/api-keys/" + key.ID.String() + "/rotation/revocation"} {
+		c.get(read).is(http.StatusServiceUnavailable).says("couldn’t confirm that the key was revoked")
+	}
+	setStandby("")
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if c.get(path+"/outcome").status != http.StatusServiceUnavailable {
+			break
+		}
+	}
+	c.get(path + "/outcome").redirects("/api-keys")
+	c.get("/api-keys").is(http.StatusOK).says("was revoked")
 }
 
 // holdKeys locks the keys for writing until release is called.

@@ -12,19 +12,21 @@ import (
 	"portal/templates"
 )
 
-// newRevocation asks in the row of a key whether to revoke it.
+// newRevocation shows the confirmation of a revocation in the row of the key.
 func (p *Portal) newRevocation(c *gin.Context) error { return p.askRevocation(c, false) }
 
-// showRevocationOutcome says after a revocation that timed out whether the key was revoked or is
-// still active.
+// showRevocationOutcome shows whether a key was revoked, after a revocation that timed out.
 func (p *Portal) showRevocationOutcome(c *gin.Context) error { return p.askRevocation(c, true) }
 
-// askRevocation asks whether to revoke a key, unless it was revoked. The outcome of an earlier
-// revocation may be unknown.
+// askRevocation shows the confirmation of a revocation, or that the key was already revoked.
+// The parameter unknown means that the outcome of an earlier revocation is unknown.
 func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
 	key, err := p.apiKey(c)
 	if err != nil {
 		return err
+	}
+	if key, err = p.confirmRevocation(c, key); err != nil {
+		return p.explainUnknownOutcome(c, err)
 	}
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, !unknown)
@@ -45,6 +47,15 @@ func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
 	return p.reply(c, reply{fragment: row, page: p.apiKeysPageWith(c, row)})
 }
 
+// confirmRevocation returns the key unchanged if it is active. Before a page says that a key was
+// revoked, the revocation must be one that no failover can undo.
+func (p *Portal) confirmRevocation(c *gin.Context, key models.APIKey) (models.APIKey, error) {
+	if key.RevokedAt == nil {
+		return key, nil
+	}
+	return p.store.ConfirmRevocation(c.Request.Context(), key.AccountID, key.ID)
+}
+
 // createRevocation revokes a key on the page of keys.
 func (p *Portal) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
@@ -54,7 +65,7 @@ func (p *Portal) createRevocation(c *gin.Context) error {
 	return p.showRevoked(c, key, already)
 }
 
-// revoke revokes the key that the path names, and reports whether it was revoked already.
+// revoke revokes the key with the id in the path, and reports whether it was already revoked.
 func (p *Portal) revoke(c *gin.Context) (key models.APIKey, already bool, err error) {
 	id, err := idOf(c)
 	if err != nil {
@@ -67,8 +78,8 @@ func (p *Portal) revoke(c *gin.Context) (key models.APIKey, already bool, err er
 	return key, false, err
 }
 
-// explainUnknownOutcome answers a revocation that the database did not confirm: it may have been
-// committed. It returns any other error.
+// explainUnknownOutcome handles the error of a revocation. If the database did not answer, the
+// revocation may have been committed, and the response says so. Any other error is returned.
 func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 	failure := problem.From(err)
 	if failure.Status != http.StatusServiceUnavailable {
@@ -89,7 +100,7 @@ func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 	})
 }
 
-// showRevoked removes the row of a revoked key, and says that the key was revoked.
+// showRevoked removes the row of a revoked key from the page, with a notice.
 func (p *Portal) showRevoked(c *gin.Context, key models.APIKey, already bool) error {
 	keys, err := p.store.APIKeys(c.Request.Context(), key.AccountID)
 	if err != nil {
@@ -104,7 +115,7 @@ func (p *Portal) showRevoked(c *gin.Context, key models.APIKey, already bool) er
 	})
 }
 
-// redirectRevoked redirects to the page of keys, which says that the key was revoked.
+// redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
 func (p *Portal) redirectRevoked(c *gin.Context, key models.APIKey, already bool) error {
 	return p.redirectWith(c, homePath, revokedNotice(key, already))
 }

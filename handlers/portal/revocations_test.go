@@ -49,7 +49,7 @@ func TestCancelLeadsBackToTheRow(t *testing.T) {
 	})
 }
 
-func TestConfirmedRevocationTakesTheRowAway(t *testing.T) {
+func TestConfirmedRevocationRemovesTheRow(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
@@ -110,7 +110,7 @@ func TestRevokingARevokedKeySaysSo(t *testing.T) {
 	})
 }
 
-func TestAnotherAccountsKeyIsNotThere(t *testing.T) {
+func TestAnotherAccountsKeyIsNotFound(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		owner, stranger := s.customer(t), s.customer(t)
 		key := owner.key("mine alone")
@@ -124,7 +124,7 @@ func TestAnotherAccountsKeyIsNotThere(t *testing.T) {
 				} {
 					refused.is(http.StatusNotFound)
 					if containsText(refused, "mine alone") {
-						t.Error("the answer says what the key is called")
+						t.Error("the response contains the key's label")
 					}
 				}
 				v.get("/api-keys").is(http.StatusOK).none("cell", "mine alone")

@@ -29,7 +29,7 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	// One more than the page shows, to know whether there are others.
+	// Read one more than the page shows, to see whether there are others.
 	keys, err := p.store.RevokedAPIKeys(c.Request.Context(), sessionFrom(c).AccountID, before, revokedPerPage+1)
 	if err != nil {
 		return err
@@ -46,12 +46,20 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 }
 
 func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedAPIKey, before, open uuid.UUID) ([]templates.RevokedKeyRow, error) {
+	ids := make([]uuid.UUID, len(keys))
+	for i, key := range keys {
+		ids[i] = key.ID
+	}
+	refusals, err := p.store.Refusals(c.Request.Context(), sessionFrom(c).AccountID, ids...)
+	if err != nil {
+		return nil, err
+	}
 	now := p.now()
 	rows := make([]templates.RevokedKeyRow, len(keys))
 	for i, key := range keys {
 		rows[i] = templates.RevokedKeyRow{
 			ID: key.ID, Label: key.Label, Masked: key.Masked(), Revoked: templates.NewMoment(*key.RevokedAt, now),
-			RevokedBy: key.RevokedBy, Refusals: templates.Count(key.Refusals), Address: revokedAddress(before, key.ID),
+			RevokedBy: key.RevokedBy, Refusals: templates.Count(refusals[key.ID]), Address: revokedAddress(before, key.ID),
 		}
 		if key.ID != open {
 			continue
@@ -66,8 +74,8 @@ func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedAPIKey, bef
 	return rows, nil
 }
 
-// revokedAddress returns the URL of the page after one key with the chart of another open. Either
-// may be zero.
+// revokedAddress returns the URL of the page that starts after the key before and has the chart of
+// the key open. Either id may be zero.
 func revokedAddress(before, open uuid.UUID) string {
 	query := url.Values{}
 	for name, id := range map[string]uuid.UUID{paramBefore: before, paramOpen: open} {

@@ -13,7 +13,7 @@ import (
 	"portal/models"
 )
 
-func TestRevokedKeysSayWhenByWhomAndWhatWasRefused(t *testing.T) {
+func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, stranger := s.customer(t), s.customer(t)
 		c.get("/api-keys/revoked").is(http.StatusOK).says("No revoked keys")
@@ -110,7 +110,7 @@ func TestRowsUnderRotationNameEachOther(t *testing.T) {
 		c.revoke(second)
 		page := c.get("/api-keys").is(http.StatusOK)
 		if containsText(page, "Replace") && !strings.Contains(page.text(), "Replace a lost key") {
-			t.Error("the badge stays after the rotation was given up")
+			t.Error("the badge stays after the rotation was canceled")
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestTheListIsSortedByUsage(t *testing.T) {
 	})
 }
 
-// With JavaScript the form warns before. Without, the reveal does.
+// With JavaScript, the form warns before the generation. Without it, the reveal warns.
 func TestTheRevealNamesKeysWithTheSameLabel(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
@@ -145,7 +145,7 @@ func TestTheRevealNamesKeysWithTheSameLabel(t *testing.T) {
 			}
 			generate("production").says("Another active key has the same label: ")
 			if containsText(generate(uuid.NewString()), "same label") {
-				t.Error("a new label is said to be taken")
+				t.Error("the response says that a new label is taken")
 			}
 		})
 	})

@@ -2,11 +2,15 @@ package portal
 
 import "github.com/gin-gonic/gin"
 
-// newRotationRevocation asks on the page of a rotation whether to revoke the old key.
+// newRotationRevocation shows on the page of a rotation the confirmation of the old key's
+// revocation.
 func (p *Portal) newRotationRevocation(c *gin.Context) error {
 	r, err := p.findRotation(c)
 	if err != nil {
 		return err
+	}
+	if r.old, err = p.confirmRevocation(c, r.old); err != nil {
+		return p.explainUnknownOutcome(c, err)
 	}
 	if r.old.RevokedAt != nil {
 		return p.redirectRevoked(c, r.old, true)

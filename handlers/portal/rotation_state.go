@@ -21,17 +21,17 @@ const (
 	rotationHours = 24
 )
 
-// rotation is the state of a rotation. It is read from the two keys and their usage alone, so a
-// user can leave and continue at any time.
+// rotation is the state of a rotation. It is derived from the two keys and their usage, so a user
+// can leave and continue at any time.
 type rotation struct {
 	old, replacement models.APIKey
-	started          bool // there is a replacement
+	started          bool // a replacement exists
 	hours            map[uuid.UUID][]int64
 }
 
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
-// findRotation reads the rotation of the key that the path names.
+// findRotation reads the rotation of the key with the id in the path.
 func (p *Portal) findRotation(c *gin.Context) (rotation, error) {
 	old, err := p.apiKey(c)
 	if err != nil || old.RevokedAt != nil {

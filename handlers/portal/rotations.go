@@ -42,7 +42,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 		return p.refuseReplacement(c, http.StatusUnprocessableEntity,
 			"The form was incomplete, so no key was generated. Try again.")
 	}
-	// This read may fail, so it precedes the generation: a generated key must be shown.
+	// This read may fail, so it comes before the generation: a generated key must be shown.
 	agentID, err := p.exampleAgent(c)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 	})
 }
 
-// explainNoReplacement shows the rotation with the reason why it has no new replacement.
+// explainNoReplacement shows the rotation with the reason why no replacement was generated.
 func (p *Portal) explainNoReplacement(c *gin.Context, old models.APIKey, err error) error {
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(

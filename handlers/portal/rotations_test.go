@@ -170,7 +170,7 @@ func TestARepeatedFormMakesNoOtherReplacement(t *testing.T) {
 			repeat := v.post(rotationOf(old), form).is(http.StatusConflict)
 			repeat.one("alert", "cannot be shown again")
 			if wholeKey.MatchString(repeat.body) {
-				t.Error("the answer holds a key")
+				t.Error("the response contains a key")
 			}
 			v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "Try again")
 			if keys := c.keys(); len(keys) != 2 {

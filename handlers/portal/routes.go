@@ -8,11 +8,14 @@ import (
 
 // Register adds the portal's routes.
 func (p *Portal) Register(r gin.IRouter) {
-	// For everyone. A sign-in also waits for its turn to hash, and limits its own time.
+	// For everyone. A sign-in waits in the queue for password hashing, so it sets its own
+	// deadlines.
 	r.GET(static.Prefix+"*name", p.handle(p.showAsset))
 	r.GET("/.well-known/security.txt", p.handle(p.showSecurityContact))
 	r.GET("/login", deadline, p.handle(p.newSession))
 	r.POST("/login", p.handle(p.createSession))
+	r.GET(SignInLinkPath+"/:token", deadline, p.handle(p.showSignInLink))
+	r.POST(SignInLinkPath+"/:token", deadline, p.handle(p.useSignInLink))
 	r.GET("/docs", p.handle(p.showReference))
 	r.GET("/docs/guides", p.handle(p.showGuides))
 	r.GET("/docs/changelog", p.handle(p.showChangelog))
@@ -25,7 +28,7 @@ func (p *Portal) Register(r gin.IRouter) {
 		g.GET(path, p.handle(h))
 	}
 
-	// Open pages poll these. The first two wait for news and limit their own time.
+	// Open pages poll these. The first two wait for news, so they set their own deadlines.
 	held := r.Group("", p.redactQuery, background, p.requireSession)
 	page(held, "/api-keys/:id/first-use", p.showFirstUse)
 	page(held, "/api-keys/:id/rotation/progress", p.showRotationProgress)
@@ -33,7 +36,8 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(polled, changesPath, p.showChanges)
 	page(polled, "/api-keys/:id/revocation/outcome", p.showRevocationOutcome)
 
-	// These wait for a turn to hash or for a download, and limit their own time.
+	// These send a download or wait in the queue for password hashing, so they set their own
+	// deadlines.
 	long := r.Group("", p.redactQuery, p.requireSession)
 	long.GET(exportPath, p.handle(p.exportActivities))
 	long.POST("/account/email", p.handle(p.changeEmail))

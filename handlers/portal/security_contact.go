@@ -21,7 +21,7 @@ func (p *Portal) showSecurityContact(c *gin.Context) error {
 	}
 	expires := p.now().UTC().Truncate(24 * time.Hour).Add(securityContactAge)
 	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: en\n", p.securityContact, expires.Format(time.RFC3339))
-	if p.baseURL.Scheme == "https" { // required for this field
+	if p.baseURL.Scheme == "https" { // Canonical must be an https URL
 		text += fmt.Sprintf("Canonical: %s\n", p.baseURL.JoinPath(c.FullPath()))
 	}
 	c.Header("Cache-Control", "public, max-age=86400")

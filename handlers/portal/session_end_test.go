@@ -27,7 +27,7 @@ func TestDisablingAUserEndsTheSessionAtOnce(t *testing.T) {
 				refused.one("alert", "This account is disabled. Contact the operator.")
 				v.signIn(c.email, "wrong").is(http.StatusUnprocessableEntity).one("alert", "Incorrect")
 				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
-				if agents, err := s.store.Agents(t.Context(), c.account.ID); err != nil || len(agents) != 0 {
+				if agents, err := s.store.Agents(t.Context(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
 					t.Errorf("%s: agents %v, %v", table, agents, err)
 				}
 			}
@@ -99,7 +99,7 @@ func TestVisitorsGetNoCookie(t *testing.T) {
 		for i, a := range answers {
 			// Sign-out deletes the cookie.
 			if set := a.header.Get("Set-Cookie"); set != "" && !strings.Contains(set, "Max-Age=0") {
-				t.Errorf("answer %d sets %q", i, set)
+				t.Errorf("response %d sets %q", i, set)
 			}
 		}
 		if v.sessionCookie() != "" {

@@ -103,7 +103,7 @@ func (s *sessionStore) setCookie(w http.ResponseWriter, token string) error {
 	return nil
 }
 
-// end ends the session in the database. It is no error if the session has already ended.
+// end ends the session in the database. It succeeds if the session has already ended.
 func (s *sessionStore) end(r *http.Request, session *sessions.Session) error {
 	stored := storedSession(session)
 	if stored == nil {

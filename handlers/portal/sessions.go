@@ -60,7 +60,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 	return p.redirect(c, form.Next)
 }
 
-// showSession says on an open page whether its session has ended.
+// showSession returns the fragment that says on an open page whether its session has ended.
 func (p *Portal) showSession(c *gin.Context) error {
 	session, err := p.currentSession(c)
 	if err != nil {

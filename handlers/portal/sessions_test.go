@@ -53,14 +53,14 @@ func TestAFailedSignInDoesNotSayWhichWasWrong(t *testing.T) {
 					t.Errorf("the field holds %q, want the input", got)
 				}
 				if got := refused.one("textbox", "Password").attr("value"); got != "" {
-					t.Error("the answer holds the password")
+					t.Error("the response contains the password")
 				}
 			}
 			if said[0] != said[1] {
 				t.Errorf("a wrong password says %q, an unknown email %q", said[0], said[1])
 			}
 			if v.sessionCookie() != "" {
-				t.Error("a failed sign-in has begun a session")
+				t.Error("a failed sign-in has started a session")
 			}
 		})
 	})
@@ -125,7 +125,7 @@ func TestAVisitorIsSentToSignInAndBack(t *testing.T) {
 
 const sessionEnded = "Your session has ended. Your changes were not saved."
 
-func TestEndOfSessionIsSaidOnce(t *testing.T) {
+func TestEndOfSessionIsShownOnce(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		form := generation("production", c.get("/api-keys").formID())
@@ -142,7 +142,7 @@ func TestEndOfSessionIsSaidOnce(t *testing.T) {
 			refused := v.post("/login", url.Values{"email": {c.email}, "password": {"wrong"}, "next": {page.hidden("next")}})
 			refused.is(http.StatusUnprocessableEntity).one("alert", "Incorrect")
 			if containsText(refused, sessionEnded) {
-				t.Error("the end of the session is said again")
+				t.Error("the end of the session is shown again")
 			}
 			if next := refused.hidden("next"); next != "/api-keys" {
 				t.Errorf("the form leads to %q", next)

@@ -9,7 +9,7 @@ import (
 
 var assetURL = regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`)
 
-func TestPagesLoadAssetsThatMayBeKept(t *testing.T) {
+func TestPagesLoadAssetsThatMayBeCached(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	v := s.visitor(t)
 	urls := assetURL.FindAllStringSubmatch(v.get("/login").body, -1)

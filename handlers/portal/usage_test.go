@@ -50,7 +50,7 @@ func TestDetailsOfAKeyThatWasNeverUsed(t *testing.T) {
 	})
 }
 
-func TestDetailsOfARevokedKeyAreGoneWithIt(t *testing.T) {
+func TestDetailsOfARevokedKeyAreRemoved(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		key := c.key("gone")
@@ -82,7 +82,7 @@ func TestConfirmationShowsTheUseOfTheKey(t *testing.T) {
 	})
 }
 
-func TestUsageAndNamesOfAnotherAccountAreNotThere(t *testing.T) {
+func TestUsageAndNamesOfAnotherAccountAreNotFound(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		owner, stranger := s.customer(t), s.customer(t)
 		key := owner.key("mine alone")
@@ -98,7 +98,7 @@ func TestUsageAndNamesOfAnotherAccountAreNotThere(t *testing.T) {
 				} {
 					refused.is(http.StatusNotFound)
 					if containsText(refused, "mine alone") {
-						t.Error("the answer says what the key is called")
+						t.Error("the response contains the key's label")
 					}
 				}
 			})

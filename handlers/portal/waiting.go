@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// maxWait limits how long a response is held, so a polling client sends four requests a minute.
+	// maxWait limits how long a response is held, so a polling client sends four requests a
+	// minute.
 	maxWait = 15 * time.Second
 	// checkInterval is the time between two checks for news.
 	checkInterval = time.Second

@@ -37,18 +37,35 @@ var table = []struct {
 		Message: "Agent not found in this account. GET /api/agents lists the account's agents.",
 	}},
 
+	{models.ErrAccountNotFound, Problem{
+		Status: http.StatusNotFound, Code: CodeAccountNotFound,
+		Message: "Account not found. GET /operator/accounts lists all accounts.",
+	}},
+	{models.ErrUserNotFound, Problem{
+		Status: http.StatusNotFound, Code: CodeUserNotFound, Message: "User not found in this account.",
+	}},
+	{models.ErrKeyNotFound, Problem{Status: http.StatusNotFound, Code: CodeKeyNotFound, Message: "API key not found."}},
+	{models.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
+	{models.ErrLastOwner, Conflict("The account must have an owner. Add another owner first.")},
+
+	{models.ErrAgentLimit, portalOnly(http.StatusUnprocessableEntity,
+		fmt.Sprintf("This account has reached its limit of %d agents. Remove one you no longer use, then try again.", models.MaxAgents))},
 	{models.ErrEmailTaken, portalOnly(http.StatusUnprocessableEntity, "This email is already in use.")},
 	{models.ErrSessionNotFound, portalOnly(http.StatusUnauthorized,
 		"You are not signed in, or your session has ended. Sign in again.")},
-	{models.ErrKeyNotFound, portalOnly(http.StatusNotFound, "API key not found in this account.")},
 	{models.ErrKeyLimit, portalOnly(http.StatusUnprocessableEntity,
 		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", models.MaxActiveKeys))},
+	{models.ErrLinkInvalid, portalOnly(http.StatusGone,
+		"This sign-in link has already been used or has expired. Ask for a new one.")},
+	{models.ErrSignInTooOld, portalOnly(http.StatusUnprocessableEntity,
+		"You signed in more than ten minutes ago. Sign in with a new sign-in link, then try again.")},
 	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
 	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
-// From returns the problem for err, which must not be nil. It returns a [Problem] in the chain of
-// err unchanged. An error that it does not know becomes a 500. Cause is err, for the log.
+// From returns the problem for err, which must not be nil. If the chain of err has a [Problem],
+// From returns it unchanged. Otherwise the cause of the result is err, and an error without a row
+// in the table becomes a 500.
 func From(err error) Problem {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p

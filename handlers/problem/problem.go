@@ -16,7 +16,12 @@ import (
 const (
 	CodeUnauthorized         = "UNAUTHORIZED"
 	CodeInvalidRequest       = "INVALID_REQUEST"
+	CodeAgentNotAllowed      = "AGENT_NOT_ALLOWED"
 	CodeAgentNotFound        = "AGENT_NOT_FOUND"
+	CodeAccountNotFound      = "ACCOUNT_NOT_FOUND"
+	CodeKeyNotFound          = "KEY_NOT_FOUND"
+	CodeUserNotFound         = "USER_NOT_FOUND"
+	CodeConflict             = "CONFLICT"
 	CodeNotFound             = "NOT_FOUND"
 	CodeMethodNotAllowed     = "METHOD_NOT_ALLOWED"
 	CodePayloadTooLarge      = "PAYLOAD_TOO_LARGE"
@@ -66,6 +71,20 @@ func InvalidRequest(message string) Problem {
 	return Problem{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: message}
 }
 
+// AgentNotAllowed returns a 403 for a gateway that asks for an agent outside the credentials.
+func AgentNotAllowed() Problem {
+	return Problem{
+		Status: http.StatusForbidden, Code: CodeAgentNotAllowed,
+		Message: "The agent in agentId does not belong to this API key or widget token. " +
+			"Use an agent of this account or, with a widget token, the agent that it was issued for.",
+	}
+}
+
+// Conflict returns a 409 for a request that the current state does not allow. message says why.
+func Conflict(message string) Problem {
+	return Problem{Status: http.StatusConflict, Code: CodeConflict, Message: message}
+}
+
 // NotFound returns a 404 for a path without a route.
 func NotFound() Problem {
 	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Message: "There is no page or endpoint at this address."}
@@ -102,6 +121,17 @@ func RateLimited(wait time.Duration) Problem {
 		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
 		Message: "Too many requests with this API key. Wait the number of seconds in the Retry-After header, " +
 			"then try again. The RateLimit-Policy header has the allowed rate.",
+		RetryAfter: wait,
+	}
+}
+
+// WrongTokens returns a 429 for a network that has sent too many wrong operator tokens. It may try
+// again after wait.
+func WrongTokens(wait time.Duration) Problem {
+	return Problem{
+		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
+		Message: "Too many requests with a wrong operator token from this network. " +
+			"Wait the number of seconds in the Retry-After header, then try again with the right token.",
 		RetryAfter: wait,
 	}
 }

@@ -26,7 +26,7 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 		{models.ErrSignInDisabled, http.StatusUnprocessableEntity, ""},
 		{models.ErrSessionNotFound, http.StatusUnauthorized, ""},
 		{models.ErrAgentNotFound, http.StatusNotFound, "AGENT_NOT_FOUND"},
-		{models.ErrKeyNotFound, http.StatusNotFound, ""},
+		{models.ErrKeyNotFound, http.StatusNotFound, "KEY_NOT_FOUND"},
 		{models.ErrKeyLimit, http.StatusUnprocessableEntity, ""},
 		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, ""},
 		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, ""},

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION renew_auth_epoch() RETURNS trigger LANGUAGE plpgsql A
 DECLARE
     this_transaction text := pg_current_xact_id();
 BEGIN
-    -- The trigger runs for each row, and the first row of a transaction is enough.
+    -- The trigger runs for each row. One renewal in a transaction is enough.
     IF current_setting('portal.epoch_renewed_in', true) IS DISTINCT FROM this_transaction THEN
         UPDATE auth_epoch SET value = random_epoch();
         PERFORM set_config('portal.epoch_renewed_in', this_transaction, true);

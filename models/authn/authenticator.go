@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Authenticator looks up API keys. It is safe for concurrent use.
@@ -13,11 +15,12 @@ type Authenticator struct {
 	source  Source
 	timeout time.Duration
 
-	mu       sync.Mutex
-	running  bool   // a goroutine runs statements
-	next     *batch // the requests that wait for the next statement; nil if there are none
-	gathered bool   // the last batch that waited had several requests, so the next one waits too
-	memory   memory
+	mu       sync.Mutex // every request takes it, so it is held for a few instructions only
+	running  bool       // a goroutine is running statements
+	next     *batch     // the requests that wait for the next statement; nil if there are none
+	gathered bool       // the last batch had several requests, so the next request waits for others
+
+	memory memory
 
 	counts counters
 }
@@ -35,10 +38,19 @@ func (a *Authenticator) Close() error { return a.source.Close() }
 // It returns [ErrKeyUnknown] if there is no such key, [ErrBusy] if too many requests wait, and
 // another error if the database did not answer in time.
 func (a *Authenticator) Lookup(ctx context.Context, hash KeyHash) (Key, Epoch, error) {
+	return a.lookup(ctx, KeyRef{Hash: hash})
+}
+
+// LookupID is [Authenticator.Lookup] for the key with this id, which must not be zero.
+func (a *Authenticator) LookupID(ctx context.Context, id uuid.UUID) (Key, Epoch, error) {
+	return a.lookup(ctx, KeyRef{ID: id})
+}
+
+func (a *Authenticator) lookup(ctx context.Context, ref KeyRef) (Key, Epoch, error) {
 	if err := ctx.Err(); err != nil {
 		return Key{}, Epoch{}, err
 	}
-	b, position := a.join(hash)
+	b, position := a.join(ref)
 	if b == nil {
 		return Key{}, Epoch{}, ErrBusy
 	}
@@ -67,20 +79,13 @@ func (a *Authenticator) Lookup(ctx context.Context, hash KeyHash) (Key, Epoch, e
 // HasAgent reports whether memory holds the agent at this epoch. False means that the caller has to
 // ask the database.
 func (a *Authenticator) HasAgent(epoch Epoch, agent Agent) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, found := a.memory.agents[agent]
-	return found && a.memory.epoch == epoch
+	return a.memory.hasAgent(epoch, agent)
 }
 
 // RememberAgent adds an agent that was read in one statement with this epoch. It does nothing if
 // memory has another epoch.
 func (a *Authenticator) RememberAgent(epoch EpochValue, agent Agent) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.memory.agents != nil && a.memory.epoch.Value == epoch {
-		put(a.memory.agents, agent, struct{}{})
-	}
+	a.memory.addAgent(epoch, agent)
 }
 
 // resolve sets the results of the batch. Only one batch is resolved at a time. A panic fails the
@@ -92,14 +97,14 @@ func (a *Authenticator) resolve(b *batch) {
 		}
 	}()
 	missing, remembered := a.recall(b)
-	var keys map[KeyHash]Key
-	a.counts.lookups.Add(uint64(len(b.hashes)))
+	var keys map[KeyRef]Key
+	a.counts.batch(len(b.wanted))
 	a.counts.statements.Add(1)
 	b.epoch, keys, b.err = a.read(b.deadline, missing)
-	if b.err == nil && len(missing) < len(b.hashes) && b.epoch != remembered {
+	if b.err == nil && len(missing) < len(b.wanted) && b.epoch != remembered {
 		// The results from memory may be out of date.
 		clear(b.results)
-		missing = b.hashes
+		missing = b.wanted
 		a.counts.statements.Add(1)
 		b.epoch, keys, b.err = a.read(b.deadline, missing)
 	}
@@ -110,39 +115,35 @@ func (a *Authenticator) resolve(b *batch) {
 		return
 	}
 	a.remember(b.epoch, keys)
-	for i, hash := range b.hashes {
+	for i, ref := range b.wanted {
 		if r := &b.results[i]; !r.found {
-			r.key, r.found = keys[hash]
+			r.key, r.found = keys[ref]
 		}
 	}
 }
 
-// recall sets those results of the batch that are in memory. It returns the hashes that are not,
-// and the epoch of memory.
-func (a *Authenticator) recall(b *batch) (missing []KeyHash, epoch Epoch) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	b.results = make([]result, len(b.hashes))
-	for i, hash := range b.hashes {
+// recall sets the results of the batch that are in memory. It returns the keys that are not in
+// memory, and the epoch of memory.
+func (a *Authenticator) recall(b *batch) (missing []KeyRef, epoch Epoch) {
+	b.results = make([]result, len(b.wanted))
+	for i, ref := range b.wanted {
 		r := &b.results[i]
-		if r.key, r.found = a.memory.keys[hash]; !r.found {
-			missing = append(missing, hash)
+		if r.key, r.found = a.memory.key(ref); !r.found {
+			missing = append(missing, ref)
 		}
 	}
 	return missing, a.memory.epoch
 }
 
 // remember adds the active keys that were read at this epoch.
-func (a *Authenticator) remember(epoch Epoch, keys map[KeyHash]Key) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *Authenticator) remember(epoch Epoch, keys map[KeyRef]Key) {
 	if a.memory.keys != nil && a.memory.epoch != epoch {
 		a.counts.epochChanges.Add(1)
 	}
 	a.memory.at(epoch)
-	for hash, key := range keys {
+	for ref, key := range keys {
 		if key.Active {
-			put(a.memory.keys, hash, key)
+			a.memory.addKey(ref, key)
 		}
 	}
 }

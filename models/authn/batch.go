@@ -11,14 +11,14 @@ const maxBatch = 2048
 
 // batch is a group of requests that one statement answers.
 type batch struct {
-	hashes   []KeyHash // one for each request
+	wanted   []KeyRef  // one for each request
 	deadline time.Time // the deadline of the first request
 
-	// done is closed when the fields below are set. It is nil if the batch never waited: its only
-	// request runs the statement on its own goroutine.
+	// done is closed when the fields below are set. It is nil if the batch never waited: its
+	// only request runs the statement on its own goroutine.
 	done    chan struct{}
-	results []result // one for each hash
-	epoch   Epoch    // at which the results are true
+	results []result // one for each request
+	epoch   Epoch    // the epoch of the results
 	err     error
 }
 
@@ -27,21 +27,21 @@ type result struct {
 	found bool
 }
 
-// join adds the hash to the batch that waits for the next statement, and returns the batch and the
-// position of the hash in it. If no statement runs and recent requests came one by one, it returns
-// a batch whose done is nil instead. The caller must pass that batch to runAlone. If the batch is
-// full, it returns nil.
-func (a *Authenticator) join(hash KeyHash) (b *batch, position int) {
+// join adds a request to the batch that waits for the next statement. It returns the batch and the
+// position of the request in it, or nil if the batch is full. If no statement is running and recent
+// requests came one by one, it returns a new batch whose done is nil. The caller must pass that
+// batch to runAlone.
+func (a *Authenticator) join(ref KeyRef) (b *batch, position int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.next != nil {
-		if len(a.next.hashes) >= maxBatch {
+		if len(a.next.wanted) >= maxBatch {
 			return nil, 0
 		}
-		a.next.hashes = append(a.next.hashes, hash)
-		return a.next, len(a.next.hashes) - 1
+		a.next.wanted = append(a.next.wanted, ref)
+		return a.next, len(a.next.wanted) - 1
 	}
-	b = &batch{hashes: []KeyHash{hash}, deadline: time.Now().Add(a.timeout)}
+	b = &batch{wanted: []KeyRef{ref}, deadline: time.Now().Add(a.timeout)}
 	idle := !a.running
 	a.running = true
 	if idle && !a.gathered {
@@ -78,17 +78,18 @@ func (a *Authenticator) runBatches() {
 	}
 }
 
-// take removes and returns the batch that waits. No request can join it after that.
+// take removes and returns the next batch. No request can join it after that.
 func (a *Authenticator) take() *batch {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	taken := a.next
 	a.next = nil
-	a.gathered = len(taken.hashes) > 1
+	a.gathered = len(taken.wanted) > 1
 	return taken
 }
 
-// finish reports whether no request waits. If so, no goroutine runs statements any longer.
+// finish reports whether no request waits. If so, it records that no goroutine is running
+// statements.
 func (a *Authenticator) finish() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

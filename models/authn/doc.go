@@ -1,11 +1,11 @@
-// Package authn answers which account an API key belongs to, at nearly the speed of a cache. Unlike
-// a cache it is never out of date: once a revocation is confirmed, every instance refuses the key.
+// Package authn looks up the account of an API key, at nearly the speed of a cache. Unlike a cache,
+// it is never out of date: once a revocation is confirmed, every instance refuses the key.
 //
 // # Why memory is never out of date
 //
-// The database holds an epoch: one row with a random value of 128 bits. Triggers replace it in the
-// same transaction as any insert, delete or change of access of a key, an agent or an account. The
-// triggers also cover SQL that an operator runs by hand.
+// The database holds an epoch: one row with a random value of 128 bits. Triggers replace the value
+// when a key, an agent or an account is inserted or deleted, or when its access changes, in the
+// same transaction. The triggers also cover SQL that an operator runs by hand.
 //
 // The transactions that replace the epoch lock its row until they have committed, so they commit
 // one after the other. Each commits its changes together with a value that no other transaction has
@@ -18,8 +18,8 @@
 //
 // Nothing in this argument depends on time, or on which server answers. It also holds if the
 // database goes back to an earlier state: a failover to a standby that lags behind, a restored
-// dump, a restored or replaced SQLite file. A key that the earlier state lacks was remembered at an
-// epoch that came after this state. Epochs are only compared for equality, never for order.
+// dump, a restored or replaced SQLite file. The earlier state has another epoch than the state that
+// memory was read from. Epochs are only compared for equality, never for order.
 //
 // The argument fails if somebody disables the triggers and changes the tables by hand. An
 // authenticator therefore also drops its memory whenever its connection is a new one.
@@ -31,15 +31,14 @@
 // starts after the last request of the batch has arrived, and ends before the first one is
 // answered. It is therefore the linearization point of the whole batch.
 //
-// If a revocation was confirmed before a request arrived, its transaction had committed before the
-// statement started. The statement reads the new epoch or the revoked key, and the request is
-// refused. This holds on every instance. Instances exchange no messages, and no entry has to
-// expire.
+// If a revocation was confirmed before a request arrived, the revocation's transaction committed
+// before the statement started. The statement reads the new epoch or the revoked key, and the
+// request is refused. This holds on every instance. Instances exchange no messages, and no entry
+// has to expire.
 //
-// If the statement reads another epoch than the one in memory, a second statement reads every key
-// of the batch. Its result replaces memory, and it is the linearization point instead. If the
-// database does not answer by the deadline, all requests of the batch fail. Memory alone never
-// answers a request.
+// If the epoch differs from the one in memory, a second statement reads every key of the batch. Its
+// result replaces memory, and it is the linearization point instead. If the database does not
+// answer by the deadline, all requests of the batch fail. Memory alone never answers a request.
 //
 // # What is not remembered
 //

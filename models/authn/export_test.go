@@ -9,3 +9,10 @@ func (a *Authenticator) Held() (keys int, waiting bool) {
 
 // MaxBatch is how many requests can wait for the next statement.
 const MaxBatch = maxBatch
+
+// The statements that read keys by their hashes and ids.
+const (
+	PostgresIDs = postgresIDs
+	SQLiteIDs   = sqliteIDs
+	Planner     = planner
+)

@@ -17,11 +17,11 @@ type panicking struct {
 	broken atomic.Bool
 }
 
-func (p *panicking) Keys(deadline time.Time, hashes []authn.KeyHash) (authn.Epoch, map[authn.KeyHash]authn.Key, error) {
+func (p *panicking) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Epoch, map[authn.KeyRef]authn.Key, error) {
 	if p.broken.Load() {
 		panic("a bug")
 	}
-	return p.Source.Keys(deadline, hashes)
+	return p.Source.Keys(deadline, wanted)
 }
 
 func TestPanicFailsTheRequestsOfABatch(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Both statements return no row on a standby. A primary that was demoted may keep its connections
+// All statements return no row on a standby. A primary that was demoted may keep its connections
 // open, and its rows may be out of date.
 const (
 	postgresEpoch = "SELECT value FROM auth_epoch WHERE NOT pg_is_in_recovery()"
@@ -20,14 +20,20 @@ const (
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.key_hash = ANY ($1)
 		WHERE NOT pg_is_in_recovery()`
+	// The keys with these ids come without their hashes.
+	postgresIDs = postgresKeys + ` UNION ALL SELECT e.value, NULL, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
+		FROM auth_epoch AS e
+		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.id = ANY ($2)
+		WHERE NOT pg_is_in_recovery()`
 )
 
 // binaryFormat is the format of all parameters and columns.
 var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
-// Postgres is the [Source] for PostgreSQL. It runs prepared statements on a connection of its own,
-// which costs the server several times less than planning them. It uses pgconn directly, because
-// scanning rows by database/sql or pgx doubles the cost in this process.
+// Postgres is the [Source] for PostgreSQL. It has a connection of its own for prepared statements,
+// because planning each statement costs the server several times more. It uses pgconn directly,
+// because scanning rows with database/sql or pgx doubles the cost in this process.
 type Postgres struct {
 	dial  func(context.Context) (*pgconn.PgConn, error)
 	stop  func() error
@@ -38,11 +44,12 @@ type Postgres struct {
 	connected uint64                       // counts the connections
 	epochStmt *pgconn.StatementDescription // prepared on conn
 	keysStmt  *pgconn.StatementDescription // prepared on conn
+	idsStmt   *pgconn.StatementDescription // prepared on conn
 }
 
-// planner is set on each connection. The best plan always uses the index. These settings keep the
-// planner from choosing another plan when its statistics are old or the tables small. Without
-// jit=off, PostgreSQL may compile the plan, which takes 12 ms for each statement.
+// planner holds the planner settings of each connection. The best plan always uses the index. These
+// settings keep PostgreSQL from choosing another plan when its statistics are old or the tables are
+// small. Without jit=off, it may compile the plan, which takes 12 ms for each statement.
 const planner = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
 	SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off`
 
@@ -63,37 +70,51 @@ func (p *Postgres) Epoch(deadline time.Time) (epoch Epoch, err error) {
 }
 
 // Keys implements [Source].
-func (p *Postgres) Keys(deadline time.Time, hashes []KeyHash) (epoch Epoch, keys map[KeyHash]Key, err error) {
-	wanted := make([][]byte, len(hashes))
-	for i := range hashes {
-		wanted[i] = hashes[i][:]
+func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (epoch Epoch, keys map[KeyRef]Key, err error) {
+	hashes, ids := make([][]byte, 0, len(wanted)), [][16]byte{}
+	for i := range wanted {
+		if ref := &wanted[i]; ref.ID != uuid.Nil {
+			ids = append(ids, ref.ID)
+		} else {
+			hashes = append(hashes, ref.Hash[:])
+		}
 	}
 	err = p.retry(deadline, func() error {
-		parameter, err := p.types.Encode(pgtype.ByteaArrayOID, pgtype.BinaryFormatCode, wanted, nil)
+		statement, parameters, err := p.keysQuery(hashes, ids)
 		if err != nil {
 			return err
 		}
-		keys = make(map[KeyHash]Key, len(hashes))
-		return p.query(p.keysStmt, [][]byte{parameter}, func(row [][]byte) error {
+		keys = make(map[KeyRef]Key, len(wanted))
+		return p.query(statement, parameters, func(row [][]byte) error {
 			epoch = p.epoch(row[0])
-			if row[1] == nil {
-				return nil // no key has one of the hashes
+			if row[2] == nil {
+				return nil // no key has one of the hashes, or one of the ids
 			}
 			id, idErr := uuid.FromBytes(row[2])
 			accountID, accountErr := uuid.FromBytes(row[3])
-			keys[KeyHash(row[1])] = Key{ID: id, AccountID: accountID, Active: row[4][0] == 1, Revoked: row[5][0] == 1}
+			keys[keyRef(row[1], id)] = Key{ID: id, AccountID: accountID, Active: row[4][0] == 1, Revoked: row[5][0] == 1}
 			return errors.Join(idErr, accountErr)
 		})
 	})
 	return epoch, keys, err
 }
 
+// keysQuery returns the statement that reads the keys with these hashes and ids.
+func (p *Postgres) keysQuery(hashes [][]byte, ids [][16]byte) (*pgconn.StatementDescription, [][]byte, error) {
+	hashList, err := p.types.Encode(pgtype.ByteaArrayOID, pgtype.BinaryFormatCode, hashes, nil)
+	if err != nil || len(ids) == 0 {
+		return p.keysStmt, [][]byte{hashList}, err
+	}
+	idList, err := p.types.Encode(pgtype.UUIDArrayOID, pgtype.BinaryFormatCode, ids, nil)
+	return p.idsStmt, [][]byte{hashList, idList}, err
+}
+
 func (p *Postgres) epoch(value []byte) Epoch {
 	return Epoch{Value: EpochValue(value), Connection: p.connected}
 }
 
-// retry calls read. If that fails on an old connection, it calls read once more on a new one. This
-// is safe because both statements only read.
+// retry calls read. If read fails on an old connection, retry calls it once more on a new one. This
+// is safe because all statements only read.
 func (p *Postgres) retry(deadline time.Time, read func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +133,8 @@ func (p *Postgres) try(deadline time.Time, read func() error) error {
 			return err
 		}
 	}
-	// Changing the connection's deadline is much cheaper than a context or a timer. Nothing needs
-	// to reset it, because every statement sets its own.
+	// Setting the connection's deadline is much cheaper than a context or a timer. It needs no
+	// reset, because every statement sets its own.
 	err := p.conn.Conn().SetDeadline(deadline)
 	answered := false
 	defer func() {
@@ -160,6 +181,9 @@ func (p *Postgres) connect(deadline time.Time) error {
 	}
 	if err == nil {
 		p.keysStmt, err = conn.Prepare(ctx, "keys", postgresKeys, nil)
+	}
+	if err == nil {
+		p.idsStmt, err = conn.Prepare(ctx, "ids", postgresIDs, nil)
 	}
 	if err != nil {
 		p.drop()

@@ -13,11 +13,11 @@ var stale struct {
 }
 
 // read answers from memory for one second. One batch at a time calls it.
-func (a *Authenticator) read(deadline time.Time, hashes []KeyHash) (Epoch, map[KeyHash]Key, error) {
-	if len(hashes) == 0 && time.Now().Before(stale.until) {
+func (a *Authenticator) read(deadline time.Time, wanted []KeyRef) (Epoch, map[KeyRef]Key, error) {
+	if len(wanted) == 0 && time.Now().Before(stale.until) {
 		return stale.epoch, nil, nil
 	}
-	epoch, found, err := a.source.Keys(deadline, hashes)
+	epoch, found, err := a.source.Keys(deadline, wanted)
 	stale.epoch, stale.until = epoch, time.Now().Add(time.Second)
 	return epoch, found, err
 }

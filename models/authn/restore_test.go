@@ -19,8 +19,8 @@ func (s *switching) Epoch(deadline time.Time) (authn.Epoch, error) {
 	return (*s.current.Load()).Epoch(deadline)
 }
 
-func (s *switching) Keys(deadline time.Time, hashes []authn.KeyHash) (authn.Epoch, map[authn.KeyHash]authn.Key, error) {
-	return (*s.current.Load()).Keys(deadline, hashes)
+func (s *switching) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Epoch, map[authn.KeyRef]authn.Key, error) {
+	return (*s.current.Load()).Keys(deadline, wanted)
 }
 
 func (s *switching) Close() error { return (*s.current.Load()).Close() }

@@ -14,9 +14,9 @@ type Source interface {
 	// Epoch reads the epoch, in one statement on the primary.
 	Epoch(deadline time.Time) (Epoch, error)
 
-	// Keys reads the epoch and the keys with these hashes, in one statement on the primary. The
-	// result has no entry for an unknown key.
-	Keys(deadline time.Time, hashes []KeyHash) (Epoch, map[KeyHash]Key, error)
+	// Keys reads the epoch and these keys, in one statement on the primary. The result has no
+	// entry for an unknown key.
+	Keys(deadline time.Time, wanted []KeyRef) (Epoch, map[KeyRef]Key, error)
 
 	// Close releases the statements and connections of the source.
 	Close() error
@@ -26,7 +26,7 @@ type Source interface {
 // accounts.
 type Epoch struct {
 	Value      EpochValue
-	Connection uint64 // the number of the source's connection that read the value
+	Connection uint64 // the number of the connection that read the value
 }
 
 // EpochValue is the random value in the database that changes with every change of access.
@@ -34,6 +34,12 @@ type EpochValue [16]byte
 
 // KeyHash is the SHA-256 hash of an API key.
 type KeyHash = [sha256.Size]byte
+
+// KeyRef refers to a key by its id if ID is set, and otherwise by its hash.
+type KeyRef struct {
+	Hash KeyHash
+	ID   uuid.UUID
+}
 
 // Key is the stored data of an API key.
 type Key struct {
@@ -50,16 +56,16 @@ type Agent struct {
 }
 
 var (
-	// ErrKeyUnknown means that no key has the hash.
+	// ErrKeyUnknown means that no key has the hash or the id.
 	ErrKeyUnknown = errors.New("the API key is unknown")
 
-	// ErrNoEpoch means that the database has no epoch, for example during a restore. Nothing that
-	// it says about keys can be trusted.
+	// ErrNoEpoch means that the database has no epoch, for example during a restore. Its rows
+	// about keys cannot be trusted.
 	ErrNoEpoch = errors.New("the database has no authentication epoch")
 
 	// ErrStandby means that the server is a standby, whose rows may be out of date.
 	ErrStandby = errors.New("the database is a standby")
 
 	// ErrBusy means that too many requests wait for the database.
-	ErrBusy = errors.New("too many requests wait for authentication")
+	ErrBusy = errors.New("too many requests")
 )

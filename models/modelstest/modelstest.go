@@ -4,10 +4,12 @@
 package modelstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"portal/models"
@@ -20,16 +22,51 @@ func Databases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { run(t, PostgresURL(t)) })
 }
 
-// SQLiteURL returns the URL of an SQLite database that does not exist yet, in a directory of its
-// own.
+// SQLiteURL returns the URL of a new SQLite database whose schema is up to date, in a directory of
+// its own.
 func SQLiteURL(t testing.TB) string {
+	t.Helper()
+	migrated, err := migratedSQLite()
+	Must(t, err)
+	url := EmptySQLiteURL(t)
+	path, _ := models.SQLitePath(url)
+	Must(t, os.WriteFile(path, migrated, 0o600))
+	return url
+}
+
+// EmptySQLiteURL is [SQLiteURL] of a database that does not exist yet.
+func EmptySQLiteURL(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
 }
 
-// Open opens a store on the database. It is closed at the end of the test.
+// migratedSQLite returns the content of a migrated database. Tests get copies, because migrating
+// takes longer than most tests.
+var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "portal-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "portal.db")
+	store, err := models.Open(context.Background(), "sqlite:"+path, models.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(context.Background()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) //nolint:gosec // the path of the database above
+})
+
+// passwordMemory is the memory in KiB for hashing a password. It saves tests most of their time.
+const passwordMemory = 64
+
+// Open opens a store on the database. It is closed at the end of the test. Unless the options say
+// otherwise, hashing a password is cheap.
 func Open(t testing.TB, url string, options models.Options) *models.Store {
 	t.Helper()
+	options.PasswordMemory = cmp.Or(options.PasswordMemory, passwordMemory)
 	store, err := models.Open(context.Background(), url, options)
 	if err != nil {
 		t.Fatalf("open %s: %v", url, err)

@@ -1,5 +1,5 @@
-// The label of a new key. A warning appears if another active key has the same label. It is no
-// error: labels may repeat.
+// The label of a new key. A warning appears if another active key has the same label. This is not
+// an error, because several keys may have the same label.
 (() => {
   'use strict';
 

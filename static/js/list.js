@@ -26,8 +26,8 @@
     }
   });
 
-  // Arranges the new rows like the rows of the page, so that nothing moves under a pointer. Rows in
-  // use stay, and open details stay. A new key comes after the same key as in the new list.
+  // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows in
+  // use and open details stay. A new row follows the same row as in the new list.
   function arrange(rows, newRows, fragment) {
     const places = new Map(keyRows(rows).map((row, place) => [row.id, place]));
     let last = -1;
@@ -176,7 +176,7 @@
     if (field?.matches('[data-select]')) {
       field.select();
     }
-    // The list already shows this version, so the next poll need not fetch it.
+    // The list already shows this version, so the next poll does not need to fetch it.
     const { version } = document.getElementById('api-key-list-header')?.dataset ?? {};
     if (version && document.getElementById('api-key-seen')) {
       document.getElementById('api-key-seen').value = version;

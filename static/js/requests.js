@@ -1,5 +1,5 @@
-// Feedback around every HTMX request. A failed request shows an alert and changes nothing else, and
-// the focus never disappears together with its element.
+// Feedback for every HTMX request. A failed request shows an alert and changes nothing else. If the
+// focused element disappears, another one takes the focus.
 //
 // Elements with data-background poll. They send requests only while the page is visible and in use,
 // and they never show an alert, steal the focus or overwrite newer content.
@@ -66,7 +66,8 @@
     }
   }
 
-  // HTMX focuses an [autofocus] element after each swap. A poll must not focus one that is older.
+  // HTMX focuses an [autofocus] element after each swap. A poll must not focus one from an earlier
+  // swap.
   document.addEventListener('htmx:before:swap', ({ detail: { ctx } }) => {
     if (!ctx.background) {
       swaps += 1;

@@ -61,8 +61,8 @@
       leave();
     });
 
-    // Escape and other ways to close a dialog. Browsers close it at the second attempt in any case,
-    // so it is opened again.
+    // Escape and other ways to close a dialog. Browsers close it at the second attempt anyway, so
+    // it is opened again.
     dialog.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') {
         event.preventDefault();

@@ -11,7 +11,7 @@ import (
 )
 
 // New reads the OpenAPI document into the page of the API reference. The examples call the portal
-// at baseURL. It errs if the document refers to a component that it does not have.
+// at baseURL. It returns an error if the document refers to a component that it does not have.
 func New(openapi []byte, baseURL string) (templates.ReferencePage, error) {
 	r := reader{baseURL: strings.TrimSuffix(baseURL, "/")}
 	if err := json.Unmarshal(openapi, &r.document); err != nil {
@@ -210,7 +210,7 @@ func (r reader) errors() []templates.ErrorCode {
 	return found
 }
 
-// errorResponses calls yield with the status and the component of each error of each operation.
+// errorResponses iterates over the status and the component of each error of each operation.
 func (r reader) errorResponses() func(yield func(string, response) bool) {
 	return func(yield func(string, response) bool) {
 		for _, path := range r.Paths.names {
@@ -235,7 +235,7 @@ func messageOf(shown example) string {
 	return body.Error
 }
 
-// codeOf returns the code of an error response, which its first example has.
+// codeOf returns the code in the first example of an error response.
 func codeOf(content media) string {
 	var body struct{ Code string }
 	_, shown := content.Examples.first()

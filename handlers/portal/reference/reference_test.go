@@ -93,7 +93,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 		t.Errorf("the form is %q", introspection.Body.Example)
 	}
 	agents := operation(t, "listAgents").Responses[0].Shapes[0].Fields
-	if len(agents) != 1 || len(agents[0].Fields) != 2 || agents[0].Fields[0].Type != "string (uuid)" {
+	if len(agents) != 2 || len(agents[0].Fields) != 2 || agents[0].Fields[0].Type != "string (uuid)" {
 		t.Errorf("agents have the fields %+v", agents)
 	}
 }

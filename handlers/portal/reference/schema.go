@@ -9,7 +9,8 @@ import (
 	"portal/templates"
 )
 
-// resolve returns the schema that s refers to, with the description beside the reference.
+// resolve returns the schema that s refers to. A description beside the reference replaces that of
+// the schema.
 func (r reader) resolve(s schema) (schema, error) {
 	if s.Ref == "" {
 		return s, nil
@@ -22,7 +23,7 @@ func (r reader) resolve(s schema) (schema, error) {
 	return r.resolve(found)
 }
 
-// shapes returns the forms of a body: one for each schema of oneOf, or one.
+// shapes returns the shapes that a body can have: one for each schema of oneOf, otherwise one.
 func (r reader) shapes(s schema) ([]templates.Shape, error) {
 	s, err := r.resolve(s)
 	if err != nil {

@@ -103,7 +103,8 @@ func (c *Cluster) run(program string, args ...string) error {
 	if owner := ServerUser(); owner != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	}
-	// A file, because the server inherits it and would keep a pipe open after pg_ctl has exited.
+	// A file, because the server inherits it and would keep a pipe open after pg_ctl has
+	// exited.
 	output, err := os.CreateTemp(c.dir, program)
 	if err != nil {
 		return err

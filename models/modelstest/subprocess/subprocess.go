@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os/exec"
 	"syscall"
 	"time"
@@ -52,6 +53,23 @@ func (c *Child) AwaitReady(ctx context.Context, ready func(context.Context) erro
 	}
 }
 
+// CheckOK returns an error unless the response to a GET request for url has status 200.
+func CheckOK(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return nil
+}
+
 // Stop sends SIGTERM and waits for the process to exit. It returns an error when the process had
 // exited before, when its exit status is not 0, or when it takes longer than timeout. In the last
 // case Stop kills the process.
@@ -85,8 +103,8 @@ func (c *Child) Kill() {
 	<-c.exited
 }
 
-// FreePort returns a TCP port of the loopback interface that is free at the time of the call.
-// Another process may take it before the caller listens on it.
+// FreePort returns a free TCP port of the loopback interface. Another process may take it before
+// the caller listens on it.
 func FreePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

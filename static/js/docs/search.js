@@ -49,7 +49,7 @@
     }
   });
 
-  // "/" goes to the search, except where it can be typed.
+  // "/" moves the focus to the search, except from a text field.
   document.addEventListener('keydown', (event) => {
     if (event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest('input, textarea')) {
       event.preventDefault();

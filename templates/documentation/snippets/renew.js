@@ -1,5 +1,5 @@
-// Calls use with a token now, and with the next one at 80 % of each token's life.
-// fetchToken returns { access_token, expires_in }. The result stops the renewal.
+// Calls use(token) now, and again with a new token at 80 % of each token's life.
+// fetchToken returns { access_token, expires_in }. Call the returned function to stop.
 function keepToken(fetchToken, use) {
   let timer;
   let failures = 0;
@@ -10,7 +10,7 @@ function keepToken(fetchToken, use) {
     try {
       const { access_token, expires_in } = await fetchToken();
       failures = 0;
-      // The jitter keeps many pages from asking at the same moment.
+      // With jitter, pages do not all send their requests at the same moment.
       wait = expires_in * 1000 * (0.8 - 0.05 * Math.random());
       if (!stopped) {
         use(access_token);

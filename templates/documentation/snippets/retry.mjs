@@ -1,4 +1,4 @@
-// Sends a request again after 429 and 503, and when no response arrives.
+// Repeats a request after 429 and 503, and if no response arrives.
 export async function fetchWithRetry(url, options, attempts = 5) {
   for (let attempt = 1; ; attempt += 1) {
     let response;
@@ -12,7 +12,7 @@ export async function fetchWithRetry(url, options, attempts = 5) {
     if (response && ![429, 503].includes(response.status) || attempt === attempts) {
       return response;
     }
-    // At least as long as the response asks for, and longer each time.
+    // Wait at least as long as Retry-After says, and longer each time.
     const asked = Number(response?.headers.get('Retry-After') ?? 0) * 1000;
     const backoff = Math.min(250 * 2 ** attempt, 10_000) * Math.random();
     await new Promise((resolve) => setTimeout(resolve, asked + backoff));

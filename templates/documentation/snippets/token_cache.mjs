@@ -1,4 +1,4 @@
-// One token for each user of yours, until 80 % of its life.
+// Keeps one token for each of your users, until 80 % of its life.
 const tokens = new Map();
 
 export async function tokenFor(userId, exchange) {

@@ -15,7 +15,7 @@ def verify(token):
     return jwt.decode(
         token,
         keys.get_signing_key_from_jwt(token).key,
-        algorithms=["EdDSA"],
+        algorithms=["EdDSA", "ES256"],
         issuer=ISSUER,
         audience="widget",
         options={"require": ["exp", "agent_id"]},

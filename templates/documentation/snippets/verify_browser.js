@@ -1,22 +1,28 @@
-// Works in browsers whose Web Crypto has Ed25519: Chromium 137, Firefox 129, Safari 17 and later.
+// Ed25519 needs Chromium 137, Firefox 129, Safari 17 or later. ES256 works in every browser.
+const algorithms = {
+  EdDSA: { name: 'Ed25519' },
+  ES256: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
+};
+
 async function verify(token) {
   const [header, payload, signature] = token.split('.');
   const { alg, typ, kid } = decode(header);
   const response = await fetch('BASE_URL/.well-known/jwks.json');
   const { keys } = await response.json();
   const jwk = keys.find((key) => key.kid === kid);
-  if (alg !== 'EdDSA' || typ !== 'at+jwt' || !jwk) {
+  if (typ !== 'at+jwt' || !jwk || alg !== jwk.alg || !(alg in algorithms)) {
     throw new Error('not a widget token of this portal');
   }
-  const key = await crypto.subtle.importKey('jwk', jwk, 'Ed25519', false, ['verify']);
+  const algorithm = algorithms[alg];
+  const key = await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['verify']);
   const signed = new TextEncoder().encode(`${header}.${payload}`);
-  if (!await crypto.subtle.verify('Ed25519', key, bytes(signature), signed)) {
+  if (!await crypto.subtle.verify(algorithm, key, bytes(signature), signed)) {
     throw new Error('the signature is wrong');
   }
   const claims = decode(payload);
   const now = Date.now() / 1000;
   if (claims.iss !== 'BASE_URL' || claims.aud !== 'widget' || claims.nbf > now || claims.exp <= now) {
-    throw new Error('the token is not valid here and now');
+    throw new Error('the token has expired or is for another service');
   }
   return claims;
 }

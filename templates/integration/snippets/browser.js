@@ -1,4 +1,4 @@
-// Asks your own server: the key stays there.
+// Requests a token from your own server. The key stays on the server.
 async function widgetToken() {
   const response = await fetch('/widget-token', { method: 'POST' });
   if (!response.ok) {

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"net/http"
+	"regexp"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+var floodTime = flag.Duration("flood", 3*time.Second, "how long the overload tests flood a portal")
+
+// arrivals are requests that arrive at a fixed rate, however long the responses take.
+type arrivals struct {
+	ok, refused, late atomic.Int64 // responses: 200, 503, and 503 after more than a second
+	failed            atomic.Int64 // without a response, or with an unexpected one
+}
+
+// send sends requests at the rate for this time, and returns when all have a response.
+func (a *arrivals) send(i *instance, key string, perSecond float64, duration time.Duration) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: startTimeout}
+	defer client.CloseIdleConnections()
+	interval := time.Duration(float64(time.Second) / perSecond)
+	var all sync.WaitGroup
+	began := time.Now()
+	for next := began; next.Before(began.Add(duration)); next = next.Add(interval) {
+		time.Sleep(time.Until(next))
+		all.Go(func() { a.request(client, i.URL, key) })
+	}
+	all.Wait()
+}
+
+func (a *arrivals) request(client *http.Client, url, key string) {
+	request, err := http.NewRequest(http.MethodGet, url+"/api/agents", http.NoBody)
+	if err != nil {
+		a.failed.Add(1)
+		return
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	began := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		a.failed.Add(1)
+		return
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	switch {
+	case response.StatusCode == http.StatusOK:
+		a.ok.Add(1)
+	case response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "":
+		a.failed.Add(1)
+	default:
+		a.refused.Add(1)
+		if time.Since(began) > time.Second {
+			a.late.Add(1)
+		}
+	}
+}
+
+// capacity returns how many requests a second the portal answers to clients that never pause.
+func capacity(t *testing.T, i *instance, key string) float64 {
+	t.Helper()
+	const measured = 2 * time.Second
+	var answered atomic.Int64
+	var clients sync.WaitGroup
+	end := time.Now().Add(measured)
+	for range 16 {
+		clients.Go(func() {
+			for time.Now().Before(end) {
+				if status, _ := i.api(t, http.MethodGet, "/api/agents", key, ""); status == http.StatusOK {
+					answered.Add(1)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	return float64(answered.Load()) / measured.Seconds()
+}
+
+// The database is so far away that it limits the capacity, and not the processors, which the test
+// needs too. It does not run beside the floods that use them up.
+func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
+	databaseURL := modelstest.PostgresURL(t)
+	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+	far := newRelay(t, databaseURL)
+	far.delay = 10 * time.Millisecond
+	command := portalCommand(t, []string{"DATABASE_URL=" + far.url, testSecret, anyPort, "PORTAL_RATE_LIMIT=off"})
+	command.Path = buildPortal(t) // without the race detector
+	i := launchCommand(t, command)
+	i.awaitReady(t)
+	v := newVisitor(t)
+	v.signIn(i, testEmail, testPassword)
+	rate := capacity(t, i, account.secret)
+
+	var flood arrivals
+	var pages, shown int
+	ended := make(chan struct{})
+	go func() {
+		flood.send(i, account.secret, 10*rate, *floodTime)
+		close(ended)
+	}()
+	for flooded := true; flooded; pages++ {
+		if response, err := v.browser.Get(i.URL + "/api-keys"); err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				shown++
+			}
+		}
+		select {
+		case <-ended:
+			flooded = false
+		default:
+		}
+	}
+	after := time.Now()
+	for inARow := 0; inARow < 10 && time.Since(after) < 5*time.Second; inARow++ {
+		began := time.Now()
+		if i.askAPI(t, account.secret) != http.StatusOK || time.Since(began) > time.Second {
+			inARow = 0
+		}
+	}
+	normal := time.Since(after)
+	t.Logf("capacity %.0f/s; %s of ten times as much: %d answered, %d refused, %d of them late; %d of %d pages shown; "+
+		"ten answers in a row %s after the end",
+		rate, *floodTime, flood.ok.Load(), flood.refused.Load(), flood.late.Load(), shown, pages, normal)
+	if failed := flood.failed.Load(); failed > 0 {
+		t.Errorf("%d requests got neither 200 nor 503 with Retry-After", failed)
+	}
+	if want := int64(rate * floodTime.Seconds() / 2); flood.ok.Load() < want {
+		t.Errorf("%d requests were answered, want at least %d", flood.ok.Load(), want)
+	}
+	if flood.refused.Load() == 0 || flood.late.Load()*2 > flood.refused.Load() {
+		t.Errorf("of %d refusals %d took longer than a second", flood.refused.Load(), flood.late.Load())
+	}
+	if shown*10 < pages*9 {
+		t.Errorf("only %d of %d pages were shown", shown, pages)
+	}
+	if runtime.GOOS == "linux" {
+		peak, limit := peakMemory(t, i.Process.Pid), 400<<20
+		t.Logf("peak memory %d MiB", peak>>20)
+		if peak > limit {
+			t.Errorf("the peak memory is %d MiB, want at most %d", peak>>20, limit>>20)
+		}
+	}
+	if normal > 5*time.Second {
+		t.Error("5 s after the flood, requests still fail or are slow")
+	}
+	if lines := regexp.MustCompile(`"msg":"requests refused"`).FindAllString(i.stderr.String(), -1); len(lines) == 0 || len(lines) > int(floodTime.Seconds())+5 {
+		t.Errorf("%d lines about refusals", len(lines))
+	}
+	i.stop(t)
+}

@@ -1,0 +1,463 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
+)
+
+// gateway is a gateway from OPERATIONS.md in front of a portal, an API and a voice runtime.
+type gateway struct {
+	t      *testing.T
+	url    string
+	client *http.Client
+	log    func() string
+
+	portal  *instance
+	store   *models.Store
+	account accountWithKey
+	agentID uuid.UUID
+}
+
+func TestGatewaysOfTheGuide(t *testing.T) {
+	t.Parallel()
+	for name, launch := range map[string]func(*gateway, string, map[string]string){"nginx": (*gateway).startNginx, "Caddyfile": (*gateway).startCaddy} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGateway(t, launch, name)
+			g.passesIdentity()
+			g.refuses()
+			g.connectsWebSockets()
+			g.limits()
+			g.seesRevocationsAtOnce()
+			g.logsNoTokens()
+			g.survivesAnOutage()
+			g.logsNoTokens()
+		})
+	}
+}
+
+// The guide on the web has the same examples.
+func TestGatewayExamplesAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	for language, file := range map[string]string{"nginx": "nginx.conf", "Caddyfile": "Caddyfile", "yaml": "traefik.yml"} {
+		snippet, err := os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gatewayExample(t, language) != string(snippet) {
+			t.Errorf("OPERATIONS.md has another %s than templates/documentation/snippets", file)
+		}
+	}
+}
+
+// gatewayExample returns the block of this language in the section Gateways of OPERATIONS.md.
+func gatewayExample(t *testing.T, language string) string {
+	t.Helper()
+	return operationsExample(t, "Gateways", language)
+}
+
+// operationsExample returns the first block of this language in a section of OPERATIONS.md.
+func operationsExample(t *testing.T, heading, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "OPERATIONS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## "+heading+"\n")
+	_, block, found := strings.Cut(section, "\n```"+language+"\n")
+	if !found {
+		t.Fatalf("OPERATIONS.md has no %s under %s", language, heading)
+	}
+	block, _, _ = strings.Cut(block, "```\n")
+	return block
+}
+
+// newGateway starts a gateway and everything behind it.
+func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), language string) *gateway {
+	t.Helper()
+	databaseURL := modelstest.SQLiteURL(t)
+	g := &gateway{t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
+	g.account = createAccount(t, g.store)
+	g.agentID = g.createAgent().ID
+	g.portal = start(t, append(databaseEnv(databaseURL), anyPort, "PORTAL_RATE_LIMIT=1:60"))
+	api, runtime := httptest.NewServer(http.HandlerFunc(echo)), httptest.NewServer(http.HandlerFunc(echoWebSocket))
+	t.Cleanup(api.Close)
+	t.Cleanup(runtime.Close)
+	g.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	t.Cleanup(g.client.CloseIdleConnections)
+	launch(g, gatewayExample(t, language), map[string]string{
+		"127.0.0.1:8080": strings.TrimPrefix(g.portal.URL, "http://"),
+		"127.0.0.1:9000": strings.TrimPrefix(api.URL, "http://"),
+		"127.0.0.1:9001": strings.TrimPrefix(runtime.URL, "http://"),
+	})
+	return g
+}
+
+func (g *gateway) createAgent() models.Agent {
+	g.t.Helper()
+	agent, err := g.store.CreateAgent(g.t.Context(), g.account.ID, models.NewAgent{Name: "Front desk"}, models.Operator())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return agent
+}
+
+// received is a request as it arrives behind the gateway.
+type received struct {
+	Method, URL string
+	Header      http.Header
+	Length      int // of the body
+}
+
+func (r received) identity() string {
+	return fmt.Sprint(r.Header["X-Account-Id"], r.Header["X-Key-Id"], r.Header["X-Agent-Id"])
+}
+
+// echo responds with the request.
+func echo(w http.ResponseWriter, r *http.Request) {
+	content, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.NewEncoder(w).Encode(received{r.Method, r.URL.String(), r.Header, len(content)})
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// echoWebSocket sends the request as the first message, and then each message that it receives.
+func echoWebSocket(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.CloseNow() }()
+	message, err := json.Marshal(received{r.Method, r.URL.String(), r.Header, 0})
+	if err != nil {
+		return
+	}
+	for conn.Write(r.Context(), websocket.MessageText, message) == nil {
+		if _, message, err = conn.Read(r.Context()); err != nil {
+			return
+		}
+	}
+}
+
+// startNginx runs nginx with the example, which needs a certificate.
+func (g *gateway) startNginx(example string, addresses map[string]string) {
+	g.t.Helper()
+	dir, address := g.t.TempDir(), freeAddress(g.t)
+	writeCertificate(g.t, dir)
+	config := replaceAll(example, addresses)
+	config = replaceAll(config, map[string]string{
+		"listen 443 ssl": "listen " + address + " ssl", "/etc/ssl/voice.example.com": filepath.Join(dir, "certificate"),
+		"/var/log/nginx/voice": filepath.Join(dir, "voice"), "/etc/ssl/portal.example.com": filepath.Join(dir, "certificate"),
+		"/var/log/nginx/portal": filepath.Join(dir, "portal"),
+	})
+	// One process, which ends when the test kills it.
+	main := "daemon off; master_process off; error_log stderr; pid " + dir + "/pid; events {} http {\n"
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		main += kind + "_temp_path " + filepath.Join(dir, kind) + ";\n"
+	}
+	path := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(path, []byte(main+config+"}\n"), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	g.run("https://"+address, exec.Command("nginx", "-p", dir, "-c", path, "-e", "stderr"))
+	output := g.log
+	g.log = func() string {
+		access, _ := os.ReadFile(filepath.Join(dir, "voice.access.log"))
+		failures, _ := os.ReadFile(filepath.Join(dir, "voice.error.log"))
+		return output() + string(access) + string(failures)
+	}
+}
+
+// startCaddy runs Caddy with the example, without TLS.
+func (g *gateway) startCaddy(example string, addresses map[string]string) {
+	g.t.Helper()
+	address, home := freeAddress(g.t), g.t.TempDir()
+	config := strings.Replace(replaceAll(example, addresses), "voice.example.com {", "http://"+address+" {", 1)
+	config = strings.Replace(config, "{\n", "{\n\tadmin off\n", 1)
+	path := filepath.Join(home, "Caddyfile")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	command := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", path)
+	command.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}
+	g.run("http://"+address, command)
+}
+
+// run starts the gateway's program and waits until it accepts requests.
+func (g *gateway) run(url string, command *exec.Cmd) {
+	g.t.Helper()
+	g.url = url
+	command.Env = append(command.Env, "PATH="+os.Getenv("PATH")+":/usr/sbin")
+	if found, err := exec.LookPath("/usr/sbin/" + command.Args[0]); err == nil {
+		command.Path, command.Err = found, nil
+	}
+	log := &modelstest.LogBuffer{}
+	g.log = log.String
+	command.Stdout, command.Stderr = log, log
+	child, err := subprocess.Start(command)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(child.Kill)
+	ctx, cancel := context.WithTimeout(g.t.Context(), startTimeout)
+	defer cancel()
+	err = child.AwaitReady(ctx, func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := g.client.Do(request)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	})
+	if err != nil {
+		g.t.Fatalf("%v: %s", err, log)
+	}
+}
+
+// writeCertificate writes certificate.pem and certificate.key.
+func writeCertificate(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "certificate")
+	output, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+		"-subj", "/CN=voice.example.com", "-keyout", path+".key", "-out", path+".pem").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+}
+
+func replaceAll(text string, replacements map[string]string) string {
+	var pairs []string
+	for old, replacement := range replacements {
+		pairs = append(pairs, old, replacement)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// answer is a response of the gateway.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send sends a request through the gateway with these headers, one "name: value" each.
+func (g *gateway) send(method, path, body string, headers ...string) answer {
+	g.t.Helper()
+	request, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, strings.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		request.Header.Add(name, value)
+	}
+	response, err := g.client.Do(request)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(text)}
+}
+
+// spoofed are headers with which a client tries to choose its identity.
+var spoofed = []string{
+	"X-Account-Id: spoofed", "X-Key-Id: spoofed", "X-Agent-Id: spoofed", "x-account-id: spoofed", "X-Original-URI: /?access_token=spoofed",
+	"X-Forwarded-Uri: /?access_token=spoofed",
+}
+
+func (g *gateway) passesIdentity() {
+	g.t.Helper()
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "PROPFIND"} {
+		body := strings.Repeat("body", 10_000)
+		if method == http.MethodGet {
+			body = ""
+		}
+		a := g.send(method, "/v1/calls%20now?q=a%2Fb", body, append(spoofed, "Authorization: Bearer "+g.account.secret)...)
+		var got received
+		if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusOK {
+			g.t.Fatalf("%s: %d %s", method, a.status, a.body)
+		}
+		if want := fmt.Sprintf("[%s] [%s] []", g.account.ID, g.account.key.ID); got.identity() != want {
+			g.t.Errorf("%s: the API gets %s, want %s", method, got.identity(), want)
+		}
+		if got.Method != method || got.URL != "/v1/calls%20now?q=a%2Fb" || got.Length != len(body) || len(got.Header["Authorization"]) > 0 {
+			g.t.Errorf("the API gets %s %s with %d bytes and %q", got.Method, got.URL, got.Length, got.Header["Authorization"])
+		}
+	}
+}
+
+// refused sends a request and checks the two fields of the response.
+func (g *gateway) refused(status int, code, path string, headers ...string) answer {
+	g.t.Helper()
+	a := g.send(http.MethodPost, path, "body", headers...)
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(a.body), &fields); err != nil || a.status != status || fields["code"] != code || fields["error"] == "" || len(fields) != 2 {
+		g.t.Errorf("%s: %d %s, want %d %s", path, a.status, a.body, status, code)
+	}
+	if got := a.header.Values("Cache-Control"); len(got) != 1 || got[0] != "no-store" {
+		g.t.Errorf("%s: Cache-Control %q", path, got)
+	}
+	return a
+}
+
+func (g *gateway) refuses() {
+	g.t.Helper()
+	token := g.portal.token(g.t, g.account.secret, g.agentID)
+	for _, r := range []struct {
+		path    string
+		headers []string
+	}{
+		{"/v1/calls", spoofed},
+		{"/v1/calls", []string{"Authorization: Bearer nas_x"}},
+		{"/v1/calls", []string{"Authorization: Bearer " + token}},
+		{"/connect", append(spoofed, "Connection: Upgrade", "Upgrade: websocket")},
+		{"/connect?access_token=x", nil},
+		{"/connect?access_token=" + g.account.secret, nil},
+		{"/connect", []string{"Authorization: Bearer " + g.account.secret}},
+	} {
+		a := g.refused(http.StatusUnauthorized, "UNAUTHORIZED", r.path, r.headers...)
+		if got := a.header.Values("WWW-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], `Bearer realm="api"`) {
+			g.t.Errorf("%s: WWW-Authenticate %q", r.path, got)
+		}
+	}
+	for _, path := range []string{"/api/authorize", "/authorize-key", "/authorize-widget", "/widget/authorize", "/", "/v2/calls", "/connect/other"} {
+		if a := g.send(http.MethodGet, path, "", "Authorization: Bearer "+g.account.secret); a.status != http.StatusNotFound {
+			g.t.Errorf("%s: %d %s, want 404", path, a.status, a.body)
+		}
+	}
+}
+
+// dial opens a WebSocket. On failure it returns the status.
+func (g *gateway) dial(token string) (conn *websocket.Conn, status int) {
+	g.t.Helper()
+	header := http.Header{}
+	for _, spoof := range spoofed {
+		name, value, _ := strings.Cut(spoof, ": ")
+		header.Set(name, value)
+	}
+	conn, response, err := websocket.Dial(g.t.Context(), g.url+"/connect?room=7&access_token="+token, //nolint:bodyclose // Dial closes it
+		&websocket.DialOptions{HTTPClient: g.client, HTTPHeader: header})
+	if err != nil && response == nil {
+		g.t.Fatal(err)
+	}
+	return conn, response.StatusCode
+}
+
+func (g *gateway) connectsWebSockets() {
+	g.t.Helper()
+	conn, status := g.dial(g.portal.token(g.t, g.account.secret, g.agentID))
+	if status != http.StatusSwitchingProtocols {
+		g.t.Fatalf("status %d", status)
+	}
+	defer func() { _ = conn.CloseNow() }()
+	_, message, err := conn.Read(g.t.Context())
+	var got received
+	if err != nil || json.Unmarshal(message, &got) != nil {
+		g.t.Fatalf("%v: %s", err, message)
+	}
+	if want := fmt.Sprintf("[%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID); got.identity() != want {
+		g.t.Errorf("the runtime gets %s, want %s", got.identity(), want)
+	}
+	if got.URL != "/connect" || strings.Contains(fmt.Sprint(got.Header), "eyJ") {
+		g.t.Errorf("the runtime gets the token: %s %v", got.URL, got.Header)
+	}
+	if err := conn.Write(g.t.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, message, err = conn.Read(g.t.Context()); err != nil || string(message) != "hello" {
+		g.t.Errorf("the message returns as %q, %v", message, err)
+	}
+}
+
+func (g *gateway) limits() {
+	g.t.Helper()
+	form := models.NewAPIKey{Label: "busy", FormID: uuid.New()}
+	_, secret, err := g.store.GenerateAPIKey(g.t.Context(), g.account.ID, form, models.Operator())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for range 200 {
+		a := g.send(http.MethodGet, "/v1/calls", "", "Authorization: Bearer "+secret)
+		if a.status == http.StatusOK {
+			continue
+		}
+		if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"RATE_LIMITED"`) {
+			g.t.Errorf("%d %v %s", a.status, a.header, a.body)
+		}
+		return
+	}
+	g.t.Error("no request was limited")
+}
+
+func (g *gateway) seesRevocationsAtOnce() {
+	g.t.Helper()
+	removed := g.createAgent().ID
+	token, ended := g.portal.token(g.t, g.account.secret, g.agentID), g.portal.token(g.t, g.account.secret, removed)
+	for token, want := range map[string]int{token: http.StatusSwitchingProtocols, ended: http.StatusSwitchingProtocols} {
+		if conn, status := g.dial(token); status != want {
+			g.t.Errorf("before: %d, want %d", status, want)
+		} else {
+			_ = conn.CloseNow()
+		}
+	}
+	if _, err := g.store.RemoveAgent(g.t.Context(), g.account.ID, removed, models.Operator()); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, status := g.dial(ended); status != http.StatusUnauthorized {
+		g.t.Errorf("with a removed agent: %d", status)
+	}
+	if _, err := g.store.RevokeAPIKey(g.t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
+		g.t.Fatal(err)
+	}
+	g.refused(http.StatusUnauthorized, "UNAUTHORIZED", "/v1/calls", "Authorization: Bearer "+g.account.secret)
+	if _, status := g.dial(token); status != http.StatusUnauthorized {
+		g.t.Errorf("with a revoked key: %d", status)
+	}
+}
+
+func (g *gateway) survivesAnOutage() {
+	g.t.Helper()
+	g.portal.Kill()
+	<-g.portal.Exited()
+	g.refused(http.StatusServiceUnavailable, "UNAVAILABLE", "/v1/calls", "Authorization: Bearer "+g.account.secret)
+	g.refused(http.StatusServiceUnavailable, "UNAVAILABLE", "/connect?access_token=eyJhbGciOiJFZERTQSJ9.eyJhdWQiOiJ3aWRnZXQifQ.c2lnbmF0dXJl")
+}
+
+func (g *gateway) logsNoTokens() {
+	g.t.Helper()
+	log := g.log()
+	if !strings.Contains(log, "/connect") || !strings.Contains(log, "/v1/calls") {
+		g.t.Errorf("the log has no requests: %s", log)
+	}
+	if found := regexp.MustCompile(`.*(eyJ|nas_[0-9A-Za-z]{10}).*`).FindString(log + g.portal.stderr.String()); found != "" {
+		g.t.Errorf("a credential is in the log: %s", found)
+	}
+}

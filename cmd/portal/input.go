@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
+const maxInput = 4096
+
+// readPassword reads a new password from standard input. On a terminal the user enters it twice.
+func readPassword(ctx context.Context, t terminal) (string, error) {
+	keyboard, ok := keyboardOf(t.in)
+	if !ok {
+		return readInput(t.in, "the password", withoutLineEnd)
+	}
+	password, err := prompt(ctx, t, keyboard, "Password: ")
+	if err != nil {
+		return "", err
+	}
+	again, err := prompt(ctx, t, keyboard, "Repeat the password: ")
+	if err == nil && again != password {
+		err = inputError("the two passwords differ; run the command again")
+	}
+	return password, err
+}
+
+// readKey reads an API key from standard input.
+func readKey(ctx context.Context, t terminal) (string, error) {
+	if keyboard, ok := keyboardOf(t.in); ok {
+		key, err := prompt(ctx, t, keyboard, "API key: ")
+		return strings.TrimSpace(key), err
+	}
+	return readInput(t.in, "the key", strings.TrimSpace)
+}
+
+// readInput reads all of r and trims it. It returns an error when the result is empty or too long.
+func readInput(r io.Reader, what string, trim func(string) string) (string, error) {
+	content, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	if len(content) > maxInput {
+		return "", inputError("%s on standard input is longer than %d bytes", what, maxInput)
+	}
+	input := trim(string(content))
+	if input == "" {
+		return "", inputError("%s is read from standard input, but standard input is empty", what)
+	}
+	return input, nil
+}
+
+// keyboardOf returns the file descriptor of a terminal, or false if r is not one.
+func keyboardOf(r io.Reader) (descriptor int, ok bool) {
+	file, ok := r.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	descriptor = int(file.Fd())
+	return descriptor, term.IsTerminal(descriptor)
+}
+
+// prompt asks for a secret on a terminal, which does not show the input. If ctx ends, it restores
+// the terminal.
+func prompt(ctx context.Context, t terminal, keyboard int, question string) (string, error) {
+	before, err := term.GetState(keyboard)
+	if err != nil {
+		return "", fmt.Errorf("prepare the terminal: %w", err)
+	}
+	_, _ = fmt.Fprint(t.err, question)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(keyboard)
+		answered <- answer{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", errors.Join(ctx.Err(), term.Restore(keyboard, before))
+	case a := <-answered:
+		_, _ = fmt.Fprintln(t.err) // the terminal does not show the Enter key either
+		if a.err != nil {
+			return "", fmt.Errorf("read the terminal: %w", a.err)
+		}
+		if len(a.text) == 0 {
+			return "", inputError("nothing was entered; run the command again")
+		}
+		return string(a.text), nil
+	}
+}
+
+// withoutLineEnd removes the one line end that echo and editors add, and no other white space.
+func withoutLineEnd(input string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
+}

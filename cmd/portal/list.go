@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"portal/models"
+)
+
+// listPage is the number of entries that one query reads.
+const listPage = 1000
+
+// listFlags are the flags of every command that prints a list.
+type listFlags struct {
+	JSON bool `name:"json" help:"Print one JSON array."`
+}
+
+// listing describes a list: its pages hold values of type T, and its rows have type R.
+type listing[T, R any] struct {
+	fetch  func(models.Page) (models.List[T], error)
+	after  func(T) models.Page // the page after an entry
+	row    func(T) R           // as JSON
+	header string              // the names of the columns, separated by tabs
+	line   func(R) string      // the columns of a row, separated by tabs
+}
+
+// write prints all pages, as aligned columns or as a JSON array.
+func (l listing[T, R]) write(w io.Writer, flags listFlags) error {
+	rows := []R{}
+	for page := (models.Page{}); ; {
+		page.Limit = listPage
+		list, err := l.fetch(page)
+		if err != nil {
+			return err
+		}
+		for _, item := range list.Items {
+			rows = append(rows, l.row(item))
+			page = l.after(item)
+		}
+		if !list.More {
+			break
+		}
+	}
+	if flags.JSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(rows)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, l.header)
+	for _, row := range rows {
+		_, _ = fmt.Fprintln(table, l.line(row))
+	}
+	return table.Flush() // also returns the errors of the lines
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// rows decodes a JSON array.
+func rows(t *testing.T, text string) (rows []map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return rows
+}
+
+// columns splits the lines of a table. It fails the test unless the columns are aligned.
+func columns(t *testing.T, table string) (cells [][]string) {
+	t.Helper()
+	var starts []int
+	for line := range strings.Lines(table) {
+		var row []string
+		var startsOfRow []int
+		for _, span := range regexp.MustCompile(`\S+( \S+)*`).FindAllStringIndex(line, -1) {
+			row, startsOfRow = append(row, line[span[0]:span[1]]), append(startsOfRow, span[0])
+		}
+		if starts != nil && !slices.Equal(starts, startsOfRow) {
+			t.Errorf("the columns are not aligned:\n%s", table)
+		}
+		starts, cells = startsOfRow, append(cells, row)
+	}
+	return cells
+}
+
+func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := databaseEnv(url)
+		store := modelstest.Open(t, url, models.Options{})
+		account := createAccount(t, store)
+		agent := mustPortal(t, env, "", "agent", "create", "--account", testEmail, "--name", "Front desk")
+		member := mustPortal(t, env, otherPassword, "user", "add", "--account", account.ID.String(), "--email", "bob@example.com")
+		owner := mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "eve@example.com", "--role", "owner")
+		mustPortal(t, env, "", "user", "disable", "--email", "bob@example.com")
+		mustPortal(t, env, "", "key", "revoke", "--id", account.key.ID.String())
+
+		for _, list := range []struct {
+			args   []string
+			header string
+			id     string
+			cells  []string       // of the row with the id
+			fields map[string]any // of the object with the id
+		}{
+			{[]string{"account", "list"}, "ID NAME STATE CREATED", account.ID.String(), []string{"Ada", "enabled"}, map[string]any{"name": "Ada", "disabled": false}},
+			{[]string{"agent", "list", "--account", testEmail}, "ID NAME", agent, []string{"Front desk"}, map[string]any{"name": "Front desk"}},
+			{
+				[]string{"user", "list", "--account", testEmail},
+				"ID EMAIL ROLE STATE", owner,
+				[]string{"eve@example.com", "owner", "enabled"},
+				map[string]any{"email": "eve@example.com", "role": "owner", "disabled": false},
+			},
+			{
+				[]string{"user", "list", "--account", testEmail},
+				"ID EMAIL ROLE STATE", member,
+				[]string{"bob@example.com", "member", "disabled"},
+				map[string]any{"email": "bob@example.com", "role": "member", "disabled": true},
+			},
+			{
+				[]string{"key", "list", "--account", testEmail},
+				"ID LABEL KEY CREATED LAST USED REVOKED", account.key.ID.String(),
+				[]string{"prod", account.key.Masked()},
+				map[string]any{"label": "prod", "maskedKey": account.key.Masked(), "lastUsedAt": nil},
+			},
+		} {
+			table := columns(t, mustPortal(t, env, "", list.args...)+"\n")
+			if got := strings.Join(table[0], " "); got != list.header {
+				t.Errorf("%v: header %q, want %q", list.args, got, list.header)
+			}
+			at := slices.IndexFunc(table, func(row []string) bool { return row[0] == list.id })
+			if at < 0 || !slices.Equal(table[at][1:1+len(list.cells)], list.cells) {
+				t.Errorf("%v: no row %s %v in %v", list.args, list.id, list.cells, table)
+			}
+			objects := rows(t, mustPortal(t, env, "", append(list.args, "--json")...))
+			at = slices.IndexFunc(objects, func(row map[string]any) bool { return row["id"] == list.id })
+			if at < 0 || len(objects) != len(table)-1 {
+				t.Fatalf("%v: %v", list.args, objects)
+			}
+			for name, want := range list.fields {
+				if got, present := objects[at][name]; !present || got != want {
+					t.Errorf("%v: %s is %v, want %v", list.args, name, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestAnEmptyListIsAnEmptyArray(t *testing.T) {
+	t.Parallel()
+	env := databaseEnv(modelstest.SQLiteURL(t))
+	if got := mustPortal(t, env, "", "account", "list", "--json"); got != "[]" {
+		t.Errorf("got %q", got)
+	}
+	if got := mustPortal(t, env, "", "account", "list"); got != "ID  NAME  STATE  CREATED" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAccountDisableRefusesKeysAndEndsSessions(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := databaseEnv(url)
+		store := modelstest.Open(t, url, models.Options{})
+		account := createAccount(t, store)
+		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := store.CreateSession(t.Context(), user, models.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			r := portal(t, env, "", "account", "disable", "--account", testEmail)
+			if r.status != 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
+				t.Errorf("want one line on standard error, got %+v", r)
+			}
+		}
+		if _, err := store.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrAccountDisabled) {
+			t.Errorf("key: %v", err)
+		}
+		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
+		if _, err := store.Authenticate(t.Context(), account.secret); err != nil {
+			t.Errorf("key: %v", err)
+		}
+		if _, err := store.PeekSession(t.Context(), session); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("session: %v", err)
+		}
+	})
+}
+
+func TestUserCommandsFail(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	env := databaseEnv(url)
+	createAccount(t, modelstest.Open(t, url, models.Options{}))
+	add := func(password, email, role string) result {
+		return portal(t, env, password, "user", "add", "--account", testEmail, "--email", email, "--role", role)
+	}
+	add("", "bob@example.com", "member").failsWith(t, "password", "standard input")
+	add("short", "bob@example.com", "member").failsWith(t, "at least 12")
+	add(otherPassword, "bob", "member").failsWith(t, "email")
+	add(otherPassword, strings.ToUpper(testEmail), "member").failsWith(t, "already exists")
+	add(otherPassword, "bob@example.com", "admin").failsWith(t, "--role", "owner")
+	for _, args := range [][]string{
+		{"account", "disable"}, {"agent", "list"}, {"key", "list"}, {"user", "list"}, {"user", "add", "--email", "bob@example.com"},
+	} {
+		portal(t, env, otherPassword, args...).failsWith(t, "--account")
+		portal(t, env, otherPassword, append(args, "--account", "nobody@example.com")...).
+			failsWith(t, "nobody@example.com", "not found", "portal account list")
+	}
+	portal(t, env, "", "user", "disable").failsWith(t, "--email")
+	for _, command := range []string{"disable", "enable"} {
+		portal(t, env, "", "user", command, "--email", "nobody@example.com").failsWith(t, "not found", "portal user list")
+	}
+	portal(t, env, "", "user", "remove").failsWith(t, "portal --help")
+}
+
+func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
+	t.Parallel()
+	url := modelstest.SQLiteURL(t)
+	run := func(answers ...string) (status int, shown, stderr string) {
+		keyboard, screen := openTerminal(t)
+		command := portalCommand(t, databaseEnv(url), "account", "create", "--name", "Ada", "--email", testEmail)
+		var out, errs modelstest.LogBuffer
+		command.Stdin, command.Stdout, command.Stderr = keyboard, &out, &errs
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for i, question := range []string{"Password: ", "Repeat the password: "} {
+			for deadline := time.Now().Add(startTimeout); !strings.HasSuffix(errs.String(), question) || echoes(t, keyboard); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("no question %q: %s", question, errs.String())
+				}
+			}
+			if _, err := screen.WriteString(answers[i] + "\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = command.Wait() // the status says more
+		buffer := make([]byte, 1024)
+		_ = screen.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		n, _ := screen.Read(buffer)
+		return command.ProcessState.ExitCode(), string(buffer[:n]), errs.String() + out.String()
+	}
+	status, _, output := run(testPassword, testPassword+"x")
+	if status != exitInvalid || !strings.Contains(output, "differ") {
+		t.Errorf("different passwords: status %d, %s", status, output)
+	}
+	status, shown, output := run(testPassword, testPassword)
+	if status != 0 || strings.Contains(shown+output, testPassword) {
+		t.Errorf("status %d, the terminal shows %q, output %s", status, shown, output)
+	}
+	if _, err := modelstest.Open(t, url, models.Options{}).VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); err != nil {
+		t.Errorf("the password does not sign in: %v", err)
+	}
+}
+
+// openTerminal returns a terminal as a program sees it, and as its user does.
+func openTerminal(t *testing.T) (keyboard, screen *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	connection, err := screen.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var number int
+	var unlocked, numbered error
+	err = connection.Control(func(fd uintptr) {
+		unlocked = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		number, numbered = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+	})
+	if err := errors.Join(err, unlocked, numbered); err != nil {
+		t.Fatal(err)
+	}
+	keyboard, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keyboard.Close() })
+	return keyboard, screen
+}
+
+// echoes reports whether the terminal shows its input.
+func echoes(t *testing.T, keyboard *os.File) bool {
+	t.Helper()
+	state, err := unix.IoctlGetTermios(int(keyboard.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Lflag&unix.ECHO != 0
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
+)
+
+// The test runs the program in OPERATIONS.md against a portal that is started as OPERATIONS.md
+// says.
+func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
+	t.Parallel()
+	dir, env := repositoryWithBinary(t)
+	url := modelstest.PostgresURL(t)
+	serve := strings.Replace(shellBlocks(t, "OPERATIONS.md")["Operator API"][0], "bin/portal serve", "exec bin/portal serve", 1)
+	token := strings.Repeat("operator-token", 3)
+	serve = strings.Replace(serve, "$(openssl rand -hex 32)", "'"+token+"'", 1)
+	i := launchCommand(t, bashCommand(t, dir, append(env, "DATABASE_URL="+url, testSecret, anyPort), serve))
+	i.awaitReady(t)
+	store := modelstest.Open(t, url, models.Options{})
+
+	program := buildDocumented(t, "## Operator API")
+	acme, gone, agent := uuid.New(), uuid.New(), uuid.New()
+	run := func(platform string, done func() bool) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "platform.json"), []byte(platform), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(program)
+		command.Dir, command.Env = dir, []string{"PORTAL_URL=" + i.URL, "PORTAL_OPERATOR_TOKEN=" + token}
+		var output modelstest.LogBuffer
+		command.Stdout, command.Stderr = &output, &output
+		child, err := subprocess.Start(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer child.Kill()
+		for deadline := time.Now().Add(startTimeout); !done(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the program did not get this far: %s", output.String())
+			}
+		}
+		if output.String() != "" {
+			t.Errorf("the program reports %s", output.String())
+		}
+	}
+	names := func(id uuid.UUID) (names []string) {
+		agents, err := store.Agents(t.Context(), id, models.Page{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, agent := range agents.Items {
+			names = append(names, agent.Name)
+		}
+		return names
+	}
+	disabled := func(id uuid.UUID) bool {
+		account, err := store.Account(t.Context(), id)
+		return err == nil && account.DisabledAt != nil
+	}
+
+	other := `{"id": "` + gone.String() + `", "name": "Gone"}`
+	run(`[{"id": "`+acme.String()+`", "name": "Acme", "agents": {"`+agent.String()+`": "Reception"}}, `+other+`]`, func() bool {
+		_, err := store.Account(t.Context(), gone)
+		return err == nil && strings.Join(names(acme), ",") == "Reception"
+	})
+	run(`[{"id": "`+acme.String()+`", "name": "Acme Ltd", "agents": {"`+uuid.NewString()+`": "Sales"}}]`, func() bool { return disabled(gone) })
+	if account, err := store.Account(t.Context(), acme); err != nil || account.Name != "Acme Ltd" || strings.Join(names(acme), ",") != "Sales" {
+		t.Errorf("%+v with the agents %v, %v", account, names(acme), err)
+	}
+	i.stop(t)
+}
+
+// buildDocumented builds the Go program in a section of OPERATIONS.md and returns its path.
+func buildDocumented(t *testing.T, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../OPERATIONS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n"+heading+"\n")
+	block := regexp.MustCompile("(?s)\n```go\n(.*?)```\n").FindStringSubmatch(section)
+	if block == nil {
+		t.Fatalf("%s has no Go program", heading)
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(source, []byte(block[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "program")
+	for _, args := range [][]string{{"vet", source}, {"build", "-o", program, source}} {
+		if output, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v: %s", args[0], err, output)
+		}
+	}
+	return program
+}

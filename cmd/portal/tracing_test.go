@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// spanReceiver receives spans over OTLP/HTTP.
+type spanReceiver struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	raw   bytes.Buffer // all bodies
+	spans []*otlp.Span
+}
+
+func newSpanReceiver(t *testing.T) *spanReceiver {
+	t.Helper()
+	r := &spanReceiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		var export collector.ExportTraceServiceRequest
+		if err == nil {
+			err = proto.Unmarshal(body, &export)
+		}
+		if err != nil || request.URL.Path != "/v1/traces" {
+			t.Errorf("%s: %v", request.URL.Path, err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.raw.Write(body)
+		for _, resource := range export.GetResourceSpans() {
+			for _, scope := range resource.GetScopeSpans() {
+				r.spans = append(r.spans, scope.GetSpans()...)
+			}
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// names returns the names of the trace's spans.
+func (r *spanReceiver) names(traceID string) map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names := map[string]int{}
+	for _, span := range r.spans {
+		if hex.EncodeToString(span.GetTraceId()) == traceID {
+			names[span.GetName()]++
+		}
+	}
+	return names
+}
+
+func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
+		receiver := newSpanReceiver(t)
+		i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort, "OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL})
+		v := newVisitor(t)
+		v.signIn(i, testEmail, testPassword)
+		v.get(i, "/api-keys?filter=confidential")
+
+		const traceID = "0af7651916cd43dd8448eb211c80319c"
+		request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents?token=confidential", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{
+			"Authorization": {"Bearer " + account.secret}, "Tracestate": {"note=confidential"},
+			"Traceparent": {"00-" + traceID + "-b7ad6b7169203331-01"}, "User-Agent": {"confidential"}, "X-Forwarded-For": {"confidential"},
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		i.stop(t)
+
+		names := receiver.names(traceID)
+		if len(names) != 3 || names["GET /api/agents"] != 1 || names["authenticate"] != 1 || names["SELECT agents"] != 1 {
+			t.Errorf("the spans of the request are %v", names)
+		}
+		sent := receiver.raw.String()
+		for _, want := range []string{"POST /login", "SELECT api_keys", response.Header.Get("X-Request-Id"), "service.version"} {
+			if !strings.Contains(sent, want) {
+				t.Errorf("no span has %s", want)
+			}
+		}
+		cookies := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(i.URL, "http://")})
+		if len(cookies) == 0 {
+			t.Error("there are no cookies")
+		}
+		secrets := []string{account.secret, testEmail, testPassword, "confidential", "note="}
+		for _, cookie := range cookies {
+			secrets = append(secrets, cookie.Value)
+		}
+		for _, secret := range secrets {
+			if strings.Contains(sent, secret) {
+				t.Errorf("the spans contain %q", secret)
+			}
+		}
+	})
+}
+
+func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
+	for _, test := range []struct {
+		env     map[string]string
+		tracing bool
+		problem string
+	}{
+		{nil, false, ""},
+		{map[string]string{"OTEL_SERVICE_NAME": "keys"}, false, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, true, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://traces.example.com/v1/traces"}, true, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_SDK_DISABLED": "true"}, false, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER": "none"}, false, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "127.0.0.1:4318"}, true, "OTEL_EXPORTER_OTLP_ENDPOINT: invalid URL"},
+		{
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+			true, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol",
+		},
+	} {
+		t.Run("", func(t *testing.T) {
+			s, found := parse(t, test.env)
+			if s.tracing != test.tracing || len(found) > 1 || !strings.HasPrefix(strings.Join(found, ""), test.problem) ||
+				test.problem == "" && len(found) > 0 {
+				t.Errorf("%v: tracing %v, errors %q", test.env, s.tracing, found)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"portal/handlers/api"
+	"portal/models"
+)
+
+type userListCommand struct {
+	accountFlag
+	listFlags
+}
+
+// userRow is a user in a list.
+type userRow struct {
+	api.User
+
+	Disabled bool `json:"disabled"`
+}
+
+func (c userListCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		return listing[models.User, userRow]{
+			fetch:  func(page models.Page) (models.List[models.User], error) { return store.Users(ctx, account.ID, page) },
+			after:  func(user models.User) models.Page { return models.Page{After: user.ID} },
+			row:    func(user models.User) userRow { return userRow{api.NewUser(user), user.DisabledAt != nil} },
+			header: "ID\tEMAIL\tROLE\tSTATE",
+			line: func(row userRow) string {
+				return strings.Join([]string{row.ID.String(), row.Email, string(row.Role), state(row.Disabled)}, "\t")
+			},
+		}.write(t.out, c.listFlags)
+	})
+}
+
+type userAddCommand struct {
+	accountFlag
+
+	Email string      `required:"" placeholder:"EMAIL" help:"The new user's email, for signing in."`
+	Role  models.Role `enum:"owner,member" default:"member" help:"owner or member. Default: ${default}."`
+}
+
+func (c userAddCommand) Run(ctx context.Context, t terminal) error {
+	password, err := readPassword(ctx, t)
+	if err != nil {
+		return err
+	}
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		user, err := store.AddUser(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, models.Operator())
+		if err != nil {
+			return forOperator(err)
+		}
+		_, err = fmt.Fprintln(t.out, user.ID)
+		return err
+	})
+}
+
+type userDisableCommand struct{ userFlag }
+
+func (c userDisableCommand) Run(ctx context.Context, t terminal) error {
+	return c.setDisabled(ctx, t, true)
+}
+
+type userEnableCommand struct{ userFlag }
+
+func (c userEnableCommand) Run(ctx context.Context, t terminal) error {
+	return c.setDisabled(ctx, t, false)
+}
+
+// userFlag names a user.
+type userFlag struct {
+	Email string `required:"" placeholder:"EMAIL" help:"The user's email."`
+}
+
+func (f userFlag) setDisabled(ctx context.Context, t terminal, disabled bool) error {
+	return withStore(ctx, func(store *models.Store) error {
+		if err := store.SetUserDisabled(ctx, f.Email, disabled); err != nil {
+			return f.explain(err)
+		}
+		outcome := "enabled"
+		if disabled {
+			outcome = "disabled, and all of the user's sessions ended"
+		}
+		_, err := fmt.Fprintf(t.err, "portal: %s is %s\n", f.Email, outcome)
+		return err
+	})
+}
+
+// explain adds the command that helps to an error.
+func (f userFlag) explain(err error) error {
+	if errors.Is(err, models.ErrUserNotFound) {
+		return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL", f.Email, models.ErrUserNotFound)
+	}
+	return forOperator(err)
+}
+
+// state returns the word for the state of a user or an account.
+func state(disabled bool) string {
+	if disabled {
+		return "disabled"
+	}
+	return "enabled"
+}

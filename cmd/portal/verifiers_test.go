@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/MicahParks/keyfunc/v3"
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
+)
+
+// verify verifies a token without our code and returns its agent's id.
+type verify func(token string) (agentID string, err error)
+
+// The browser tests verify tokens with jose and PyJWT.
+func TestStandardLibrariesVerifyTokens(t *testing.T) {
+	t.Parallel()
+	for _, algorithms := range []string{"EdDSA", "ES256", "EdDSA,ES256", "ES256,EdDSA"} {
+		t.Run(algorithms, func(t *testing.T) {
+			t.Parallel()
+			signing, _, _ := strings.Cut(algorithms, ",")
+			s := startSigner(t, algorithms)
+			s.check(t, "golang-jwt with keyfunc", withKeyfunc(t, s.URL, signing))
+			s.check(t, "go-oidc", withOIDC(t, s.URL))
+		})
+	}
+}
+
+// The configuration and the command are those of OPERATIONS.md.
+func TestHAProxyVerifiesES256Tokens(t *testing.T) {
+	t.Parallel()
+	s := startSigner(t, "ES256")
+	s.check(t, "HAProxy", withHAProxy(t, s))
+}
+
+// signer is a portal with an agent whose tokens are verified.
+type signer struct {
+	*instance
+
+	account accountWithKey
+	agent   models.Agent
+}
+
+func startSigner(t *testing.T, algorithms string) signer {
+	t.Helper()
+	databaseURL := modelstest.SQLiteURL(t)
+	store := modelstest.Open(t, databaseURL, models.Options{})
+	account := createAccount(t, store)
+	agent, err := store.CreateAgent(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, "PORTAL_WIDGET_TOKEN_ALG=" + algorithms, anyPort})
+	return signer{i, account, agent}
+}
+
+// check checks that a verifier accepts a token of the portal and no other.
+func (s signer) check(t *testing.T, name string, verify verify) {
+	t.Helper()
+	token := s.token(t, s.account.secret, s.agent.ID)
+	if agentID, err := verify(token); err != nil || agentID != s.agent.ID.String() {
+		t.Errorf("%s: agent %q, error %v, want %s", name, agentID, err, s.agent.ID)
+	}
+	algorithm := models.TokenAlgorithm(fmt.Sprint(tokenHeader(t, token)["alg"]))
+	parts := strings.Split(token, ".")
+	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"at+jwt","alg":"none"}`))
+	_, ownSecret, _ := strings.Cut(testSecret, "=")
+	for wrong, token := range map[string]string{
+		"with a changed signature":      parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
+		"without a signature":           parts[0] + "." + parts[1] + ".",
+		"with the algorithm none":       unsigned + "." + parts[1] + ".",
+		"signed with another secret":    signToken(t, strings.Repeat("another", 5), s.URL, algorithm, time.Now),
+		"of another issuer":             signToken(t, ownSecret, "https://elsewhere.example", algorithm, time.Now),
+		"expired":                       signToken(t, ownSecret, s.URL, algorithm, func() time.Time { return time.Now().Add(-time.Hour) }),
+		"that is an API key":            s.account.secret,
+		"that is empty":                 "",
+		"with claims of another token":  parts[0] + "." + strings.Split(signToken(t, ownSecret, s.URL, algorithm, time.Now), ".")[1] + "." + parts[2],
+		"with another algorithm's name": base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"at+jwt","alg":"HS256"}`)) + "." + parts[1] + "." + parts[2],
+	} {
+		if agentID, err := verify(token); err == nil {
+			t.Errorf("%s accepts a token %s, of agent %q", name, wrong, agentID)
+		}
+	}
+}
+
+// signToken returns a token that a portal with this secret and issuer signs at a time.
+func signToken(t *testing.T, secret, issuer string, algorithm models.TokenAlgorithm, now func() time.Time) string {
+	t.Helper()
+	keyring, err := models.NewKeyring(secret, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := models.NewWidgetTokens(keyring, issuer, time.Minute, now, algorithm).Issue(models.Principal{}, uuid.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func withKeyfunc(t *testing.T, issuer, algorithm string) verify {
+	t.Helper()
+	keys, err := keyfunc.NewDefaultCtx(t.Context(), []string{issuer + "/.well-known/jwks.json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(token string) (string, error) {
+		claims := jwt.MapClaims{}
+		_, err := jwt.ParseWithClaims(token, claims, keys.Keyfunc, jwt.WithValidMethods([]string{algorithm}),
+			jwt.WithIssuer(issuer), jwt.WithAudience("widget"), jwt.WithExpirationRequired())
+		return fmt.Sprint(claims["agent_id"]), err
+	}
+}
+
+// go-oidc finds the keys and the algorithms by the discovery document.
+func withOIDC(t *testing.T, issuer string) verify {
+	t.Helper()
+	provider, err := oidc.NewProvider(t.Context(), issuer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier := provider.Verifier(&oidc.Config{ClientID: "widget"})
+	return func(token string) (string, error) {
+		verified, err := verifier.Verify(t.Context(), token)
+		if err != nil {
+			return "", err
+		}
+		var claims struct {
+			AgentID string `json:"agent_id"`
+		}
+		err = verified.Claims(&claims)
+		return claims.AgentID, err
+	}
+}
+
+// withHAProxy runs HAProxy in front of a backend that returns the agent's id.
+func withHAProxy(t *testing.T, s signer) verify {
+	t.Helper()
+	program := "/usr/sbin/haproxy" // not on every user's PATH
+	if found, err := exec.LookPath("haproxy"); err == nil {
+		program = found
+	}
+	folder := t.TempDir()
+	const section = "Token algorithm"
+	bash(t, folder, nil, "", strings.ReplaceAll(shellBlocks(t, "OPERATIONS.md")[section][0], "https://portal.example.com", s.URL))
+	text, err := os.ReadFile("../../OPERATIONS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```haproxy\n(.*?)```").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("OPERATIONS.md has no configuration of HAProxy")
+	}
+	address := freeAddress(t)
+	configuration := "defaults\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n" + strings.NewReplacer(
+		":8443", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"), "https://portal.example.com", s.URL,
+	).Replace(string(block[1])) + `
+backend voice_runtime
+  mode http
+  http-request set-var(txn.agent) var(txn.token),jwt_payload_query('$.agent_id')
+  http-request return status 200 content-type text/plain lf-string %[var(txn.agent)]
+`
+	file := filepath.Join(folder, "haproxy.cfg")
+	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := &modelstest.LogBuffer{}
+	command := exec.Command(program, "-db", "-f", file)
+	command.Stdout, command.Stderr = log, log
+	proxy, err := subprocess.Start(command)
+	if err != nil {
+		t.Fatalf("HAProxy is missing: install it (Debian: apt-get install haproxy): %v", err)
+	}
+	t.Cleanup(proxy.Kill)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	if err := proxy.AwaitReady(ctx, func(context.Context) error {
+		if got := status("http://" + address); got != http.StatusUnauthorized {
+			return fmt.Errorf("status %d", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatalf("%v: %s", err, log)
+	}
+	front := &instance{URL: "http://" + address}
+	return func(token string) (string, error) {
+		status, body := front.api(t, http.MethodGet, "/", token, "")
+		if status != http.StatusOK {
+			return "", errors.New(body)
+		}
+		return body, nil
+	}
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// activeToken is a verified widget token whose key, account and agent are active.
+type activeToken struct {
+	models.Principal
+
+	agentID uuid.UUID
+	claims  models.WidgetClaims
+}
+
+// activeToken verifies a widget token and asks the database about its key, account and agent.
+// [tokenProblem] returns the response to the error of a token that is not active.
+func (a *API) activeToken(ctx context.Context, token string) (active activeToken, err error) {
+	if active.claims, err = a.tokens.Verify(token); err != nil {
+		return activeToken{}, err
+	}
+	if active.Principal, active.agentID, err = a.store.AuthenticateToken(ctx, active.claims); err != nil {
+		return activeToken{}, err
+	}
+	err = a.queries.Run(func() error { return a.store.CheckAgent(ctx, active.Principal, active.agentID) })
+	return active, err
+}
+
+// tokenProblems are the responses to a widget token that is not active, by reason. The first
+// matching row applies.
+var tokenProblems = []struct {
+	err     error
+	message string
+}{
+	{models.ErrTokenExpired, "The widget token has expired. Request a new one."},
+	{models.ErrTokenInvalid, "The widget token is malformed or was not issued by this service. Request a new one."},
+	{models.ErrKeyRevoked, "The API key of the widget token has been revoked. Request a new token with an active key."},
+	{models.ErrAccountDisabled, "The account of the widget token is disabled. Contact the operator."},
+	{models.ErrAgentNotFound, "The agent of the widget token has been removed. Request a token for another agent."},
+}
+
+// tokenProblem returns the 401 for a widget token that is not active. It reports false for any
+// other error.
+func tokenProblem(err error) (problem.Problem, bool) {
+	for _, known := range tokenProblems {
+		if errors.Is(err, known.err) {
+			return problem.Unauthorized(known.message), true
+		}
+	}
+	return problem.Problem{}, false
+}

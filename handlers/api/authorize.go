@@ -1,0 +1,115 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+const (
+	authorizePath       = "/api/authorize"
+	authorizeWidgetPath = "/widget/authorize"
+)
+
+// AnyMethod reports whether path answers every method like GET. A gateway asks at such a path
+// whether it may forward a request. It may add the method and the path of that request to its own.
+// What it adds to the path is ignored.
+func AnyMethod(path string) bool {
+	return under(path, authorizePath) || under(path, authorizeWidgetPath)
+}
+
+// under reports whether path is base or below it.
+func under(path, base string) bool {
+	rest, found := strings.CutPrefix(path, base)
+	return found && (rest == "" || rest[0] == '/')
+}
+
+// gateway registers a handler for a path and for every path below it.
+func gateway(r gin.IRouter, path string, h gin.HandlerFunc) {
+	r.GET(path, withoutBody, h)
+	r.GET(path+"/*rest", withoutBody, h)
+}
+
+// withoutBody closes the connection after the response if the request announces a body. Nothing
+// reads that body. Without this, net/http waits for it before it sends the response, and some
+// gateways announce a body that they never send.
+func withoutBody(c *gin.Context) {
+	if c.Request.ContentLength == 0 {
+		return
+	}
+	c.Header("Connection", "close")
+	// With this, net/http does not wait after the response either. An error means that there is
+	// no open connection to wait for.
+	_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now())
+}
+
+// authorizationBody is the response of /api/authorize.
+type authorizationBody struct {
+	AccountID uuid.UUID  `json:"accountId"`
+	KeyID     uuid.UUID  `json:"keyId"`
+	AgentID   *uuid.UUID `json:"agentId,omitempty"`
+}
+
+// authorizeKey returns the account and the id of the caller's key, and the agent if the gateway
+// asks for one. The same values are in headers, which gateways can copy.
+func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
+	body := authorizationBody{AccountID: caller.AccountID, KeyID: caller.KeyID}
+	agentID, wanted, err := wantedAgent(c.Request)
+	if err != nil {
+		return err
+	}
+	if wanted {
+		err := a.queries.Run(func() error { return a.store.CheckAgent(c.Request.Context(), caller, agentID) })
+		if errors.Is(err, models.ErrAgentNotFound) {
+			return problem.AgentNotAllowed()
+		}
+		if err != nil {
+			return err
+		}
+		body.AgentID = &agentID
+		c.Header("X-Agent-Id", agentID.String())
+	}
+	c.Header("X-Account-Id", caller.AccountID.String())
+	c.Header("X-Key-Id", caller.KeyID.String())
+	c.PureJSON(http.StatusOK, body)
+	return nil
+}
+
+// wantedAgent returns the query parameter agentId, and whether the request has it. It returns a 403
+// unless the parameter occurs once and is a UUID.
+func wantedAgent(r *http.Request) (agentID uuid.UUID, wanted bool, err error) {
+	values := queryValues(r.URL.RawQuery, "agentId")
+	if len(values) == 0 {
+		return uuid.Nil, false, nil
+	}
+	agentID, valid := models.ParseID(values[0])
+	if len(values) > 1 || !valid {
+		return uuid.Nil, true, problem.AgentNotAllowed()
+	}
+	return agentID, true, nil
+}
+
+// queryValues returns the values of a query parameter. A malformed value is empty. Unlike
+// url.ParseQuery it does not drop malformed pairs, so that no check is skipped because of them.
+func queryValues(query, name string) (values []string) {
+	for pair := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		if key, err := url.QueryUnescape(key); err != nil || key != name {
+			continue
+		}
+		value, err := url.QueryUnescape(value)
+		if err != nil {
+			value = ""
+		}
+		values = append(values, value)
+	}
+	return values
+}

@@ -1,0 +1,214 @@
+package api_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers/api"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// anyMethods are methods of gateways' clients, also some that net/http has no name for.
+var anyMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions, http.MethodTrace, "PROPFIND", "PURGE", "M-SEARCH", "get",
+}
+
+// authorized is the response of both endpoints.
+type authorized struct {
+	AccountID, KeyID, AgentID uuid.UUID
+	ExpiresAt                 time.Time
+}
+
+func TestAuthorizeAnswersAnyMethodAndPath(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		want := `{"accountId":"` + c.accountID.String() + `","keyId":"` + c.key.ID.String() + `"}`
+		for _, method := range anyMethods {
+			for _, path := range []string{
+				"", "/", "/v1/calls", "//", "/../../login", "/%2e%2e/agents", "/a%2Fb%20c%3F", "/" + strings.Repeat("x", 4000),
+				"?", "?other=1&agentid=x", "/v1?q=%zz", "/v1?a;b",
+			} {
+				a := s.send(method, "/api/authorize"+path, bearer(c.secret)).is(http.StatusOK)
+				if got := strings.TrimSpace(string(a.body)); got != want && method != http.MethodHead {
+					t.Errorf("%s %s: %s, want %s", method, path, got, want)
+				}
+				a.has("X-Account-Id", c.accountID.String())
+				a.has("X-Key-Id", c.key.ID.String())
+				a.lacks("X-Agent-Id")
+				a.has("Cache-Control", "no-store")
+				if a.header.Get("X-Request-Id") == "" {
+					t.Errorf("%s %s: no request id", method, path)
+				}
+			}
+		}
+		for _, path := range []string{"/api/authorized", "/api/authorize-x", "/api/AUTHORIZE"} {
+			s.get(path, bearer(c.secret)).fails(http.StatusNotFound, "NOT_FOUND")
+		}
+	})
+}
+
+func TestAuthorizeRefusesLikeEveryRoute(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		token := s.token(c)
+		for _, method := range anyMethods {
+			for _, path := range []string{"/api/authorize", "/api/authorize/v1/calls?agentId=" + c.agent.ID.String()} {
+				for name, refused := range map[string]option{
+					"nothing":        func(*http.Request) {},
+					"a widget token": bearer(token),
+					"a mistyped key": bearer(c.secret[:39] + "!"),
+				} {
+					a := s.send(method, path, refused)
+					if a.status != http.StatusUnauthorized || a.header.Get("X-Account-Id")+a.header.Get("X-Key-Id") != "" {
+						t.Errorf("%s %s with %s: %d %v", method, path, name, a.status, a.header)
+					}
+				}
+			}
+		}
+		s.revoke(c)
+		message := s.get("/api/authorize", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		if want := exampleMessage(t, "Unauthorized", "revoked"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+	})
+}
+
+func TestAuthorizeChecksTheAgent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		id, foreign := c.agent.ID.String(), s.customer().agent.ID.String()
+		for _, query := range []string{
+			"agentId=" + id, "agentId=" + strings.ToUpper(id), "a=b&agentId=" + id + "&c=d", "%61gentId=" + strings.ReplaceAll(id, "-", "%2D"),
+			"agentID=x&agentid=&agentId=" + id, "q=%zz&agentId=" + id, "agentId=" + id + "&a;b",
+		} {
+			a := s.get("/api/authorize/v1?"+query, bearer(c.secret)).is(http.StatusOK)
+			var got authorized
+			a.into(&got)
+			if want := (authorized{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID}); got != want {
+				t.Errorf("%s: %+v, want %+v", query, got, want)
+			}
+			a.has("X-Agent-Id", id)
+			a.has("X-Account-Id", c.accountID.String())
+			a.has("X-Key-Id", c.key.ID.String())
+		}
+		message := exampleMessage(t, "AgentNotAllowed", "agent")
+		for _, query := range []string{
+			"agentId=" + foreign, "agentId=" + uuid.NewString(), "agentId=", "agentId", "agentId=x", "agentId=%zz", "agentId=" + id + ";x",
+			"agentId={" + id + "}", "agentId=urn:uuid:" + id, "agentId=" + strings.ReplaceAll(id, "-", ""), "agentId=%20" + id, "agentId=" + id + "+",
+			"agentId=" + id + "&agentId=" + id, "agentId=" + id + "&agentId=" + foreign, "agentId=&agentId=" + id, "agentId=" + uuid.Nil.String(),
+		} {
+			a := s.get("/api/authorize?"+query, bearer(c.secret))
+			if got := a.fails(http.StatusForbidden, "AGENT_NOT_ALLOWED"); got != message {
+				t.Errorf("%s: message %q", query, got)
+			}
+			a.lacks("X-Account-Id")
+			a.lacks("X-Agent-Id")
+			a.lacks("WWW-Authenticate")
+		}
+		if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		s.get("/api/authorize?agentId="+id, bearer(c.secret)).fails(http.StatusForbidden, "AGENT_NOT_ALLOWED")
+	})
+}
+
+func TestAuthorizeCountsAsAUseAndIsLimited(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 3}, func(t *testing.T, s *service, c customer) {
+		s.clock.Advance(time.Minute)
+		s.send("PROPFIND", "/api/authorize/x", bearer(c.secret)).is(http.StatusOK)
+		if used, want := s.lastUsed(c), s.clock.Now(); used == nil || want.Sub(*used).Abs() > time.Millisecond {
+			t.Errorf("used at %v, want %v", used, want)
+		}
+		s.get("/api/authorize?agentId=x", bearer(c.secret)).is(http.StatusForbidden)
+		s.get("/api/authorize", bearer(c.secret)).is(http.StatusOK).has("RateLimit", `"key";r=0;t=1`)
+		a := s.post("/api/authorize/x", bearer(c.secret), jsonBody("{}"))
+		a.fails(http.StatusTooManyRequests, "RATE_LIMITED")
+		a.has("Retry-After", "1")
+		a.lacks("X-Account-Id")
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
+	})
+}
+
+// The first request announces a body and never sends it. Some gateways do that.
+func TestAuthorizeAnswersBeforeTheBodyArrives(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	c := s.customer()
+	token := s.token(c)
+	for name, r := range map[string]struct {
+		request string
+		status  int
+	}{
+		"an announced body":         {"POST /api/authorize HTTP/1.1\r\nContent-Length: 5\r\nAuthorization: Bearer " + c.secret, http.StatusOK},
+		"a GET with a body":         {"GET /api/authorize/x HTTP/1.1\r\nContent-Length: 1000000\r\nAuthorization: Bearer " + c.secret, http.StatusOK},
+		"a chunked body":            {"PUT /api/authorize HTTP/1.1\r\nTransfer-Encoding: chunked\r\nAuthorization: Bearer " + c.secret, http.StatusOK},
+		"100-continue":              {"PUT /api/authorize HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\nAuthorization: Bearer " + c.secret, http.StatusOK},
+		"HTTP/1.0":                  {"GET /api/authorize HTTP/1.0\r\nContent-Length: 5\r\nConnection: keep-alive\r\nAuthorization: Bearer " + c.secret, http.StatusOK},
+		"no key":                    {"POST /api/authorize HTTP/1.1\r\nContent-Length: 5\r\nX: y", http.StatusUnauthorized},
+		"another agent":             {"POST /api/authorize?agentId=x HTTP/1.1\r\nContent-Length: 5\r\nAuthorization: Bearer " + c.secret, http.StatusForbidden},
+		"a widget token":            {"POST /widget/authorize HTTP/1.1\r\nContent-Length: 5\r\nAuthorization: Bearer " + token, http.StatusOK},
+		"no widget token":           {"DELETE /widget/authorize HTTP/1.1\r\nContent-Length: 5\r\nX: y", http.StatusUnauthorized},
+		"a body that never stops":   {"POST /api/authorize HTTP/1.1\r\nContent-Length: 100000000\r\nAuthorization: Bearer " + c.secret + "\r\n\r\n" + strings.Repeat("x", 4096), http.StatusOK},
+		"a body that is a request":  {"POST /api/authorize HTTP/1.1\r\nContent-Length: 500\r\nAuthorization: Bearer " + c.secret + "\r\n\r\nGET /login HTTP/1.1\r\nHost: x", http.StatusOK},
+		"more behind a short body":  {"POST /api/authorize HTTP/1.1\r\nContent-Length: 1\r\nAuthorization: Bearer " + c.secret + "\r\n\r\nxGET /login HTTP/1.1\r\nHost: x", http.StatusOK},
+		"a body that is there":      {"POST /api/authorize HTTP/1.1\r\nContent-Length: 1\r\nAuthorization: Bearer " + c.secret + "\r\n\r\nx", http.StatusOK},
+		"a body that is not chunks": {"POST /api/authorize HTTP/1.1\r\nTransfer-Encoding: chunked\r\nAuthorization: Bearer " + c.secret + "\r\n\r\nzz", http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			answers := s.raw(t, strings.Replace(r.request, "\r\n", "\r\nHost: portal.test\r\n", 1)+"\r\n\r\n")
+			// Well below the server's limit of 15 seconds for a body, and until the end
+			// of the connection.
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("the connection ended after %v", took)
+			}
+			if want := []int{r.status}; !slices.Equal(answers, want) {
+				t.Errorf("responses %v, want %v", answers, want)
+			}
+		})
+	}
+}
+
+// raw sends bytes and returns the status of each response until the server closes the connection.
+func (s *service) raw(t *testing.T, request string) (statuses []int) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	for {
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			return statuses
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Errorf("body: %v", err)
+		}
+		_ = response.Body.Close()
+		statuses = append(statuses, response.StatusCode)
+	}
+}
+
+func TestAuthorizeKeepsConnectionsWithoutABody(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	c := s.customer()
+	for _, method := range anyMethods {
+		a := s.send(method, "/api/authorize", bearer(c.secret)).is(http.StatusOK)
+		a.lacks("Connection")
+	}
+}

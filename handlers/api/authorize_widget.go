@@ -1,0 +1,119 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/middleware"
+	"portal/handlers/problem"
+)
+
+// originalURLHeaders are the headers in which gateways send the URL of the original request. The
+// first one that has a token counts.
+var originalURLHeaders = []string{"X-Original-Uri", "X-Original-Url", "X-Forwarded-Uri"}
+
+const howToSendToken = "Send it as Authorization: Bearer <token>, or in the URL as access_token=<token>." //nolint:gosec // no credentials
+
+var errNoToken error = problem.Unauthorized("The request has no widget token. " + howToSendToken)
+
+// widgetAuthorizationBody is the response of /widget/authorize.
+type widgetAuthorizationBody struct {
+	AccountID uuid.UUID `json:"accountId"`
+	AgentID   uuid.UUID `json:"agentId"`
+	KeyID     uuid.UUID `json:"keyId"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// authorizeWidget returns the account, the agent and the key of the request's widget token, also in
+// headers, which gateways can copy. It returns a 401 unless the token is active, and a 403 if the
+// gateway asks for another agent.
+func (a *API) authorizeWidget(c *gin.Context) error {
+	c.Header("Cache-Control", "no-store")
+	active, err := a.authenticateWidget(c)
+	if err != nil {
+		return err
+	}
+	middleware.SetCaller(c, middleware.Caller{Account: active.AccountID, Key: active.KeyID})
+	agentID, wanted, err := wantedAgent(c.Request)
+	if err != nil {
+		return err
+	}
+	if wanted && agentID != active.agentID {
+		return problem.AgentNotAllowed()
+	}
+	c.Header("X-Account-Id", active.AccountID.String())
+	c.Header("X-Agent-Id", active.agentID.String())
+	c.Header("X-Key-Id", active.KeyID.String())
+	c.PureJSON(http.StatusOK, widgetAuthorizationBody{
+		AccountID: active.AccountID, AgentID: active.agentID, KeyID: active.KeyID,
+		ExpiresAt: time.Unix(active.claims.ExpiresAt, 0).UTC(),
+	})
+	return nil
+}
+
+// authenticateWidget returns the request's widget token. It returns a 401 unless the token is
+// active, and [models.ErrUnavailable] if that cannot be checked.
+func (a *API) authenticateWidget(c *gin.Context) (activeToken, error) {
+	var active activeToken
+	token, err := widgetToken(c.Request)
+	if err == nil {
+		active, err = a.activeToken(c.Request.Context(), token)
+	}
+	if err != nil {
+		a.refusals.WithLabelValues(refusalReason(err)).Inc()
+	}
+	if refused, known := tokenProblem(err); known {
+		err = refused
+	}
+	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
+		setChallenge(c, !errors.Is(err, errNoToken))
+	}
+	return active, err
+}
+
+// widgetToken returns the token in the Authorization header. Without this header it returns the
+// query parameter access_token (RFC 6750, section 2.3) of the request or, if it has none, of the
+// original URL: a browser cannot set headers on a WebSocket. It returns a 401 unless there is
+// exactly one token, and also if this token is an API key.
+func widgetToken(r *http.Request) (string, error) {
+	var tokens []string
+	if len(r.Header.Values("Authorization")) > 0 {
+		token, err := bearer(r.Header)
+		if err != nil {
+			return "", problem.Unauthorized("The Authorization header is not exactly one Bearer token. " + howToSendToken)
+		}
+		tokens = []string{token}
+	} else {
+		tokens = tokensInURL(r)
+	}
+	switch {
+	case len(tokens) == 0:
+		return "", errNoToken
+	case len(tokens) > 1:
+		return "", problem.Unauthorized("The URL has more than one widget token. Send exactly one.")
+	case strings.HasPrefix(tokens[0], "nas_"):
+		return "", problem.Unauthorized("This is an API key, not a widget token. Exchange it for a token at /api/widget/token.")
+	}
+	return tokens[0], nil
+}
+
+// tokensInURL returns the tokens in the first URL that has any: that of the request, or that of a
+// header with the original URL.
+func tokensInURL(r *http.Request) []string {
+	tokens := queryValues(r.URL.RawQuery, "access_token")
+	for _, name := range originalURLHeaders {
+		if len(tokens) > 0 {
+			break
+		}
+		for _, original := range r.Header.Values(name) {
+			_, query, _ := strings.Cut(original, "?")
+			tokens = append(tokens, queryValues(query, "access_token")...)
+		}
+	}
+	return tokens
+}

@@ -1,0 +1,267 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers/handlerstest"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const authorizeWidget = "/widget/authorize"
+
+func TestWidgetAuthorizeAnswersAnyMethodAndPath(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		token := s.token(c)
+		want := authorized{
+			AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID,
+			ExpiresAt: s.clock.Now().Add(tokenTTL).UTC().Truncate(time.Second),
+		}
+		for _, method := range anyMethods {
+			for _, path := range []string{"", "/", "/connect", "//", "/../api", "?", "?x=%zz", "/connect?agentId=" + c.agent.ID.String()} {
+				a := s.send(method, authorizeWidget+path, bearer(token)).is(http.StatusOK)
+				if method != http.MethodHead {
+					var got authorized
+					a.into(&got)
+					if got != want || !strings.Contains(string(a.body), `Z"}`) {
+						t.Errorf("%s %s: %s, want %+v", method, path, a.body, want)
+					}
+				}
+				a.has("X-Account-Id", c.accountID.String())
+				a.has("X-Key-Id", c.key.ID.String())
+				a.has("X-Agent-Id", c.agent.ID.String())
+				a.has("Cache-Control", "no-store")
+				a.lacks("RateLimit")
+			}
+		}
+		if used := s.lastUsed(c); used == nil || s.clock.Now().Sub(*used) > time.Millisecond {
+			t.Fatalf("used at %v", used)
+		}
+		before := *s.lastUsed(c)
+		s.clock.Advance(time.Minute)
+		s.get(authorizeWidget, bearer(token)).is(http.StatusOK)
+		if used := s.lastUsed(c); !used.Equal(before) {
+			t.Errorf("a widget token counts as a use of its key, at %v", used)
+		}
+	})
+}
+
+func TestWidgetAuthorizeFindsTheToken(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	c, other := s.customer(), s.customer()
+	token, foreign := s.token(c), s.token(other)
+	inURL := "/connect?a=b&access_token=" + token + "&c=d"
+	escaped := strings.NewReplacer(".", "%2E", "-", "%2d", "_", "%5F").Replace(token)
+	for name, r := range map[string]struct {
+		path    string
+		options []option
+	}{
+		"a header":                        {"", []option{bearer(token)}},
+		"another case":                    {"", []option{header("authorization", "bEARER   "+token)}},
+		"the query":                       {"?access_token=" + token, nil},
+		"the query behind a path":         {inURL, nil},
+		"an escaped query":                {"?access%5Ftoken=" + escaped, nil},
+		"a query with broken pairs":       {"?a=%zz&b;c&access_token=" + token, nil},
+		"X-Original-URI":                  {"", []option{header("X-Original-URI", inURL)}},
+		"X-Original-URL":                  {"", []option{header("X-Original-URL", "https://voice.example.com:8443"+inURL)}},
+		"X-Forwarded-Uri":                 {"", []option{header("X-Forwarded-Uri", inURL)}},
+		"an escaped header":               {"", []option{header("X-Original-URI", "/a%3Fb?access_token="+escaped)}},
+		"a query in the query":            {"", []option{header("X-Original-URI", "/?next=/x?y&access_token="+token)}},
+		"a long header":                   {"", []option{header("X-Original-URI", "/?"+strings.Repeat("x=y&", 2500)+"access_token="+token)}},
+		"the header before the query":     {"?access_token=" + foreign, []option{bearer(token)}},
+		"the query before the original":   {"?access_token=" + token, []option{header("X-Original-URI", "/?access_token="+foreign)}},
+		"X-Original-URI before -URL":      {"", []option{header("X-Original-URI", inURL), header("X-Original-URL", "/?access_token="+foreign)}},
+		"X-Original-URL before Forwarded": {"", []option{header("X-Original-URL", inURL), header("X-Forwarded-Uri", "/?access_token="+foreign)}},
+		"an original without a token":     {"", []option{header("X-Original-URI", "/x?y=z"), header("X-Forwarded-Uri", inURL)}},
+	} {
+		var got authorized
+		s.get(authorizeWidget+r.path, r.options...).is(http.StatusOK).into(&got)
+		if got.AccountID != c.accountID {
+			t.Errorf("%s: the account is %s", name, got.AccountID)
+		}
+	}
+}
+
+func TestWidgetAuthorizeRefuses(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		token := s.token(c)
+		parts := strings.Split(token, ".")
+		ended := func(end func(customer)) string {
+			other := s.customer()
+			token := s.token(other)
+			s.get(authorizeWidget, bearer(token)).is(http.StatusOK) // its signature is in memory
+			end(other)
+			return token
+		}
+		for name, r := range map[string]struct {
+			path, example string
+			options       []option
+		}{
+			"nothing":                  {"", "missing", nil},
+			"another parameter":        {"?token=" + token + "&Access_Token=" + token, "missing", nil},
+			"a fragment of a path":     {"/access_token=" + token, "missing", nil},
+			"an original without one":  {"", "missing", []option{header("X-Original-URI", "/access_token="+token)}},
+			"another header":           {"", "missing", []option{header("X-Forwarded-Url", "/?access_token="+token)}},
+			"a cookie":                 {"", "missing", []option{header("Cookie", "access_token="+token)}},
+			"a body":                   {"", "missing", []option{body("application/x-www-form-urlencoded", "access_token="+token)}},
+			"two in the query":         {"?access_token=" + token + "&access_token=" + token, "several", nil},
+			"two in a header":          {"", "several", []option{header("X-Original-URI", "/?access_token="+token+"&access_token=")}},
+			"two original headers":     {"", "several", []option{header("X-Original-URI", "/?access_token="+token), header("X-Original-URI", "/?access_token="+token)}},
+			"two headers":              {"", "header", []option{bearer(token), bearer(token)}},
+			"Basic":                    {"?access_token=" + token, "header", []option{header("Authorization", "Basic "+token)}},
+			"an empty header":          {"?access_token=" + token, "header", []option{header("Authorization", "")}},
+			"a header without a token": {"?access_token=" + token, "header", []option{header("Authorization", "Bearer ")}},
+			"an API key":               {"", "key", []option{bearer(c.secret)}},
+			"an API key in the query":  {"?access_token=" + c.secret, "key", nil},
+			"an empty parameter":       {"?access_token=", "invalid", nil},
+			"a broken escape":          {"?access_token=" + token + "%zz", "invalid", nil},
+			"a semicolon":              {"?access_token=" + token + ";x", "invalid", nil},
+			"text":                     {"", "invalid", []option{bearer("x")}},
+			"no signature":             {"", "invalid", []option{bearer(parts[0] + "." + parts[1] + ".")}},
+			"a changed signature":      {"", "invalid", []option{bearer(token[:len(token)-4] + "AAAA")}},
+			"more behind":              {"", "invalid", []option{bearer(token + "A")}},
+			"forged":                   {"", "invalid", []option{bearer(forged(t, c, s))}},
+			"absurdly long":            {"", "invalid", []option{header("X-Original-URI", "/?access_token="+strings.Repeat("x", 10<<10))}},
+			"its key revoked":          {"", "revoked", []option{bearer(ended(s.revoke))}},
+			"its agent removed": {"", "removed", []option{bearer(ended(func(c customer) {
+				if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+					t.Fatal(err)
+				}
+			}))}},
+			"its account disabled": {"", "disabled", []option{bearer(ended(s.disable))}},
+		} {
+			a := s.get(authorizeWidget+r.path, r.options...)
+			if got, want := a.fails(http.StatusUnauthorized, "UNAUTHORIZED"), exampleMessage(t, "TokenUnauthorized", r.example); got != want {
+				t.Errorf("%s: message %q, want %q", name, got, want)
+			}
+			wanted := invalidChallenge
+			if r.example == "missing" {
+				wanted = plainChallenge
+			}
+			a.has("WWW-Authenticate", wanted)
+			a.has("Cache-Control", "no-store")
+			a.lacks("X-Account-Id")
+		}
+
+		s.get(authorizeWidget, bearer(token)).is(http.StatusOK)
+		s.clock.Advance(tokenTTL)
+		message := s.get(authorizeWidget, bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		if want := exampleMessage(t, "TokenUnauthorized", "expired"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+	})
+}
+
+func TestWidgetAuthorizeChecksTheAgent(t *testing.T) {
+	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
+		token, id := s.token(c), c.agent.ID.String()
+		sibling := s.createAgent(c.accountID, "Another").ID.String()
+		for _, query := range []string{"agentId=" + id, "agentId=" + strings.ToUpper(id), "access_token=x&agentId=" + id} {
+			s.get(authorizeWidget+"?"+query, bearer(token)).is(http.StatusOK).has("X-Agent-Id", id)
+		}
+		for _, query := range []string{
+			"agentId=" + sibling, "agentId=" + uuid.NewString(), "agentId=", "agentId", "agentId=x", "agentId=%zz",
+			"agentId=" + id + "&agentId=" + id, "agentId=" + id + "&agentId=" + sibling,
+		} {
+			a := s.get(authorizeWidget+"?"+query, bearer(token))
+			a.fails(http.StatusForbidden, "AGENT_NOT_ALLOWED")
+			a.lacks("X-Agent-Id")
+		}
+		// The token comes first.
+		s.get(authorizeWidget+"?agentId=x", bearer("x")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		// Only the gateway asks for an agent, not its client.
+		s.get(authorizeWidget, header("X-Original-URI", "/?agentId=x&access_token="+token)).is(http.StatusOK)
+	})
+}
+
+func TestWidgetAuthorizeIsNeverStale(t *testing.T) {
+	databaseURL := modelstest.PostgresURL(t)
+	one, two := newService(t, databaseURL), newService(t, databaseURL)
+	c := one.customer()
+	token := one.token(c)
+	for range 3 { // so that both instances have everything in memory
+		one.get(authorizeWidget, bearer(token)).is(http.StatusOK)
+		two.get(authorizeWidget, bearer(token)).is(http.StatusOK)
+	}
+	one.revoke(c)
+	two.get(authorizeWidget, bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+	one.get(authorizeWidget, bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+}
+
+func TestWidgetAuthorizeAcceptsThePreviousSecret(t *testing.T) {
+	databaseURL := modelstest.SQLiteURL(t)
+	s := newService(t, databaseURL)
+	c := s.customer()
+	token := s.token(c)
+	secret := strings.Repeat("a secret of the tests. ", 2) // of handlerstest.Deps
+	for previous, want := range map[string]int{secret: http.StatusOK, "": http.StatusUnauthorized} {
+		deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
+		deps.Tokens = models.NewWidgetTokens(handlerstest.Keyring(t, strings.Repeat("the next secret. ", 2), previous), issuer, tokenTTL, s.clock.Now)
+		server := httptest.NewServer(handlerstest.New(t, deps))
+		t.Cleanup(server.Close)
+		rotated := &service{t: t, url: server.URL, store: s.store, clock: s.clock, log: s.log}
+		rotated.get(authorizeWidget + "?access_token=" + token).is(want)
+	}
+}
+
+// Every request is on a connection of its own, so that the batches of both kinds mix.
+func TestKeysAndTokensAreAuthorizedTogether(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		token, other := s.token(c), s.customer()
+		var requests sync.WaitGroup
+		for range 8 {
+			requests.Go(func() {
+				for range 20 {
+					if got := s.get("/api/authorize", bearer(other.secret)); got.status != http.StatusOK || got.header.Get("X-Account-Id") != other.accountID.String() {
+						t.Errorf("key: %d %s", got.status, got.body)
+					}
+					if got := s.get(authorizeWidget, bearer(token)); got.status != http.StatusOK || got.header.Get("X-Account-Id") != c.accountID.String() {
+						t.Errorf("token: %d %s", got.status, got.body)
+					}
+				}
+			})
+		}
+		for range 10 { // each changes the epoch
+			s.createAgent(c.accountID, "Another")
+		}
+		requests.Wait()
+	})
+}
+
+func TestNoQueryStringReachesTheLog(t *testing.T) {
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := newService(t, databaseURL)
+		c := s.customer()
+		token := s.token(c)
+		signature := token[strings.LastIndexByte(token, '.')+1:]
+		query := "?access_token=" + token + "&marker=confidential"
+		send := func() {
+			for _, path := range []string{authorizeWidget, authorizeWidget + "/confidential", "/api/authorize", "/api/authorize/confidential"} {
+				s.get(path + query)
+				s.get(path + query + "&a;b&agentId=confidential")
+				s.get(path, header("X-Original-URI", "/confidential"+query))
+				s.get(path, header("X-Forwarded-Uri", "/"+query+url.QueryEscape(query)))
+			}
+		}
+		send()
+		modelstest.Exec(t, databaseURL, "ALTER TABLE auth_epoch RENAME TO gone") // the next ones get a 5xx
+		send()
+		log := s.log.String()
+		if strings.Count(log, `"route":"/widget/authorize`) != 16 || !strings.Contains(log, `"status":50`) {
+			t.Errorf("log: %s", log)
+		}
+		for _, forbidden := range []string{signature, "confidential", "access_token", "marker"} {
+			if strings.Contains(log, forbidden) {
+				t.Errorf("the log has %s", forbidden)
+			}
+		}
+	})
+}

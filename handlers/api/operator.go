@@ -1,0 +1,188 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+const (
+	operatorPath = "/operator"
+
+	// The default and the maximum number of entries on a page.
+	operatorPage    = 100
+	maxOperatorPage = 1000
+)
+
+// wrongTokens limits the requests with a wrong operator token from one network. The correct token
+// is never limited, so that a stranger behind the same address cannot lock the operator out.
+var wrongTokens = RateLimit{PerSecond: 1, Burst: 10}
+
+// operatorToken checks the operator token. It holds only the hash.
+type operatorToken struct {
+	hash  [sha256.Size]byte
+	wrong *rateLimiter
+}
+
+// newOperatorToken returns nil for an empty token.
+func newOperatorToken(token string, now func() time.Time) *operatorToken {
+	if token == "" {
+		return nil
+	}
+	return &operatorToken{sha256.Sum256([]byte(token)), newRateLimiter(wrongTokens, now)}
+}
+
+func (a *API) registerOperator(r gin.IRouter) {
+	g := r.Group(operatorPath)
+	g.GET("/accounts", a.operated(a.listAccounts))
+	g.GET("/accounts/:account", a.operated(a.showAccount))
+	g.PUT("/accounts/:account", a.operated(a.putAccount))
+	g.GET("/accounts/:account/agents", a.operated(a.listAccountAgents))
+	g.PUT("/accounts/:account/agents/:agent", a.operated(a.putAgent))
+	g.DELETE("/accounts/:account/agents/:agent", a.operated(a.removeAgent))
+	g.GET("/accounts/:account/users", a.operated(a.listUsers))
+	g.POST("/accounts/:account/users", a.operated(a.addUser))
+	g.DELETE("/accounts/:account/users/:user", a.operated(a.removeUser))
+	g.POST("/accounts/:account/sign-in-links", a.operated(a.createSignInLink))
+	g.GET("/accounts/:account/keys", a.operated(a.listKeys))
+	g.POST("/keys/revocations", a.operated(a.revokeKey))
+}
+
+// operated adapts a handler that requires the operator token. If no token is configured, the
+// response is a 404.
+func (a *API) operated(h handler) gin.HandlerFunc {
+	return a.public(func(c *gin.Context) error {
+		c.Header("Cache-Control", "no-store")
+		if a.operator == nil {
+			return problem.NotFound()
+		}
+		if err := a.operator.check(c); err != nil {
+			return err
+		}
+		return operatorError(h(c))
+	})
+}
+
+// check returns a 401 without the operator token, or a 429 after too many wrong ones from the
+// client's network.
+func (o *operatorToken) check(c *gin.Context) error {
+	values := c.Request.Header.Values("Authorization")
+	if len(values) == 0 {
+		c.Header("WWW-Authenticate", challenge)
+		return problem.Unauthorized("The request has no operator token. Send it as: Authorization: Bearer <operator token>.")
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	hash := sha256.Sum256([]byte(strings.Trim(token, " ")))
+	if len(values) == 1 && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(hash[:], o.hash[:]) == 1 {
+		return nil
+	}
+	network := uuid.NewSHA1(uuid.Nil, []byte(models.Network(c.ClientIP())))
+	if _, wait := o.wrong.take(network); wait > 0 {
+		return problem.WrongTokens(max(wait, o.wrong.interval))
+	}
+	c.Header("WWW-Authenticate", challengeInvalid)
+	return problem.Unauthorized("The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: Authorization: Bearer <operator token>.")
+}
+
+// operatorError replaces an error whose status in the operator API differs from the usual one. It
+// returns any other error as it is.
+func operatorError(err error) error {
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return problem.InvalidRequest(invalid.Message)
+	}
+	for _, row := range []struct {
+		err     error
+		problem problem.Problem
+	}{
+		{models.ErrKeyMissingPrefix, problem.InvalidRequest("The field key is not an API key: API keys begin with nas_.")},
+		{models.ErrKeyMalformed, problem.InvalidRequest("The field key is incomplete or mistyped. Copy the whole key again.")},
+		{models.ErrEmailTaken, problem.Conflict("A user with this email already exists.")},
+		{models.ErrSignInDisabled, problem.Conflict("The user or the account is disabled.")},
+		{models.ErrAgentLimit, problem.Conflict(problem.From(models.ErrAgentLimit).Message)},
+	} {
+		if errors.Is(err, row.err) {
+			return row.problem
+		}
+	}
+	return err
+}
+
+// query calls f in a slot of a.queries, within the time limit of the database.
+func (a *API) query(c *gin.Context, f func(context.Context) error) error {
+	ctx, cancel := withTimeout(c, 0)
+	defer cancel()
+	return a.queries.Run(func() error { return f(ctx) })
+}
+
+// accountID returns the id of the account in the path. It returns [models.ErrAccountNotFound] if
+// the id is malformed.
+func accountID(c *gin.Context) (uuid.UUID, error) {
+	id, ok := models.ParseID(c.Param("account"))
+	if !ok {
+		return uuid.Nil, models.ErrAccountNotFound
+	}
+	return id, nil
+}
+
+// pathID returns an id in the path, or a 400.
+func pathID(c *gin.Context, name string) (uuid.UUID, error) {
+	id, ok := models.ParseID(c.Param(name))
+	if !ok || id == uuid.Nil {
+		return uuid.Nil, problem.InvalidRequest("The " + name + " id in the path is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
+	}
+	return id, nil
+}
+
+// listOf returns a page of a list of the account in the path, such as its users. It returns
+// [models.ErrAccountNotFound] if the account does not exist.
+func listOf[T any](
+	a *API, c *gin.Context, list func(context.Context, uuid.UUID, models.Page) (models.List[T], error),
+) (found models.List[T], err error) {
+	page, err := readPage(c, operatorPage, maxOperatorPage)
+	if err != nil {
+		return found, err
+	}
+	id, err := accountID(c)
+	if err != nil {
+		return found, err
+	}
+	err = a.query(c, func(ctx context.Context) error {
+		if _, err := a.store.Account(ctx, id); err != nil {
+			return err
+		}
+		found, err = list(ctx, id, page)
+		return err
+	})
+	return found, err
+}
+
+// bodiesOf returns the bodies of a page, and the id of the last one if more follow.
+func bodiesOf[T, B any](list models.List[T], body func(T) B, id func(T) uuid.UUID) (bodies []B, next *uuid.UUID) {
+	bodies = make([]B, 0, len(list.Items))
+	for _, item := range list.Items {
+		bodies = append(bodies, body(item))
+	}
+	if list.More {
+		last := id(list.Items[len(list.Items)-1])
+		next = &last
+	}
+	return bodies, next
+}
+
+// putStatus returns the status of the response to a PUT.
+func putStatus(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// Key is an API key in the operator API and in the output of commands.
+type Key struct {
+	ID         uuid.UUID  `json:"id"`
+	Label      string     `json:"label"`
+	MaskedKey  string     `json:"maskedKey"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+	RevokedAt  *time.Time `json:"revokedAt"`
+}
+
+// NewKey returns the body of a key.
+func NewKey(key models.APIKey) Key {
+	return Key{key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt)}
+}
+
+func inUTC(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	utc := t.UTC()
+	return &utc
+}
+
+type keysBody struct {
+	Keys []Key      `json:"keys"`
+	Next *uuid.UUID `json:"next,omitempty"`
+}
+
+// listKeys returns a page of an account's keys, revoked ones too.
+func (a *API) listKeys(c *gin.Context) error {
+	keys, err := listOf(a, c, a.store.AllAPIKeys)
+	if err != nil {
+		return err
+	}
+	var body keysBody
+	body.Keys, body.Next = bodiesOf(keys, NewKey, func(key models.APIKey) uuid.UUID { return key.ID })
+	c.PureJSON(http.StatusOK, body)
+	return nil
+}
+
+type revocationBody struct {
+	KeyID     uuid.UUID  `json:"keyId"`
+	AccountID uuid.UUID  `json:"accountId"`
+	RevokedAt *time.Time `json:"revokedAt"`
+}
+
+// revokeKey revokes a key of any account, given by its value or its id.
+func (a *API) revokeKey(c *gin.Context) error {
+	find, err := a.keyFinder(c)
+	if err != nil {
+		return err
+	}
+	var key models.APIKey
+	err = a.query(c, func(ctx context.Context) error {
+		if key, err = find(ctx); err != nil {
+			return err
+		}
+		key, err = a.store.RevokeAPIKey(ctx, key.AccountID, key.ID, models.Operator())
+		return err
+	})
+	if err != nil && !errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		return err
+	}
+	c.PureJSON(http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(key.RevokedAt)})
+	return nil
+}
+
+// keyFinder returns a function that finds the key of the request's body.
+func (a *API) keyFinder(c *gin.Context) (func(context.Context) (models.APIKey, error), error) {
+	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
+	body, err := readObject(c, example)
+	switch {
+	case err != nil:
+		return nil, err
+	case body.has("key") == body.has("keyId"):
+		return nil, problem.InvalidRequest("The request body must have either key or keyId. Send " + example + ".")
+	case body.has("key"):
+		secret, err := body.text("key")
+		return func(ctx context.Context) (models.APIKey, error) { return a.store.FindAPIKeyBySecret(ctx, secret) }, err
+	default:
+		id, err := body.id("keyId")
+		return func(ctx context.Context) (models.APIKey, error) { return a.store.FindAPIKey(ctx, id) }, err
+	}
+}

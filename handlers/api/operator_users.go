@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// User is a user in the operator API and in the output of commands.
+type User struct {
+	ID    uuid.UUID   `json:"id"`
+	Email string      `json:"email"`
+	Role  models.Role `json:"role"`
+}
+
+// NewUser returns the body of a user.
+func NewUser(user models.User) User { return User{user.ID, user.Email, user.Role} }
+
+type usersBody struct {
+	Users []User     `json:"users"`
+	Next  *uuid.UUID `json:"next,omitempty"`
+}
+
+// listUsers returns a page of an account's users.
+func (a *API) listUsers(c *gin.Context) error {
+	users, err := listOf(a, c, a.store.Users)
+	if err != nil {
+		return err
+	}
+	var body usersBody
+	body.Users, body.Next = bodiesOf(users, NewUser, func(user models.User) uuid.UUID { return user.ID })
+	c.PureJSON(http.StatusOK, body)
+	return nil
+}
+
+// addUser adds a user without a password.
+func (a *API) addUser(c *gin.Context) error {
+	account, err := accountID(c)
+	if err != nil {
+		return err
+	}
+	body, err := readObject(c, `{"email": "name@example.com", "role": "member"}`)
+	if err != nil {
+		return err
+	}
+	email, err := body.text("email")
+	if err != nil {
+		return err
+	}
+	role, err := body.text("role")
+	if err != nil {
+		return err
+	}
+	var user models.User
+	err = a.query(c, func(ctx context.Context) error {
+		user, err = a.store.AddUser(ctx, account, models.NewUser{Email: email, Role: models.Role(role)}, models.Operator())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusCreated, NewUser(user))
+	return nil
+}
+
+// removeUser removes a user. It is no error if the user does not exist.
+func (a *API) removeUser(c *gin.Context) error {
+	return a.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+		return a.store.RemoveUser(ctx, account, id, models.Operator())
+	})
+}
+
+type signInLinkBody struct {
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// createSignInLink returns a link that signs a user in once.
+func (a *API) createSignInLink(c *gin.Context) error {
+	account, err := accountID(c)
+	if err != nil {
+		return err
+	}
+	body, err := readObject(c, `{"userId": "<uuid>"}`)
+	if err != nil {
+		return err
+	}
+	user, err := body.id("userId")
+	if err != nil {
+		return err
+	}
+	var token string
+	var expiresAt time.Time
+	err = a.query(c, func(ctx context.Context) error {
+		if _, err := a.store.Account(ctx, account); err != nil {
+			return err
+		}
+		token, expiresAt, err = a.store.CreateSignInLink(ctx, account, user, models.Operator())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusCreated, signInLinkBody{a.signInLink(token), expiresAt})
+	return nil
+}

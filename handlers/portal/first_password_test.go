@@ -1,0 +1,95 @@
+package portal_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const firstPassword = "a much longer battery staple"
+
+// newMember signs a new member of the customer's account in with a link. The member has no
+// password.
+func (c customer) newMember() (v *visitor, email string) {
+	c.t.Helper()
+	path, email := c.link()
+	v = c.site.visitor(c.t)
+	v.post(path, nil).redirects("/api-keys")
+	return v, email
+}
+
+func TestFirstPasswordIsSet(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			member, email := c.newMember()
+			page := member.get("/account").is(http.StatusOK)
+			page.one("heading", "Set a password")
+			page.none("textbox", "Current password")
+			page.none("textbox", "Your password")
+			if action := page.one("button", "Set password").form().attr("action"); action != "/account/password" {
+				t.Errorf("the form leads to %q", action)
+			}
+			v, stolen := as.of(t, member), member.copied()
+			refused := v.post("/account/password", passwords("", "short")).is(http.StatusUnprocessableEntity)
+			refused.one("alert", "12")
+			refused.none("textbox", "Current password")
+			if field := refused.one("textbox", "New password"); field.attr("aria-invalid") != "true" || !field.has("autofocus") {
+				t.Error("the field is not marked or not focused")
+			}
+
+			set := follow(v, v.post("/account/password", passwords("", firstPassword)))
+			set.says("Password set.", "Change password")
+			for _, name := range []string{"Current password", "Your password"} {
+				set.one("textbox", name)
+				member.get("/account").is(http.StatusOK).one("textbox", name)
+			}
+			stolen.get("/account").is(http.StatusSeeOther)
+			member.get("/activity").says("changed the password of " + email)
+			s.visitor(t).signIn(email, firstPassword).redirects("/api-keys")
+		})
+	})
+}
+
+func TestPasswordIsNotSetWithoutTheCurrentOne(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			page := c.get("/account").is(http.StatusOK)
+			page.one("heading", "Change password")
+			page.none("button", "Set password")
+			v := as.of(t, c.visitor)
+			v.post("/account/password", passwords("", firstPassword)).is(http.StatusUnprocessableEntity).one("alert", "current password is incorrect")
+			v.post("/account/email", emails("", "new@example.com")).is(http.StatusUnprocessableEntity).one("alert", "password is incorrect")
+			s.visitor(t).signIn(c.email, password).redirects("/api-keys")
+		})
+	})
+}
+
+func TestFirstPasswordAndEmailTakeAFreshSignIn(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	onSiteWith(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			member, email := c.newMember()
+			v := as.of(t, member)
+			clock.Advance(10*time.Minute - time.Second)
+			follow(v, v.post("/account/email", emails("", "new-"+email))).says("Email changed.", "new-"+email)
+			clock.Advance(time.Second)
+			for _, refused := range []answer{
+				v.post("/account/password", passwords("", firstPassword)),
+				v.post("/account/email", emails("", email)),
+			} {
+				refused.is(http.StatusUnprocessableEntity).one("alert", "Sign in with a new sign-in link")
+				refused.none("textbox", "Current password")
+				refused.none("textbox", "Your password")
+			}
+			page := member.get("/account").is(http.StatusOK)
+			page.one("button", "Set password")
+			page.says("new-" + email)
+		})
+	})
+}

@@ -1,0 +1,65 @@
+package portal
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// SignInLinkPath is the path of sign-in links. The token follows it.
+const SignInLinkPath = "/sign-in-links"
+
+// showSignInLink shows the button that uses the link. Opening the page does not use the link,
+// because programs that scan messages open the links in them.
+func (p *Portal) showSignInLink(c *gin.Context) error {
+	user, err := p.store.SignInLinkUser(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return p.refuseSignInLink(c, err)
+	}
+	hideToken(c)
+	page := templates.SignInLinkPage{Email: user.Email, Action: c.Request.URL.Path}
+	return p.sendPage(c, http.StatusOK, page)
+}
+
+// useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
+func (p *Portal) useSignInLink(c *gin.Context) error {
+	hideToken(c)
+	request := withClient(c)
+	old, err := p.sessions.Get(request, p.sessions.name)
+	if err != nil {
+		return err
+	}
+	user, token, err := p.store.UseSignInLink(c.Request.Context(), c.Param("token"), clientOf(request))
+	if err != nil {
+		return p.refuseSignInLink(c, err)
+	}
+	// The link works only once, so the new session must start even if the old one cannot be
+	// ended.
+	if err := p.sessions.setCookie(c.Writer, token); err != nil {
+		return err
+	}
+	if err := p.setDevice(c, user.Email); err != nil {
+		return err
+	}
+	if err := p.sessions.end(request, old); err != nil {
+		return err
+	}
+	return p.redirect(c, homePath)
+}
+
+// refuseSignInLink shows why the link does not work. It returns err if err has another cause.
+func (p *Portal) refuseSignInLink(c *gin.Context, err error) error {
+	if !errors.Is(err, models.ErrLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
+		return err
+	}
+	refusal := problem.From(err)
+	return p.sendPage(c, refusal.Status, templates.SignInLinkPage{Problem: refusal.Message})
+}
+
+// hideToken keeps the token out of the Referer header of the page's requests.
+func hideToken(c *gin.Context) { c.Header("Referrer-Policy", "strict-origin") }

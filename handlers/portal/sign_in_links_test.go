@@ -1,0 +1,100 @@
+package portal_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// link creates a sign-in link for a new member of the customer's account. It returns its path and
+// the member's email.
+func (c customer) link() (path, email string) {
+	c.t.Helper()
+	user, err := c.store.AddUser(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	token, _, err := c.store.CreateSignInLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return "/sign-in-links/" + token, user.Email
+}
+
+func TestSignInLinkIsUsedByItsButtonOnly(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, other := s.customer(t), s.customer(t)
+		path, email := c.link()
+		scanner, v := s.visitor(t), other.copied() // a browser in which another customer is signed in
+		for range 2 {
+			scanner.get(path).is(http.StatusOK)
+		}
+		page := v.get(path).is(http.StatusOK)
+		page.one("heading", "Sign in")
+		page.one("button", "Continue")
+		page.says(email)
+		if got := page.header.Get("Referrer-Policy"); got != "strict-origin" {
+			t.Errorf("Referrer-Policy %q", got)
+		}
+
+		v.post(path, nil).redirects("/api-keys")
+		v.get("/account").is(http.StatusOK).says(email)
+		other.get("/api-keys").is(http.StatusSeeOther) // its session has ended
+
+		for _, again := range []answer{scanner.get(path), scanner.post(path, nil), v.get(path)} {
+			again.is(http.StatusGone)
+			again.one("heading", "Sign in")
+			again.one("alert", "already been used or has expired")
+		}
+		scanner.get("/api-keys").is(http.StatusSeeOther)
+		v.get("/account").is(http.StatusOK).says(email) // a used link ends nothing
+	})
+}
+
+func TestSignInLinkThatDoesNotWork(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
+	c := s.customer(t)
+	path, _ := c.link()
+	v := s.visitor(t)
+	for _, wrong := range []string{path + "x", "/sign-in-links/x", strings.ToUpper(path)[:20]} {
+		if answer := v.get(wrong); answer.status != http.StatusGone && answer.status != http.StatusNotFound {
+			t.Errorf("%s: %d", wrong, answer.status)
+		}
+		v.post("/sign-in-links/x", nil).is(http.StatusGone)
+	}
+	if err := s.store.SetAccountDisabled(t.Context(), c.account.ID, true, models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	v.get(path).is(http.StatusGone)
+	if err := s.store.SetAccountDisabled(t.Context(), c.account.ID, false, models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	user, err := s.store.Users(t.Context(), c.account.ID, models.Page{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := s.store.CreateSignInLink(t.Context(), c.account.ID, user.Items[0].ID, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.get("/sign-in-links/" + token).is(http.StatusOK)
+	clock.Advance(5 * time.Minute)
+	v.get("/sign-in-links/"+token).is(http.StatusGone).one("alert", "has expired")
+	v.post("/sign-in-links/"+token, nil).is(http.StatusGone)
+}
+
+func TestDisabledUserCannotUseASignInLink(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		path, _ := c.link()
+		modelstest.Exec(t, s.databaseURL, "UPDATE users SET disabled_at = created_at")
+		v := s.visitor(t)
+		v.get(path).is(http.StatusUnprocessableEntity).one("alert", "disabled")
+		v.post(path, nil).is(http.StatusUnprocessableEntity)
+	})
+}

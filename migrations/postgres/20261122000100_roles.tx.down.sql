@@ -1,0 +1,2 @@
+ALTER TABLE users DROP COLUMN removed_at;
+ALTER TABLE users DROP COLUMN role;

@@ -1,0 +1,102 @@
+package models
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// PutAccount creates the account with this id, or renames it. It then disables or enables it,
+// unless disabled is nil. It records an activity for each change, and reports whether it has
+// created the account, which then has no users. The error may be an [*InvalidError] for the field
+// "name", or [ErrUnavailable].
+func (s *Store) PutAccount(
+	ctx context.Context, id uuid.UUID, name string, disabled *bool, actor Actor,
+) (account Account, created bool, err error) {
+	if name, err = cleanName("name", "Name", name); err != nil {
+		return Account{}, false, err
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if created, err = s.insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: s.clock()}, actor); err != nil {
+			return err
+		}
+		if !created {
+			if err := s.renameAccount(ctx, tx, id, name, actor); err != nil {
+				return err
+			}
+		}
+		if disabled != nil {
+			if err := s.setAccountDisabled(ctx, tx, id, *disabled, actor); err != nil {
+				return err
+			}
+		}
+		account, err = findAccount(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return Account{}, false, failed("put account", err)
+	}
+	return account, created, nil
+}
+
+// SetAccountDisabled disables or enables an account and records the activity, unless nothing
+// changes. Disabling ends the sessions and sign-in links of the account's users. It is for
+// operators. The error may be [ErrAccountNotFound] or [ErrUnavailable].
+func (s *Store) SetAccountDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := findAccount(ctx, tx, id); err != nil {
+			return err
+		}
+		return s.setAccountDisabled(ctx, tx, id, disabled, actor)
+	})
+	return failed("disable or enable account", err)
+}
+
+// insertAccount reports whether it has created the account: another may have its id.
+func (s *Store) insertAccount(ctx context.Context, tx bun.Tx, account Account, actor Actor) (bool, error) {
+	result, err := tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx)
+	if err != nil {
+		return false, err
+	}
+	inserted, err := result.RowsAffected()
+	if err != nil || inserted == 0 {
+		return false, err
+	}
+	return true, s.record(ctx, tx, account.ID, actor, ActionAccountCreated, account.ID, account.Name)
+}
+
+func (s *Store) renameAccount(ctx context.Context, tx bun.Tx, id uuid.UUID, name string, actor Actor) error {
+	if err := s.lockAccount(ctx, tx, id); err != nil {
+		return err
+	}
+	account, err := findAccount(ctx, tx, id)
+	if err != nil || account.Name == name {
+		return err
+	}
+	activity := Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: account.Name}
+	account.Name = name
+	if _, err := tx.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx); err != nil {
+		return err
+	}
+	return s.recordActivity(ctx, tx, actor, activity)
+}
+
+func (s *Store) setAccountDisabled(ctx context.Context, tx bun.Tx, id uuid.UUID, disabled bool, actor Actor) error {
+	changed, err := s.setDisabled(ctx, tx, (*Account)(nil), id, disabled)
+	if err != nil || !changed {
+		return err
+	}
+	action := ActionAccountEnabled
+	if disabled {
+		action = ActionAccountDisabled
+		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
+			return err
+		}
+	}
+	account, err := findAccount(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, tx, id, actor, action, id, account.Name)
+}

@@ -1,0 +1,34 @@
+package models
+
+import (
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Page selects a part of a list.
+type Page struct {
+	After uuid.UUID // the last entry of the previous page; zero for the first page
+	Limit int       // the maximum number of entries, at least 1
+}
+
+// List is a page of a list.
+type List[T any] struct {
+	Items []T  // never nil
+	More  bool // whether entries follow
+}
+
+// cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
+func cut[T any](rows []T, p Page) List[T] {
+	if len(rows) > p.Limit {
+		return List[T]{rows[:p.Limit], true}
+	}
+	return List[T]{rows, false}
+}
+
+// byID orders the query by id and limits it to the page and one row more.
+func (p Page) byID(query *bun.SelectQuery) *bun.SelectQuery {
+	if p.After != uuid.Nil {
+		query = query.Where("?TableAlias.id > ?", p.After)
+	}
+	return query.OrderExpr("?TableAlias.id").Limit(int64(p.Limit) + 1)
+}

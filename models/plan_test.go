@@ -1,0 +1,205 @@
+package models_test
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"portal/models"
+)
+
+// queryLog collects the statements of a store.
+type queryLog struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *queryLog) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (s *queryLog) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if regexp.MustCompile(`^(SELECT|UPDATE|DELETE|WITH|\()`).MatchString(event.Query) {
+		s.all = append(s.all, event.Query)
+	}
+}
+
+// No statement reads a whole table that grows: each reads through an index with a condition, or a
+// page of a list in the order of an index.
+func TestStatementsUseIndexes(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		seen := &queryLog{}
+		f.useEverything(t, f.Watched(seen))
+		if len(seen.all) < 60 {
+			t.Errorf("only %d statements", len(seen.all))
+		}
+		for _, statement := range seen.all {
+			for _, scan := range f.scans(t, statement) {
+				t.Errorf("%s\n\t%s", scan, statement)
+			}
+		}
+	})
+}
+
+// useEverything calls the methods that read or change rows of tables that grow.
+func (f *fixture) useEverything(t *testing.T, s *models.Store) {
+	t.Helper()
+	ctx, c := t.Context(), f.customer(t)
+	key, secret := f.key(t, c)
+	agent, other := f.agent(t, c), f.agent(t, c)
+	page := models.Page{Limit: 10}
+	token := f.session(t, c)
+	f.clock.Advance(10 * time.Minute)
+	session, err := s.Session(ctx, token, models.Client{Address: "203.0.113.9"})
+	must(t, err)
+	user, err := s.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.9"})
+	must(t, err)
+	must(t, errOf(s.CreateSession(ctx, user, models.Client{})))
+	s.TokenIssued(agent.ID)
+	must(t, s.FlushSightings(ctx))
+	invited, err := s.AddUser(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor)
+	must(t, err)
+	link, _, err := s.CreateSignInLink(ctx, c.ID, invited.ID, c.actor)
+	must(t, err)
+	must(t, errOf(s.SignInLinkUser(ctx, link)))
+	_, _, err = s.UseSignInLink(ctx, link, models.Client{})
+	must(t, err)
+	_, _, err = s.PutAgent(ctx, c.ID, agent.ID, "Renamed", c.actor)
+	must(t, err)
+	_, _, err = s.PutAgent(ctx, c.ID, uuid.New(), "Front desk", c.actor)
+	must(t, err)
+	replacement := form("rotated")
+	replacement.Replaces = key.ID
+	for _, err := range []error{
+		errOf(s.APIKeys(ctx, c.ID)),
+		errOf(s.APIKey(ctx, c.ID, key.ID)),
+		errOf(s.FindAPIKey(ctx, key.ID)),
+		errOf(s.FindAPIKeyBySecret(ctx, secret)),
+		errOf(s.RenameAPIKey(ctx, c.ID, key.ID, "renamed", c.actor)),
+		errOf(s.AllAPIKeys(ctx, c.ID, page)),
+		errOf(s.AllAPIKeys(ctx, c.ID, models.Page{Limit: 10, After: key.ID})),
+		errOf(s.Agents(ctx, c.ID, page)),
+		errOf(s.Agents(ctx, c.ID, models.Page{Limit: 10, After: agent.ID})),
+		errOf(s.AgentsOf(ctx, models.Principal{AccountID: c.ID}, page)),
+		errOf(s.Agent(ctx, c.ID, agent.ID)),
+		errOf(s.LastToken(ctx, c.ID, agent.ID)),
+		errOf(s.CreateAgent(ctx, c.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, c.actor)),
+		errOf(s.RemoveAgent(ctx, c.ID, other.ID, c.actor)),
+		errOf(s.Accounts(ctx, page)),
+		errOf(s.Accounts(ctx, models.Page{Limit: 10, After: c.ID})),
+		errOf(s.Account(ctx, c.ID)),
+		errOf(s.AccountByEmail(ctx, c.user.Email)),
+		errOf(s.Users(ctx, c.ID, page)),
+		errOf(s.Users(ctx, c.ID, models.Page{Limit: 10, After: c.user.ID})),
+		errOf(s.Sessions(ctx, c.ID, c.user.ID)),
+		errOf(s.PeekSession(ctx, token)),
+		errOf(s.DailyRequests(ctx, c.ID, 30)),
+		errOf(s.HourlyRequests(ctx, c.ID, 24, key.ID)),
+		errOf(s.RecentUsage(ctx, c.ID, key.ID)),
+		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10})),
+		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
+		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", Actions: []models.Action{models.ActionKeyRenamed}})),
+		s.RevokeOtherSessions(ctx, c.ID, c.user.ID, session.ID, c.actor),
+		s.RevokeSession(ctx, c.ID, c.user.ID, session.ID, c.actor),
+		s.RemoveUser(ctx, c.ID, invited.ID, c.actor),
+		s.Purge(ctx),
+	} {
+		checkError(t, "a method", err, nil)
+	}
+	_, _, err = s.DailyUsage(ctx, c.ID, key.ID, 30)
+	must(t, err)
+	_, _, err = s.GenerateAPIKey(ctx, c.ID, replacement, c.actor)
+	must(t, err)
+	must(t, errOf(s.Replacement(ctx, c.ID, key.ID)))
+	must(t, errOf(s.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)))
+	must(t, errOf(s.ConfirmRevocation(ctx, c.ID, key.ID)))
+	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, uuid.Nil, 10)))
+	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, key.ID, 10)))
+}
+
+// smallTables do not grow with the number of customers or with time.
+var smallTables = []string{"auth_epoch", "usage_flushes"}
+
+// scans returns the parts of a statement's plan that read a whole table.
+func (f *fixture) scans(t *testing.T, statement string) []string {
+	t.Helper()
+	if f.postgres() {
+		return f.postgresScans(t, statement)
+	}
+	rows, err := f.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement)
+	if err != nil {
+		t.Fatalf("%v: %s", err, statement)
+	}
+	defer rows.Close()
+	var found []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		must(t, rows.Scan(&id, &parent, &unused, &detail))
+		table, isScan := strings.CutPrefix(detail, "SCAN ")
+		table, _, byIndex := strings.Cut(table, " USING ")
+		// The tables "seen" and "CONSTANT ROW" are in the statement itself. SQLite reads a
+		// page of all accounts in the order of the table, which has no other order.
+		small := slices.Contains(append(smallTables, "seen", "CONSTANT ROW"), table)
+		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts")
+		if isScan && !small && !page {
+			found = append(found, detail)
+		}
+	}
+	must(t, rows.Err())
+	return found
+}
+
+// plan is a node of PostgreSQL's EXPLAIN (FORMAT JSON).
+type plan struct {
+	Type      string `json:"Node Type"`
+	Table     string `json:"Relation Name"`
+	Index     string `json:"Index Name"`
+	Condition string `json:"Index Cond"`
+	Filter    string
+	Plans     []plan
+}
+
+// postgresScans makes the planner use a sequential scan only where no index serves, because the
+// tables of a test are small.
+func (f *fixture) postgresScans(t *testing.T, statement string) []string {
+	t.Helper()
+	tx, err := f.db.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_hashjoin = off")
+	must(t, err)
+	var text []byte
+	if err := tx.QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+statement).Scan(&text); err != nil {
+		t.Fatalf("%v: %s", err, statement)
+	}
+	var plans []struct{ Plan plan }
+	must(t, json.Unmarshal(text, &plans))
+	var found []string
+	plans[0].Plan.each(false, func(node plan, limited bool) {
+		if node.Table == "" || slices.Contains(smallTables, node.Table) {
+			return
+		}
+		whole := node.Type == "Seq Scan" || strings.HasPrefix(node.Type, "Index") && node.Condition == "" && (!limited || node.Filter != "")
+		if whole {
+			found = append(found, node.Type+" of "+node.Table+" with "+node.Index)
+		}
+	})
+	return found
+}
+
+// each calls visit with every node, and whether a limit is above it.
+func (p plan) each(limited bool, visit func(node plan, limited bool)) {
+	visit(p, limited)
+	for _, child := range p.Plans {
+		child.each(limited || p.Type == "Limit", visit)
+	}
+}

@@ -1,0 +1,104 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// signInLinkLife is how long a sign-in link can be used.
+	signInLinkLife = 5 * time.Minute
+	// maxSignInLinks is the number of unused links of a user. A new link ends the oldest one.
+	maxSignInLinks = 10
+)
+
+// signInLink signs a user in once. A used link is deleted.
+type signInLink struct {
+	bun.BaseModel `bun:"table:sign_in_links,alias:link"`
+
+	TokenHash []byte `bun:",pk"` // SHA-256 of the token in the link
+	UserID    uuid.UUID
+	ExpiresAt time.Time
+}
+
+// CreateSignInLink returns the token of a link that signs one of the account's users in once, and
+// when the link expires. It records the activity. The error may be [ErrUserNotFound],
+// [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) CreateSignInLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (token string, expiresAt time.Time, err error) {
+	token, expiresAt = newToken(), s.clock().Add(signInLinkLife)
+	link := signInLink{TokenHash: hashToken(token), UserID: userID, ExpiresAt: expiresAt}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
+		if err != nil {
+			return err
+		}
+		if user.Disabled {
+			return ErrSignInDisabled
+		}
+		old := tx.NewSelect().Model((*signInLink)(nil)).Column("token_hash").Where("user_id = ?", userID).
+			OrderExpr("expires_at DESC").Offset(maxSignInLinks - 1).Limit(math.MaxInt32)
+		if _, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash IN (?)", old).Exec(ctx); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&link).Exec(ctx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionLinkCreated, userID, user.Email)
+	})
+	if err != nil {
+		return "", time.Time{}, failed("create sign-in link", err)
+	}
+	return token, expiresAt, nil
+}
+
+// SignInLinkUser returns the user of an unused link. The error may be [ErrLinkInvalid],
+// [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) SignInLinkUser(ctx context.Context, token string) (User, error) {
+	user, err := s.signInLinkUser(ctx, s.db, token)
+	return user, failed("find sign-in link", err)
+}
+
+func (s *Store) signInLinkUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM sign_in_links WHERE token_hash = ? AND expires_at > ?)",
+		hashToken(token), s.clock())
+	switch {
+	case errors.Is(err, ErrUserNotFound):
+		return User{}, ErrLinkInvalid
+	case err != nil:
+		return User{}, err
+	case user.Disabled:
+		return User{}, ErrSignInDisabled
+	}
+	return user, nil
+}
+
+// UseSignInLink starts a session for the user of a link, as [Store.CreateSession] does, and deletes
+// the link. It returns the user and the session token. The errors are those of
+// [Store.SignInLinkUser].
+func (s *Store) UseSignInLink(ctx context.Context, token string, client Client) (user User, sessionToken string, err error) {
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if user, err = s.signInLinkUser(ctx, tx, token); err != nil {
+			return err
+		}
+		// The session is first, because every transaction locks the account before links
+		// and sessions.
+		sessionToken, err = s.createSession(ctx, tx, user, client)
+		if errors.Is(err, ErrWrongCredentials) {
+			return ErrSignInDisabled
+		}
+		if err != nil {
+			return err
+		}
+		result, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
+		return unlessAffected(result, err, ErrLinkInvalid)
+	})
+	if err != nil {
+		return User{}, "", failed("use sign-in link", err)
+	}
+	return user, sessionToken, nil
+}

@@ -1,0 +1,115 @@
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models"
+)
+
+func (f *fixture) link(t *testing.T, c customer, user models.User) string {
+	t.Helper()
+	token, expiresAt, err := f.CreateSignInLink(t.Context(), c.ID, user.ID, models.Operator())
+	must(t, err)
+	if left := expiresAt.Sub(f.clock.Now()); left != 5*time.Minute {
+		t.Errorf("it expires in %s", left)
+	}
+	return token
+}
+
+func TestSignInLinkWorksOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		member := f.member(t, c, models.RoleMember)
+		token := f.link(t, c, member)
+		for range 2 { // looking at the page does not use the link
+			if user, err := f.SignInLinkUser(t.Context(), token); err != nil || user.ID != member.ID {
+				t.Errorf("%+v, %v", user, err)
+			}
+		}
+		const clients = 8
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		sessionTokens := make([]string, clients)
+		used, errs := atOnce(clients, func(i int) (err error) {
+			_, sessionTokens[i], err = stores[i%2].UseSignInLink(t.Context(), token, browser)
+			return err
+		})
+		if used != 1 {
+			t.Fatalf("%d of %d clients used the link, errors %v", used, clients, errs)
+		}
+		for _, err := range errs {
+			checkError(t, "the others", err, models.ErrLinkInvalid)
+		}
+		session, err := f.Session(t.Context(), strings.Join(sessionTokens, ""), browser)
+		if err != nil || session.UserID != member.ID || session.AccountID != c.ID {
+			t.Errorf("%+v, %v", session, err)
+		}
+		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+		checkError(t, "page", errOf(f.SignInLinkUser(t.Context(), token)), models.ErrLinkInvalid)
+	})
+}
+
+func TestSignInLinkExpires(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		token := f.link(t, c, c.user)
+		f.clock.Advance(5*time.Minute - time.Second)
+		must(t, errOf(f.SignInLinkUser(t.Context(), token)))
+		f.clock.Advance(time.Second)
+		checkError(t, "page", errOf(f.SignInLinkUser(t.Context(), token)), models.ErrLinkInvalid)
+		_, _, err := f.UseSignInLink(t.Context(), token, browser)
+		checkError(t, "use", err, models.ErrLinkInvalid)
+		f.clock.Advance(time.Second)
+		must(t, f.Purge(t.Context()))
+		if n := f.count(t, "SELECT count(*) FROM sign_in_links"); n != 0 {
+			t.Errorf("%d expired links are kept", n)
+		}
+	})
+}
+
+func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		member := f.member(t, c, models.RoleMember)
+		token := f.link(t, c, member)
+		create := func(accountID models.Account, user models.User) error {
+			_, _, err := f.CreateSignInLink(t.Context(), accountID.ID, user.ID, models.Operator())
+			return err
+		}
+		checkError(t, "of another account", create(other.Account, member), models.ErrUserNotFound)
+		// As an operator's SQL does, which does not end links.
+		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
+		checkError(t, "account disabled, page", errOf(f.SignInLinkUser(t.Context(), token)), models.ErrSignInDisabled)
+		_, _, err := f.UseSignInLink(t.Context(), token, browser)
+		checkError(t, "account disabled, use", err, models.ErrSignInDisabled)
+		checkError(t, "account disabled, create", create(c.Account, member), models.ErrSignInDisabled)
+		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
+		must(t, errOf(f.SignInLinkUser(t.Context(), token)))
+		must(t, f.RemoveUser(t.Context(), c.ID, member.ID, models.Operator()))
+		_, _, err = f.UseSignInLink(t.Context(), token, browser)
+		checkError(t, "removed, use", err, models.ErrLinkInvalid)
+		checkError(t, "removed, create", create(c.Account, member), models.ErrUserNotFound)
+	})
+}
+
+func TestUserHasTenSignInLinks(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		first := f.link(t, c, c.user)
+		for range 10 {
+			f.clock.Advance(time.Millisecond)
+			must(t, errOf(f.SignInLinkUser(t.Context(), first)))
+			f.link(t, c, c.user)
+		}
+		if _, err := f.SignInLinkUser(t.Context(), first); !errors.Is(err, models.ErrLinkInvalid) {
+			t.Errorf("the oldest of eleven links: %v", err)
+		}
+		if n := f.count(t, "SELECT count(*) FROM sign_in_links"); n != 10 {
+			t.Errorf("%d links", n)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package usage_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/usage"
+)
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
+
+var must = modelstest.Must
+
+// noon is a time in the middle of a day and of an hour.
+var noon = time.Date(2026, time.March, 14, 12, 30, 0, 1000, time.UTC)
+
+// database is a database with the portal's schema.
+type database struct {
+	*bun.DB
+	url string
+}
+
+// eachDatabase runs a test on SQLite and on PostgreSQL.
+func eachDatabase(t *testing.T, run func(t *testing.T, db database)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) { run(t, open(t, url)) })
+}
+
+func open(t testing.TB, url string) database {
+	t.Helper()
+	store, err := models.Open(t.Context(), url, models.Options{})
+	must(t, err)
+	must(t, store.Close(t.Context()))
+	return database{modelstest.OpenDatabase(t, url), url}
+}
+
+func (d database) postgres() bool { return d.Dialect().Name().String() == "pg" }
+
+// writer returns a writer for the database.
+func (d database) writer(t testing.TB) usage.Writer {
+	t.Helper()
+	if d.postgres() {
+		return usage.NewPostgres(func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, d.url) }, func() error { return nil })
+	}
+	path, _ := models.SQLitePath(d.url)
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	must(t, err)
+	db.SetMaxOpenConns(1)
+	writer, err := usage.NewSQLite(t.Context(), db)
+	must(t, err)
+	return writer
+}
+
+// recorder returns a recorder that is closed at the end of the test.
+func (d database) recorder(t testing.TB) *usage.Recorder {
+	t.Helper()
+	return recorder(t, d.writer(t))
+}
+
+func recorder(t testing.TB, writer usage.Writer) *usage.Recorder {
+	t.Helper()
+	r := usage.New(writer, false)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = r.Close(ctx)
+	})
+	return r
+}
+
+// stored returns the requests of a key in all hours.
+func (d database) stored(t testing.TB, key uuid.UUID) (requests int64) {
+	t.Helper()
+	must(t, d.NewRaw(`SELECT COALESCE(sum(requests), 0) FROM (
+			SELECT requests FROM api_key_hourly_usage WHERE api_key_id = ?
+			UNION ALL SELECT requests FROM api_key_last_uses WHERE api_key_id = ?) AS counts`, key, key).Scan(t.Context(), &requests))
+	return requests
+}
+
+// total returns the requests of all keys, by the hours and by the days.
+func (d database) total(t testing.TB) (byHour, byDay int64) {
+	t.Helper()
+	for table, sum := range map[string]*int64{"api_key_hourly_usage": &byHour, "api_key_daily_usage": &byDay} {
+		must(t, d.NewRaw("SELECT COALESCE((SELECT sum(requests) FROM "+table+"), 0) + COALESCE((SELECT sum(requests) FROM api_key_last_uses), 0)").
+			Scan(t.Context(), sum))
+	}
+	return byHour, byDay
+}
+
+func (d database) exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	_, err := d.ExecContext(t.Context(), statement, args...)
+	must(t, err)
+}
+
+// newKeys returns ids that sort in a random order.
+func newKeys(n int) []uuid.UUID {
+	keys := make([]uuid.UUID, n)
+	for i := range keys {
+		keys[i] = uuid.New()
+	}
+	return keys
+}
+
+// sorted returns keys in the order in which a flush writes them.
+func sorted(keys []uuid.UUID) []uuid.UUID {
+	return slices.SortedFunc(slices.Values(keys), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// countEach counts a request with each key.
+func countEach(r *usage.Recorder, keys []uuid.UUID, at time.Time) {
+	for _, key := range keys {
+		r.Count(key, at, 1, 0)
+	}
+}
+
+var errLost = errors.New("the answer is lost")
+
+// lossy loses the answers of some writes.
+type lossy struct {
+	usage.Writer
+	lose func(p usage.Piece) bool
+}
+
+func (l lossy) Write(ctx context.Context, p usage.Piece) error {
+	err := l.Writer.Write(ctx, p)
+	if err == nil && l.lose(p) {
+		err = errLost
+	}
+	return err
+}
+
+// slow fails at once if a write may not take as long as it would.
+type slow struct {
+	usage.Writer
+	takes    time.Duration
+	attempts *int
+}
+
+func (s slow) Write(ctx context.Context, p usage.Piece) error {
+	*s.attempts++
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < s.takes {
+		return context.DeadlineExceeded
+	}
+	return s.Writer.Write(ctx, p)
+}

@@ -1,0 +1,107 @@
+package usage_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models/modelstest"
+	"portal/models/usage"
+)
+
+func TestManyPendingKeysAreWritten(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db database) {
+		r, keys := db.recorder(t), newKeys(100_000)
+		for round := range 2 {
+			countEach(r, keys, noon)
+			if stats := r.Stats(); stats.Pending != len(keys) {
+				t.Errorf("%+v", stats)
+			}
+			started := time.Now()
+			flushed(t, r)
+			t.Logf("round %d: %s", round, time.Since(started))
+			if byHour, byDay := db.total(t); byHour != int64((round+1)*len(keys)) || byDay != byHour {
+				t.Errorf("%d requests by the hour, %d by the day", byHour, byDay)
+			}
+		}
+		stats := r.Stats()
+		if want := int64(2 * len(keys)); stats.Written != want || stats.Pending != 0 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+// An update of a key's row stays on its page and needs no new index entry (HOT).
+func TestUpdatesOfUsageAreHOT(t *testing.T) {
+	t.Parallel()
+	db := open(t, modelstest.PostgresURL(t))
+	keys := newKeys(5000)
+	type updates struct{ All, Hot int }
+	var before, after updates
+	const rounds = 10
+	// A background ANALYZE keeps old versions of rows for a while, so there are several
+	// attempts.
+	for range 5 {
+		r := usage.New(db.writer(t), false)
+		for range rounds {
+			countEach(r, keys, noon)
+			must(t, r.Flush(t.Context()))
+		}
+		must(t, r.Close(t.Context())) // the server counts the updates at the end of a session
+		before = after
+		for end := time.Now().Add(10 * time.Second); after.All < before.All+(rounds-1)*len(keys) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			must(t, db.NewRaw(`SELECT n_tup_upd AS "all", n_tup_hot_upd AS hot FROM pg_stat_user_tables WHERE relname = 'api_key_last_uses'`).
+				Scan(t.Context(), &after))
+		}
+		all, hot := after.All-before.All, after.Hot-before.Hot
+		t.Logf("%d of %d updates were HOT", hot, all)
+		if all >= (rounds-1)*len(keys) && hot >= all*95/100 {
+			return
+		}
+	}
+	t.Error("too few updates were HOT")
+}
+
+// BenchmarkFlush writes the usage of many keys. The first flush inserts the rows, the others update
+// them.
+func BenchmarkFlush(b *testing.B) {
+	for name, url := range map[string]func(testing.TB) string{"sqlite": modelstest.SQLiteURL, "postgres": modelstest.PostgresURL} {
+		for _, n := range []int{1, 1000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d keys", name, n), func(b *testing.B) {
+				db := open(b, url(b))
+				r, keys := db.recorder(b), newKeys(n)
+				countEach(r, keys, noon)
+				must(b, r.Flush(b.Context()))
+				for b.Loop() {
+					countEach(r, keys, noon)
+					must(b, r.Flush(b.Context()))
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/key")
+			})
+		}
+	}
+}
+
+// BenchmarkMemory reports the memory of a key that waits for a flush.
+func BenchmarkMemory(b *testing.B) {
+	const n = 1_000_000
+	for b.Loop() {
+		r, before := usage.New(nil, false), heap()
+		for i := range n {
+			r.Count(uuid.UUID{0: byte(i), 1: byte(i >> 8), 2: byte(i >> 16)}, noon, 1, 0)
+		}
+		b.ReportMetric(float64(heap()-before)/n, "bytes/key")
+		runtime.KeepAlive(r)
+	}
+}
+
+// heap returns the size of the live heap.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

@@ -1,0 +1,224 @@
+package models
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Role says what a user may do in the account.
+type Role string
+
+// The roles.
+const (
+	RoleOwner  Role = "owner"  // also manages the account's users
+	RoleMember Role = "member" // manages keys and agents
+)
+
+// User is a person who signs in to the portal of an account.
+type User struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID           uuid.UUID `bun:",pk"`
+	AccountID    uuid.UUID
+	Email        string // trimmed, case preserved
+	EmailHash    []byte // unique; see hashEmail
+	PasswordHash string // argon2id, PHC string; see passwordHasher.absent
+	Role         Role
+	CreatedAt    time.Time
+	DisabledAt   *time.Time
+	RemovedAt    *time.Time // while this is set, only the activity log needs the user
+
+	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
+}
+
+// NewUser is the input of [Store.AddUser].
+type NewUser struct {
+	Email    string // unique, compared without case
+	Password string // 12 to 128 characters, not trimmed; empty for none
+	Role     Role
+}
+
+// AddUser adds a user to an account and records the activity. A user without a password signs in
+// with a link. The error may be an [*InvalidError] for the field "email", "role" or "password",
+// [ErrAccountNotFound], [ErrEmailTaken] or [ErrUnavailable].
+func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
+	email, err := cleanEmail(n.Email)
+	if err != nil {
+		return User{}, err
+	}
+	if n.Role != RoleOwner && n.Role != RoleMember {
+		return User{}, &InvalidError{"role", "The role must be owner or member."}
+	}
+	account, err := s.Account(ctx, accountID)
+	if err != nil {
+		return User{}, err
+	}
+	hash := s.passwords.absent
+	if n.Password != "" {
+		if err := checkPassword(n.Password, email, account.Name); err != nil {
+			return User{}, err
+		}
+		if hash, err = s.passwords.hash(ctx, hashQueuePlace{known: true}, n.Password); err != nil {
+			return User{}, err
+		}
+	}
+	user := User{
+		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email),
+		PasswordHash: hash, Role: n.Role, CreatedAt: s.clock(),
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
+		if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionUserAdded, user.ID, user.Email)
+	})
+	if err != nil {
+		return User{}, failed("add user", err)
+	}
+	return user, nil
+}
+
+// Users returns a page of the account's users, by id. The error may be [ErrUnavailable].
+func (s *Store) Users(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
+	users := []User{}
+	err := page.byID(s.db.NewSelect().Model(&users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
+	return cut(users, page), failed("list users", err)
+}
+
+// RemoveUser removes one of the account's users and records the activity. The user's sessions and
+// links end. The user's keys stay, and the email can be used again. The error may be
+// [ErrUserNotFound], [ErrLastOwner] or [ErrUnavailable].
+func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		// Two owners who remove each other take turns.
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, id)
+		if err != nil {
+			return err
+		}
+		if err := checkOwnerLeft(ctx, tx, user); err != nil {
+			return err
+		}
+		noEmail := make([]byte, sha256.Size)
+		_, _ = rand.Read(noEmail) // never fails (crypto/rand)
+		now := s.clock()
+		_, err = tx.NewUpdate().Model((*User)(nil)).Set("removed_at = ?, disabled_at = COALESCE(disabled_at, ?)", now, now).
+			Set("email_hash = ?, password_hash = ?", noEmail, s.passwords.absent).Where("id = ?", id).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if err := endAllSessions(ctx, tx, "id = ?", id); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionUserRemoved, id, user.Email)
+	})
+	return failed("remove user", err)
+}
+
+// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user who can sign in.
+func checkOwnerLeft(ctx context.Context, tx bun.Tx, user User) error {
+	if user.Role != RoleOwner {
+		return nil
+	}
+	left, err := tx.NewSelect().Model((*User)(nil)).
+		Where("u.account_id = ? AND u.id <> ? AND u.role = ? AND u.disabled_at IS NULL", user.AccountID, user.ID, RoleOwner).
+		Exists(ctx)
+	if err == nil && !left {
+		return ErrLastOwner
+	}
+	return err
+}
+
+// SetUserDisabled disables or enables the user with this email and records the activity, unless
+// nothing changes. Disabling ends the user's sessions and links. It is for operators. The error may
+// be [ErrUserNotFound] or [ErrUnavailable].
+func (s *Store) SetUserDisabled(ctx context.Context, email string, disabled bool) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
+		if err != nil {
+			return err
+		}
+		changed, err := s.setDisabled(ctx, tx, (*User)(nil), user.ID, disabled)
+		if err != nil || !changed {
+			return err
+		}
+		action := ActionUserEnabled
+		if disabled {
+			action = ActionUserDisabled
+			if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, user.AccountID, Operator(), action, user.ID, user.Email)
+	})
+	return failed("disable or enable user", err)
+}
+
+// setDisabled disables or enables the row of a user or an account. It reports whether the row has
+// changed.
+func (s *Store) setDisabled(ctx context.Context, tx bun.Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
+	query := tx.NewUpdate().Model(model).Where("id = ?", id)
+	if disabled {
+		query = query.Set("disabled_at = ?", s.clock()).Where("disabled_at IS NULL")
+	} else {
+		query = query.Set("disabled_at = NULL").Where("disabled_at IS NOT NULL")
+	}
+	result, err := query.Exec(ctx)
+	if err != nil {
+		return false, err
+	}
+	changed, err := result.RowsAffected()
+	return changed > 0, err
+}
+
+// endAllSessions deletes the sessions and the sign-in links of the users that match where.
+func endAllSessions(ctx context.Context, tx bun.Tx, where string, args ...any) error {
+	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
+	for _, model := range []any{(*Session)(nil), (*signInLink)(nil)} {
+		if _, err := tx.NewDelete().Model(model).Where("user_id IN (?)", users).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findUser returns the user that matches where, or [ErrUserNotFound].
+func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User, error) {
+	var user User
+	err := db.NewSelect().Model(&user).ColumnExpr("?TableColumns").
+		ColumnExpr("u.disabled_at IS NOT NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = u.account_id AND disabled_at IS NOT NULL) AS disabled").
+		Where(where, args...).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return User{}, ErrUserNotFound
+	}
+	return user, err
+}
+
+func cleanEmail(email string) (string, error) {
+	email = strings.TrimSpace(email)
+	parsed, err := mail.ParseAddress(email)
+	if err != nil || parsed.Address != email || len(email) > 254 { // RFC 5321 section 4.5.3.1.3
+		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
+	}
+	return email, nil
+}
+
+// hashEmail returns the SHA-256 of the trimmed email in lower case. Queries for a user contain this
+// hash and not the input of a sign-in form: the input may be a password, which must not reach the
+// database.
+func hashEmail(email string) []byte {
+	hash := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(email))))
+	return hash[:]
+}

@@ -1,0 +1,66 @@
+package models
+
+import (
+	"crypto"
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// TokenAlgorithm is a signature algorithm of widget tokens.
+type TokenAlgorithm string
+
+// The algorithms by their names in JOSE.
+const (
+	EdDSA TokenAlgorithm = "EdDSA" // Ed25519 (RFC 8037)
+	ES256 TokenAlgorithm = "ES256" // P-256 with SHA-256 (RFC 7518, section 3.4)
+)
+
+// TokenAlgorithms returns all algorithms.
+func TokenAlgorithms() []TokenAlgorithm { return []TokenAlgorithm{EdDSA, ES256} }
+
+func (a TokenAlgorithm) method() jwt.SigningMethod {
+	if a == ES256 {
+		return jwt.SigningMethodES256
+	}
+	return jwt.SigningMethodEdDSA
+}
+
+// tokenKey is a key pair of widget tokens.
+type tokenKey struct {
+	jwk    jose.JSONWebKey                   // public
+	method jwt.SigningMethod                 // the only one for this key
+	sign   func(text string) ([]byte, error) // a closure, so that no field holds the private key
+}
+
+func newTokenKey(algorithm TokenAlgorithm, private crypto.Signer) tokenKey {
+	method := algorithm.method()
+	jwk := jose.JSONWebKey{Key: private.Public(), Algorithm: method.Alg(), Use: "sig"}
+	jwk.KeyID = thumbprint(jwk)
+	return tokenKey{jwk, method, func(text string) ([]byte, error) { return method.Sign(text, private) }}
+}
+
+// header returns the first part of every token that the key signs.
+func (k tokenKey) header() string {
+	header, err := json.Marshal(struct {
+		Type      string `json:"typ"`
+		Algorithm string `json:"alg"`
+		KeyID     string `json:"kid"`
+	}{widgetTokenType, k.jwk.Algorithm, k.jwk.KeyID})
+	if err != nil {
+		panic(err) // encoding three strings cannot fail
+	}
+	return base64.RawURLEncoding.EncodeToString(header)
+}
+
+// thumbprint returns the id of a key (RFC 7638).
+func thumbprint(jwk jose.JSONWebKey) string {
+	sum, err := jwk.Thumbprint(crypto.SHA256)
+	if err != nil {
+		// go-jose fails only for key types that it does not support.
+		panic(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(sum)
+}
