@@ -39,6 +39,7 @@ type Session struct {
 	FirstAddress string
 	LastAddress  string
 	UserAgent    string
+	ConfirmedAt  *time.Time // when the user last entered the password again; nil: never
 
 	AccountID   uuid.UUID `bun:",scanonly"`
 	AccountName string    `bun:",scanonly"`
@@ -46,9 +47,18 @@ type Session struct {
 	NoPassword  bool      `bun:",scanonly"` // the user has no password
 }
 
-// CreateSession starts a session for a user that [Store.VerifyPassword] has returned, and records
-// the activity. It returns the session token, which has 256 random bits. Only its hash is stored.
-// A user has at most 100 sessions: above that, the least recently used one ends.
+// FreshFor is how long a sign-in is fresh. Changes of the ways to sign in require a fresh one.
+const FreshFor = 10 * time.Minute
+
+// Fresh reports whether the user signed in or entered the password less than [FreshFor] ago.
+func (s Session) Fresh(now time.Time) bool {
+	return now.Sub(s.CreatedAt) < FreshFor || s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < FreshFor
+}
+
+// CreateSession starts a session for a user that [Store.VerifyPassword] has returned, without a
+// second step, and records the activity. Sign-ins use [Store.SignIn]. It returns the session token,
+// which has 256 random bits. Only its hash is stored. A user has at most 100 sessions: above that,
+// the least recently used one ends.
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may

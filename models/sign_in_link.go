@@ -77,8 +77,8 @@ func (s *Store) signInLinkUser(ctx context.Context, db bun.IDB, token string) (U
 	return user, nil
 }
 
-// UseSignInLink starts a session for the user of a link, as [Store.CreateSession] does, and deletes
-// the link. It returns the user and the session token. The errors are those of
+// UseSignInLink starts a session for the user of a link, as [Store.SignIn] does, and deletes the
+// link. It returns the user and the session token. The errors are those of
 // [Store.SignInLinkUser].
 func (s *Store) UseSignInLink(ctx context.Context, token string, client Client) (user User, sessionToken string, err error) {
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
@@ -87,7 +87,7 @@ func (s *Store) UseSignInLink(ctx context.Context, token string, client Client) 
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		sessionToken, err = s.createSession(ctx, tx, user, client)
+		sessionToken, _, err = s.signIn(ctx, tx, user, WithLink, client)
 		if errors.Is(err, ErrWrongCredentials) {
 			return ErrSignInDisabled
 		}

@@ -5,21 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 )
 
-// freshSignIn is how long after the sign-in a user without a password may set one or change the
-// email.
-const freshSignIn = 10 * time.Minute
-
 // ChangePassword sets a new password for the user of a session, ends the user's other sessions, and
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
 // token is useless. A user without a password sets the first one: the old password is ignored,
-// and the error is [ErrSignInTooOld] unless the session began less than ten minutes ago.
+// and the error is [ErrSignInTooOld] unless the sign-in is fresh.
 //
 // It returns [ErrWrongCredentials] if the old password is wrong, and a [*SignInLimitError] after
 // too many wrong passwords in this session. It returns an [*InvalidError] for the field "password"
@@ -64,7 +59,7 @@ func (s *Store) authorize(ctx context.Context, session Session, password string,
 	if !session.NoPassword {
 		return s.verifyCurrentPassword(ctx, session, password, actor)
 	}
-	if s.clock().Sub(session.CreatedAt) >= freshSignIn {
+	if !session.Fresh(s.clock()) {
 		return User{}, ErrSignInTooOld
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)

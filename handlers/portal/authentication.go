@@ -95,6 +95,11 @@ func (p *Portal) returnPath(c *gin.Context) string {
 	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
 		return p.destination(c.Request.URL.RequestURI())
 	}
+	return p.section(c)
+}
+
+// section returns the path of the page of the request's section.
+func (p *Portal) section(c *gin.Context) string {
 	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
 	return p.destination("/" + section)
 }

@@ -22,12 +22,8 @@ type sessionStore struct {
 	name    string // of the cookie
 }
 
-// The keys of a gorilla session's values: the session in the database and, before there is one,
-// the user who has just signed in.
-type (
-	sessionKey struct{}
-	userKey    struct{}
-)
+// sessionKey is the key of the session in the database among a gorilla session's values.
+type sessionKey struct{}
 
 func newSessionStore(store *models.Store, keys [][]byte, age time.Duration, cookies cookies) *sessionStore {
 	return &sessionStore{
@@ -73,25 +69,17 @@ func (s *sessionStore) find(r *http.Request, token string) (models.Session, erro
 	return s.store.Session(r.Context(), token, clientOf(r))
 }
 
-// Save creates a session with a new token for the user that the session holds. If its MaxAge is
-// negative, Save ends the session instead. The error may be [models.ErrUnavailable].
+// Save ends the session if its MaxAge is negative. Nothing else of a session is stored here. The
+// error may be [models.ErrUnavailable].
 func (s *sessionStore) Save(r *http.Request, w http.ResponseWriter, session *sessions.Session) error {
-	if session.Options.MaxAge < 0 {
-		if err := s.end(r, session); err != nil {
-			return err
-		}
-		http.SetCookie(w, sessions.NewCookie(session.Name(), "", session.Options))
+	if session.Options.MaxAge >= 0 {
 		return nil
 	}
-	user, ok := session.Values[userKey{}].(models.User)
-	if !ok {
-		return nil // nothing to store
-	}
-	token, err := s.store.CreateSession(r.Context(), user, clientOf(r))
-	if err != nil {
+	if err := s.end(r, session); err != nil {
 		return err
 	}
-	return s.setCookie(w, token)
+	http.SetCookie(w, sessions.NewCookie(session.Name(), "", session.Options))
+	return nil
 }
 
 func (s *sessionStore) setCookie(w http.ResponseWriter, token string) error {

@@ -43,7 +43,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 	client.Device = p.deviceOf(c)
 	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), client)
 	if err == nil {
-		withDeadline(c, func() { err = p.replaceSession(c, user) })
+		withDeadline(c, func() { err = p.signIn(c, user, models.WithPassword, form.Next) })
 	}
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	if limited || errors.Is(err, models.ErrWrongCredentials) || errors.Is(err, models.ErrSignInDisabled) {
@@ -54,10 +54,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 			status: refusal.Status, fragment: form, page: present(p.signInPage(form)),
 		})
 	}
-	if err != nil {
-		return err
-	}
-	return p.redirect(c, form.Next)
+	return err
 }
 
 // showSession returns the fragment that says on an open page whether its session has ended.
@@ -69,9 +66,27 @@ func (p *Portal) showSession(c *gin.Context) error {
 	return p.reply(c, reply{fragment: templates.SessionState{Ended: session == nil}, location: homePath})
 }
 
-// replaceSession ends the browser's session, if any, and creates one for the user. It also makes
-// the browser a device of the user.
-func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
+// signIn signs in a user who has proved an identity with this method, and opens the page next.
+func (p *Portal) signIn(c *gin.Context, user models.User, method models.SignInMethod, next string) error {
+	token, pending, err := p.store.SignIn(c.Request.Context(), user, method, newClient(c))
+	if err != nil {
+		return err
+	}
+	return p.signedIn(c, user.Email, token, pending, next)
+}
+
+// signedIn completes a sign-in: it gives the browser the token of its new session, ends the old
+// session, makes the browser a device of the user with this email, and opens the page next. If a
+// second step is due, the token is that of the pending sign-in.
+func (p *Portal) signedIn(c *gin.Context, email, token string, pending bool, next string) error {
+	// Most proofs work only once, so the new session must start even if the old one cannot be
+	// ended.
+	if err := p.sessions.setCookie(c.Writer, token); err != nil {
+		return err
+	}
+	if err := p.setDevice(c, email); err != nil {
+		return err
+	}
 	request := withClient(c)
 	old, err := p.sessions.Get(request, p.sessions.name)
 	if err != nil {
@@ -80,12 +95,7 @@ func (p *Portal) replaceSession(c *gin.Context, user models.User) error {
 	if err := p.sessions.end(request, old); err != nil {
 		return err
 	}
-	session := p.sessions.newSession()
-	session.Values[userKey{}] = user
-	if err := session.Save(request, c.Writer); err != nil {
-		return err
-	}
-	return p.setDevice(c, user.Email)
+	return p.redirect(c, next)
 }
 
 // destroySession signs out. It also works when the session has already ended.

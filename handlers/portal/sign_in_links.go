@@ -29,27 +29,11 @@ func (p *Portal) showSignInLink(c *gin.Context) error {
 // useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
 func (p *Portal) useSignInLink(c *gin.Context) error {
 	hideToken(c)
-	request := withClient(c)
-	old, err := p.sessions.Get(request, p.sessions.name)
-	if err != nil {
-		return err
-	}
-	user, token, err := p.store.UseSignInLink(c.Request.Context(), c.Param("token"), clientOf(request))
+	user, token, err := p.store.UseSignInLink(c.Request.Context(), c.Param("token"), newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
-	// The link works only once, so the new session must start even if the old one cannot be
-	// ended.
-	if err := p.sessions.setCookie(c.Writer, token); err != nil {
-		return err
-	}
-	if err := p.setDevice(c, user.Email); err != nil {
-		return err
-	}
-	if err := p.sessions.end(request, old); err != nil {
-		return err
-	}
-	return p.redirect(c, homePath)
+	return p.signedIn(c, user.Email, token, false, homePath)
 }
 
 // refuseSignInLink shows why the link does not work. It returns err if err has another cause.

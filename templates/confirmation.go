@@ -1,0 +1,25 @@
+package templates
+
+// ConfirmationPage asks for the password before a change, and then sends the form of the change
+// again.
+type ConfirmationPage struct {
+	Email      string // for the browser's password manager
+	NoPassword bool   // the user has no password to enter
+	Problem    string // why the change was refused; empty if the user has only not been asked yet
+	Action     string // path of the form
+	Fields     []HiddenField
+	Cancel     string // path of the page to return to
+	Section    Section
+}
+
+// HiddenField is a field that the form sends without showing it.
+type HiddenField struct{ Name, Value string }
+
+func (p ConfirmationPage) screen() screen {
+	return screen{file: "account/confirmation.html", section: p.Section}
+}
+
+func (ConfirmationPage) fragment() string { return "confirmation-main" }
+
+// Notice returns "": the page has no notice.
+func (ConfirmationPage) Notice() string { return "" }
