@@ -22,7 +22,7 @@ type reply struct {
 	Token  string `json:"access_token"`
 }
 
-var backendClient = &http.Client{Timeout: 10 * time.Second}
+var backendClient = &http.Client{Timeout: time.Minute}
 
 // requestToken requests a widget token for the agent.
 func (b backend) requestToken(t *testing.T, agentID string) reply {

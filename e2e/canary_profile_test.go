@@ -30,6 +30,7 @@ func visitWithProfileOnDisk(t *testing.T, site, folder string) *visitor {
 	}
 	t.Cleanup(func() { _ = context.Close() })
 	context.SetDefaultTimeout(expectTimeout)
+	context.SetDefaultNavigationTimeout(navigationTimeout)
 	v := &visitor{watcher: watch(context), context: context}
 	v.Tab = v.newTab(t, site, true)
 	return v

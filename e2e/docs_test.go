@@ -143,7 +143,7 @@ func inTerminal(t *testing.T, shell, command, prompt, input string) string {
 	if err := terminal.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(output.String(), prompt); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(output.String(), prompt); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not ask: %s", shell, output)
 		}

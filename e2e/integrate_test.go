@@ -148,10 +148,10 @@ type runningExample struct {
 	output *modelstest.LogBuffer // standard output and standard error
 }
 
-// prints reports whether the example prints text within five seconds. Output arrives through a
+// prints reports whether the example prints text within a minute. Output arrives through a
 // pipe, with a delay.
 func (e runningExample) prints(text string) bool {
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(e.output.String(), text) {
 			return true
 		}

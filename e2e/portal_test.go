@@ -137,7 +137,7 @@ func (c customer) session(t *testing.T) []*http.Cookie {
 }
 
 var formClient = &http.Client{
-	Timeout:       10 * time.Second,
+	Timeout:       time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 

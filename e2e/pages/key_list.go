@@ -206,7 +206,7 @@ func (k Keys) ExpectNoFilter() {
 func (k Keys) ExpectLabels(labels ...string) {
 	k.t.Helper()
 	var got []string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(k.patience()); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		found, err := k.table().GetByRole("row").Filter(playwright.LocatorFilterOptions{Has: k.Page.GetByRole("button", playwright.PageGetByRoleOptions{Name: "Revoke"})}).
 			EvaluateAll(`rows => rows.map(row => row.cells[0].textContent)`)
 		k.must(err, "read the labels")

@@ -25,7 +25,7 @@ func (b *Tab) LiveRegions() LiveRegions {
 func (l LiveRegions) ExpectAnnounced(pattern string) {
 	l.tab.t.Helper()
 	l.tab.ExpectStatusSaying(pattern)
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(l.tab.patience())
 	for {
 		announced, err := l.tab.Page.GetByRole("status").EvaluateAll(
 			`(regions, pattern) => regions.some(region => region.existedBefore && new RegExp(pattern, "i").test(region.textContent))`,

@@ -37,6 +37,9 @@ func NewTab(t testing.TB, page playwright.Page, site string, javaScript bool, ti
 	}
 }
 
+// patience returns how long an expectation may take.
+func (b *Tab) patience() time.Duration { return time.Duration(b.timeout) * time.Millisecond }
+
 func (b *Tab) must(err error, doing string, arguments ...any) {
 	b.t.Helper()
 	if err != nil {
@@ -84,12 +87,11 @@ func (b *Tab) move(direction string, by int) {
 	if err != nil && !strings.Contains(err.Error(), "ERR_CACHE_MISS") {
 		b.must(err, "go %s", direction)
 	}
-	for range 200 {
+	for deadline := time.Now().Add(b.patience()); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
 		state, err := b.Page.Evaluate(`() => document.readyState`)
 		if err == nil && state == "complete" {
 			return
 		}
-		time.Sleep(25 * time.Millisecond)
 	}
 	b.t.Fatalf("go %s: the page does not finish loading", direction)
 }
