@@ -68,7 +68,13 @@ const (
 	ActionUserDisabled    Action = "user.disabled"
 	ActionUserEnabled     Action = "user.enabled"
 	ActionUserRemoved     Action = "user.removed"
+	ActionUserMadeOwner   Action = "user.made_owner"
+	ActionUserMadeMember  Action = "user.made_member"
 	ActionLinkCreated     Action = "sign_in_link.created"
+
+	ActionInvitationCreated   Action = "invitation.created"
+	ActionInvitationCancelled Action = "invitation.cancelled"
+	ActionInvitationAccepted  Action = "invitation.accepted" // by the new user
 
 	ActionDatabaseRestored Action = "database.restored" // by an operator, from a backup
 )

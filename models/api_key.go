@@ -24,6 +24,7 @@ type APIKey struct {
 	CreatedAt  time.Time
 	RevokedAt  *time.Time
 	ReplacesID *uuid.UUID // the key that this one replaces in a rotation
+	CreatedBy  *uuid.UUID // the user who generated the key; nil for operators and old keys
 
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`

@@ -38,6 +38,9 @@ func (s *Store) GenerateAPIKey(ctx context.Context, accountID uuid.UUID, n NewAP
 	if n.Replaces != uuid.Nil {
 		key.ReplacesID = &n.Replaces
 	}
+	if actor.Kind == ActorUser {
+		key.CreatedBy = &actor.ID
+	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockAccount(ctx, tx, accountID); err != nil {
 			return err

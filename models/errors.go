@@ -19,11 +19,12 @@ var (
 
 // The object does not exist, or it belongs to another account.
 var (
-	ErrAccountNotFound = errors.New("account not found")
-	ErrAgentNotFound   = errors.New("agent not found")
-	ErrKeyNotFound     = errors.New("API key not found")
-	ErrSessionNotFound = errors.New("session not found")
-	ErrUserNotFound    = errors.New("user not found")
+	ErrAccountNotFound    = errors.New("account not found")
+	ErrAgentNotFound      = errors.New("agent not found")
+	ErrKeyNotFound        = errors.New("API key not found")
+	ErrInvitationNotFound = errors.New("invitation not found")
+	ErrSessionNotFound    = errors.New("session not found")
+	ErrUserNotFound       = errors.New("user not found")
 )
 
 // ErrTokenExpired means that a widget token was valid and has expired. It is [ErrTokenInvalid].
@@ -34,10 +35,14 @@ var (
 	ErrAgentLimit        = fmt.Errorf("the account has reached its limit of %d agents", MaxAgents)
 	ErrAgentRemoved      = errors.New("the agent of this form was removed")
 	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
+	ErrEmailInvited      = errors.New("this email has a pending invitation")
 	ErrEmailTaken        = errors.New("a user with this email already exists")
+	ErrInvitationInvalid = errors.New("the invitation has been used or cancelled, or has expired")
+	ErrInvitationLimit   = fmt.Errorf("the account has reached its limit of %d pending invitations", MaxInvitations)
 	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")
 	ErrLastOwner         = errors.New("the user is the account's last owner")
 	ErrLinkInvalid       = errors.New("the sign-in link has been used or has expired")
+	ErrNotOwner          = errors.New("the user is not an owner of the account")
 	ErrKeyLimit          = fmt.Errorf("the account has reached its limit of %d active API keys", MaxActiveKeys)
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
 	ErrSignInTooOld      = errors.New("the sign-in is too old for this change")

@@ -72,6 +72,13 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.SignInLinkUser(ctx, link)))
 	_, _, err = s.UseSignInLink(ctx, link, models.Client{})
 	must(t, err)
+	invitation, _, err := s.CreateInvitation(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleMember}, c.actor)
+	must(t, err)
+	_, invitationToken, err := s.CreateInvitation(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, c.actor)
+	must(t, err)
+	must(t, accept(ctx, s, invitationToken, password))
+	must(t, errOf(s.SetUserRole(ctx, c.ID, invited.ID, models.RoleOwner, c.actor)))
+	must(t, errOf(s.SetUserRole(ctx, c.ID, invited.ID, models.RoleMember, c.actor)))
 	_, _, err = s.PutAgent(ctx, c.ID, agent.ID, "Renamed", c.actor)
 	must(t, err)
 	_, _, err = s.PutAgent(ctx, c.ID, uuid.New(), "Front desk", c.actor)
@@ -99,6 +106,10 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.AccountByEmail(ctx, c.user.Email)),
 		errOf(s.Users(ctx, c.ID, page)),
 		errOf(s.Users(ctx, c.ID, models.Page{Limit: 10, After: c.user.ID})),
+		errOf(s.Invitations(ctx, c.ID)),
+		errOf(s.CancelInvitation(ctx, c.ID, invitation.ID, c.actor)),
+		errOf(s.KeyCreator(ctx, c.ID, key.ID)),
+		errOf(s.KeysGeneratedBy(ctx, c.ID, c.user.ID)),
 		errOf(s.Sessions(ctx, c.ID, c.user.ID)),
 		errOf(s.PeekSession(ctx, token)),
 		errOf(s.DailyRequests(ctx, c.ID, 30)),

@@ -57,7 +57,7 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 }
 
 // purge deletes old activities and usage rows, expired and idle sessions, expired sign-in links and
-// old sign-in failures.
+// invitations, and old sign-in failures.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	// Another instance may not have written a later use of the session yet.
@@ -71,6 +71,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
+		{"invitations", "id", "expires_at < ?", []any{now}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},

@@ -107,6 +107,10 @@ UPDATE users SET role = c.role, removed_at = c.removed_at,
 DELETE FROM sign_in_links;
 `
 
+// endInvitations deletes the invitations of a restored state that has them: they may have been used
+// or cancelled after the backup.
+const endInvitations = "DELETE FROM invitations;\n"
+
 // secure returns the statements that make the restored state safe, and the query for the number of
 // revoked keys. randomEpoch and activityID are SQL expressions for new random values.
 func (r restoring) secure(randomEpoch, activityID string) (statements, count string) {

@@ -132,6 +132,7 @@ func (r restoring) commitPostgres() string {
 	return "RESET search_path;\n" + statements + `
 DO $$ BEGIN
 IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'removed_at') THEN` + keepRoles + `END IF;
+IF to_regclass('invitations') IS NOT NULL THEN ` + endInvitations + `END IF;
 END $$;
 ` + count + ";\nCOMMIT;\n"
 }

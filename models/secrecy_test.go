@@ -53,6 +53,11 @@ func (f *fixture) live(t *testing.T) secrets {
 	s["session token"] = token
 	must(t, errOf(f.Session(ctx, token, models.Client{Address: "203.0.113.7"})))
 	actor := models.UserActor(user.ID, "203.0.113.7")
+	invite := models.NewInvitation{Email: "bob@example.com", Role: models.RoleMember}
+	_, s["invitation token"], err = f.CreateInvitation(ctx, account.ID, invite, actor)
+	must(t, err)
+	s["password of an invitation"] = "Tr0ub4dor & four"
+	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
 	key, secret, err := f.GenerateAPIKey(ctx, account.ID, form("production"), actor)
 	must(t, err)
 	// The random part is enough to compute the whole key.

@@ -44,6 +44,7 @@ type Session struct {
 	AccountID   uuid.UUID `bun:",scanonly"`
 	AccountName string    `bun:",scanonly"`
 	Email       string    `bun:",scanonly"`
+	Role        Role      `bun:",scanonly"` // of the user, at the time of the request
 	NoPassword  bool      `bun:",scanonly"` // the user has no password
 }
 
@@ -91,6 +92,9 @@ func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, client 
 	if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
 		return "", err
 	}
+	if _, err := tx.NewUpdate().Model((*User)(nil)).Set("last_sign_in_at = ?", now).Where("id = ?", user.ID).Exec(ctx); err != nil {
+		return "", err
+	}
 	if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
 		return "", err
 	}
@@ -133,7 +137,7 @@ func (s *Store) Session(ctx context.Context, token string, client Client) (Sessi
 func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
-		ColumnExpr("u.account_id, u.email, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+absentEnd).
+		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+absentEnd).
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.reference_hash = ?", hashToken(token)).Scan(ctx)

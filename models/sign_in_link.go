@@ -87,12 +87,8 @@ func (s *Store) UseSignInLink(ctx context.Context, token string, client Client) 
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		sessionToken, _, err = s.signIn(ctx, tx, user, WithLink, client)
-		if errors.Is(err, ErrWrongCredentials) {
-			return ErrSignInDisabled
-		}
-		if err != nil {
-			return err
+		if sessionToken, _, err = s.signIn(ctx, tx, user, WithLink, client); err != nil {
+			return disabledIfWrong(err)
 		}
 		result, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
 		return unlessAffected(result, err, ErrLinkInvalid)

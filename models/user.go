@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
@@ -12,15 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-)
-
-// Role says what a user may do in the account.
-type Role string
-
-// The roles.
-const (
-	RoleOwner  Role = "owner"  // also manages the account's users
-	RoleMember Role = "member" // manages keys and agents
 )
 
 // User is a person who signs in to the portal of an account.
@@ -36,6 +26,7 @@ type User struct {
 	CreatedAt    time.Time
 	DisabledAt   *time.Time
 	RemovedAt    *time.Time // while this is set, only the activity log needs the user
+	LastSignInAt *time.Time // nil if the user has never signed in
 
 	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
 }
@@ -47,16 +38,16 @@ type NewUser struct {
 	Role     Role
 }
 
-// AddUser adds a user to an account and records the activity. A user without a password signs in
-// with a link. The error may be an [*InvalidError] for the field "email", "role" or "password",
+// AddUser adds a user to an account and records the activity. It deletes a pending invitation of the
+// user to this account. A user without a password signs in with a link. The error may be an [*InvalidError] for the field "email", "role" or "password",
 // [ErrAccountNotFound], [ErrEmailTaken] or [ErrUnavailable].
 func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
 		return User{}, err
 	}
-	if n.Role != RoleOwner && n.Role != RoleMember {
-		return User{}, &InvalidError{"role", "The role must be owner or member."}
+	if err := checkRole(n.Role); err != nil {
+		return User{}, err
 	}
 	account, err := s.Account(ctx, accountID)
 	if err != nil {
@@ -80,6 +71,10 @@ func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, act
 		if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
 			return err
 		}
+		_, err = tx.NewDelete().Model((*Invitation)(nil)).Where("account_id = ? AND email_hash = ?", accountID, user.EmailHash).Exec(ctx)
+		if err != nil {
+			return err
+		}
 		return s.record(ctx, tx, accountID, actor, ActionUserAdded, user.ID, user.Email)
 	})
 	if err != nil {
@@ -93,52 +88,6 @@ func (s *Store) Users(ctx context.Context, accountID uuid.UUID, page Page) (List
 	users := []User{}
 	err := page.byID(s.db.NewSelect().Model(&users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
 	return cut(users, page), failed("list users", err)
-}
-
-// RemoveUser removes one of the account's users and records the activity. The user's sessions and
-// links end. The user's keys stay, and the email can be used again. The error may be
-// [ErrUserNotFound], [ErrLastOwner] or [ErrUnavailable].
-func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		// Two owners who remove each other take turns.
-		if err := s.lockAccount(ctx, tx, accountID); err != nil {
-			return err
-		}
-		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, id)
-		if err != nil {
-			return err
-		}
-		if err := checkOwnerLeft(ctx, tx, user); err != nil {
-			return err
-		}
-		noEmail := make([]byte, sha256.Size)
-		_, _ = rand.Read(noEmail) // never fails (crypto/rand)
-		now := s.clock()
-		_, err = tx.NewUpdate().Model((*User)(nil)).Set("removed_at = ?, disabled_at = COALESCE(disabled_at, ?)", now, now).
-			Set("email_hash = ?, password_hash = ?", noEmail, s.passwords.absent).Where("id = ?", id).Exec(ctx)
-		if err != nil {
-			return err
-		}
-		if err := endAllSessions(ctx, tx, "id = ?", id); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, accountID, actor, ActionUserRemoved, id, user.Email)
-	})
-	return failed("remove user", err)
-}
-
-// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user who can sign in.
-func checkOwnerLeft(ctx context.Context, tx bun.Tx, user User) error {
-	if user.Role != RoleOwner {
-		return nil
-	}
-	left, err := tx.NewSelect().Model((*User)(nil)).
-		Where("u.account_id = ? AND u.id <> ? AND u.role = ? AND u.disabled_at IS NULL", user.AccountID, user.ID, RoleOwner).
-		Exists(ctx)
-	if err == nil && !left {
-		return ErrLastOwner
-	}
-	return err
 }
 
 // SetUserDisabled disables or enables the user with this email and records the activity, unless
@@ -183,7 +132,8 @@ func (s *Store) setDisabled(ctx context.Context, tx bun.Tx, model any, id uuid.U
 	return changed > 0, err
 }
 
-// endAllSessions deletes the sessions and the sign-in links of the users that match where.
+// endAllSessions deletes the sessions and the sign-in links of the users that match where, and the
+// invitations from them.
 func endAllSessions(ctx context.Context, tx bun.Tx, where string, args ...any) error {
 	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
 	for _, model := range []any{(*Session)(nil), (*signInLink)(nil)} {
@@ -191,7 +141,8 @@ func endAllSessions(ctx context.Context, tx bun.Tx, where string, args ...any) e
 			return err
 		}
 	}
-	return nil
+	_, err := tx.NewDelete().Model((*Invitation)(nil)).Where("inviter_id IN (?)", users).Exec(ctx)
+	return err
 }
 
 // findUser returns the user that matches where, or [ErrUserNotFound].

@@ -1,0 +1,178 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// InvitationLife is how long an invitation can be used.
+	InvitationLife = 7 * Day
+	// MaxInvitations is the maximum number of an account's pending invitations.
+	MaxInvitations = 100
+)
+
+// Invitation lets its recipient join an account once. A used or cancelled invitation is deleted.
+type Invitation struct {
+	bun.BaseModel `bun:"table:invitations,alias:invitation"`
+
+	ID        uuid.UUID `bun:",pk"`
+	AccountID uuid.UUID
+	Email     string // of the new user
+	EmailHash []byte // see hashEmail
+	Role      Role   // of the new user
+	TokenHash []byte // SHA-256 of the token in the link
+	InviterID *uuid.UUID
+	CreatedAt time.Time
+	ExpiresAt time.Time
+
+	AccountName string `bun:",scanonly"`
+	Disabled    bool   `bun:",scanonly"` // the account is disabled
+}
+
+// NewInvitation is the input of [Store.CreateInvitation].
+type NewInvitation struct {
+	Email string // of a person who is not a user of any account
+	Role  Role
+}
+
+// CreateInvitation invites a person to the account and records the activity. The second result is
+// the token of the link, which is stored nowhere and cannot be read again.
+//
+// The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
+// [ErrEmailInvited], [ErrInvitationLimit], [ErrNotOwner] or [ErrUnavailable].
+func (s *Store) CreateInvitation(ctx context.Context, accountID uuid.UUID, n NewInvitation, actor Actor) (Invitation, string, error) {
+	email, err := cleanEmail(n.Email)
+	if err != nil {
+		return Invitation{}, "", err
+	}
+	if err := checkRole(n.Role); err != nil {
+		return Invitation{}, "", err
+	}
+	token, now := newToken(), s.clock()
+	invitation := Invitation{
+		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: n.Role,
+		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(InvitationLife),
+	}
+	if actor.Kind == ActorUser {
+		invitation.InviterID = &actor.ID
+	}
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		if err := s.checkNewInvitation(ctx, tx, invitation, actor); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&invitation).Exec(ctx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionInvitationCreated, invitation.ID, email)
+	})
+	if err != nil {
+		return Invitation{}, "", failed("create invitation", err)
+	}
+	return invitation, token, nil
+}
+
+// checkNewInvitation returns an error unless the actor may invite this email now. It deletes an
+// expired invitation of the email.
+func (s *Store) checkNewInvitation(ctx context.Context, tx bun.Tx, n Invitation, actor Actor) error {
+	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
+		return err
+	}
+	user, err := findUser(ctx, tx, "u.email_hash = ?", n.EmailHash)
+	switch {
+	case err == nil && user.AccountID == n.AccountID:
+		return &InvalidError{"email", "This person is already in this account."}
+	case err == nil:
+		return ErrEmailTaken
+	case !errors.Is(err, ErrUserNotFound):
+		return err
+	}
+	_, err = tx.NewDelete().Model((*Invitation)(nil)).Where("account_id = ? AND expires_at <= ?", n.AccountID, n.CreatedAt).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	var pending [][]byte
+	err = tx.NewSelect().Model((*Invitation)(nil)).Column("email_hash").Where("account_id = ?", n.AccountID).
+		Limit(MaxInvitations).Scan(ctx, &pending)
+	if err != nil {
+		return err
+	}
+	for _, hash := range pending {
+		if bytes.Equal(hash, n.EmailHash) {
+			return ErrEmailInvited
+		}
+	}
+	if len(pending) >= MaxInvitations {
+		return ErrInvitationLimit
+	}
+	return nil
+}
+
+// Invitations returns the account's pending invitations, the newest first. The error may be
+// [ErrUnavailable].
+func (s *Store) Invitations(ctx context.Context, accountID uuid.UUID) ([]Invitation, error) {
+	invitations := []Invitation{}
+	err := s.db.NewSelect().Model(&invitations).Where("account_id = ? AND expires_at > ?", accountID, s.clock()).
+		OrderExpr("invitation.id DESC").Limit(MaxInvitations).Scan(ctx)
+	return invitations, failed("list invitations", err)
+}
+
+// CancelInvitation deletes one of the account's pending invitations, returns it and records the
+// activity. The error may be [ErrInvitationNotFound], [ErrNotOwner] or [ErrUnavailable].
+func (s *Store) CancelInvitation(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
+	var invitation Invitation
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
+			return err
+		}
+		err := tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, s.clock()).
+			Returning("id, email, role").Scan(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrInvitationNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, accountID, actor, ActionInvitationCancelled, id, invitation.Email)
+	})
+	if err != nil {
+		return Invitation{}, failed("cancel invitation", err)
+	}
+	return invitation, nil
+}
+
+// Invitation returns the pending invitation with this token. The error may be
+// [ErrInvitationInvalid], [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
+	invitation, err := s.findInvitation(ctx, s.db, token)
+	return invitation, failed("find invitation", err)
+}
+
+func (s *Store) findInvitation(ctx context.Context, db bun.IDB, token string) (Invitation, error) {
+	var invitation Invitation
+	err := db.NewSelect().Model(&invitation).ColumnExpr("?TableColumns").
+		ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS disabled").
+		Join("JOIN accounts AS a ON a.id = invitation.account_id").
+		Where("invitation.token_hash = ? AND invitation.expires_at > ?", hashToken(token), s.clock()).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Invitation{}, ErrInvitationInvalid
+	case err != nil:
+		return Invitation{}, err
+	case invitation.Disabled:
+		return Invitation{}, ErrSignInDisabled
+	}
+	return invitation, nil
+}

@@ -1,0 +1,102 @@
+package models
+
+import (
+	"context"
+	"errors"
+
+	"github.com/uptrace/bun"
+)
+
+// AcceptInvitation adds the person with the invitation's token to the account, with a password, and
+// signs the new user in as [Store.SignIn] does. It deletes the invitation and records the activity.
+// It returns the user, and the token and pending of [Store.SignIn].
+//
+// It returns an [*InvalidError] for the field "password" if the password breaks a rule,
+// [ErrInvitationInvalid], or a [*SignInLimitError] after too many wrong tokens from the client's
+// network. It returns [ErrEmailTaken] if the person has become a user in the meantime. The error
+// may also be [ErrSignInDisabled] or [ErrUnavailable]. AcceptInvitation sets its own deadlines.
+func (s *Store) AcceptInvitation(ctx context.Context, token, password string, client Client) (user User, sessionToken string, pending bool, err error) {
+	invitation, err := s.guessInvitation(ctx, token, client)
+	if err != nil {
+		return User{}, "", false, err
+	}
+	if err := checkPassword(password, invitation.Email, invitation.AccountName); err != nil {
+		return User{}, "", false, err
+	}
+	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
+	defer cancel()
+	hash, err := s.passwords.hash(queued, hashQueuePlace{source: site(client.Address)}, password)
+	if err != nil {
+		return User{}, "", false, err
+	}
+	ctx, cancel = context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, sessionToken, pending, err = s.acceptInvitation(ctx, tx, token, hash, client)
+		return err
+	})
+	if err != nil {
+		return User{}, "", false, failed("accept invitation", err)
+	}
+	return user, sessionToken, pending, nil
+}
+
+// guessInvitation is [Store.Invitation] with a limit on wrong tokens from one network. It sets its
+// own deadlines.
+func (s *Store) guessInvitation(ctx context.Context, token string, client Client) (Invitation, error) {
+	subject := [][]byte{signInSubject("invitation", Network(client.Address))}
+	if err := s.checkSignInLimit(ctx, s.db, subject); err != nil {
+		return Invitation{}, err
+	}
+	answer, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	invitation, err := s.Invitation(answer, token)
+	if errors.Is(err, ErrInvitationInvalid) {
+		if err := s.recordSignInFailure(ctx, attempt{limited: subject, counted: subject}); err != nil {
+			return Invitation{}, err
+		}
+	}
+	return invitation, err
+}
+
+// acceptInvitation adds the user of the invitation, deletes the invitation and signs the user in.
+// The hash passwords.absent adds a user without a password, for a caller that gives the user
+// another way to sign in. The errors are those of [Store.Invitation], and [ErrEmailTaken].
+func (s *Store) acceptInvitation(ctx context.Context, tx bun.Tx, token, passwordHash string, client Client) (User, string, bool, error) {
+	invitation, err := s.findInvitation(ctx, tx, token)
+	if err != nil {
+		return User{}, "", false, err
+	}
+	// Every transaction locks the account before other rows. The inviter cannot be removed
+	// meanwhile, which would delete the invitation.
+	if err := s.lockEnabledAccount(ctx, tx, invitation.AccountID); err != nil {
+		return User{}, "", false, disabledIfWrong(err)
+	}
+	result, err := tx.NewDelete().Model((*Invitation)(nil)).Where("id = ?", invitation.ID).Exec(ctx)
+	if err := unlessAffected(result, err, ErrInvitationInvalid); err != nil {
+		return User{}, "", false, err
+	}
+	user := User{
+		ID: newID(), AccountID: invitation.AccountID, Email: invitation.Email, EmailHash: invitation.EmailHash,
+		PasswordHash: passwordHash, Role: invitation.Role, CreatedAt: s.clock(),
+	}
+	result, err = tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
+	if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
+		return User{}, "", false, err
+	}
+	actor := UserActor(user.ID, client.Address)
+	if err := s.record(ctx, tx, user.AccountID, actor, ActionInvitationAccepted, user.ID, user.Email); err != nil {
+		return User{}, "", false, err
+	}
+	sessionToken, pending, err := s.signIn(ctx, tx, user, WithInvitation, client)
+	return user, sessionToken, pending, disabledIfWrong(err)
+}
+
+// disabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for a sign-in
+// without a password.
+func disabledIfWrong(err error) error {
+	if errors.Is(err, ErrWrongCredentials) {
+		return ErrSignInDisabled
+	}
+	return err
+}
