@@ -17,12 +17,14 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/portal"
 	"portal/models"
+	"portal/models/livekit"
 )
 
 // Deps are the dependencies of the handlers.
 type Deps struct {
-	Store  *models.Store
-	Tokens *models.WidgetTokens
+	Store   *models.Store
+	Tokens  *models.WidgetTokens
+	LiveKit *livekit.Server // nil: no LiveKit tokens
 
 	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
 	SessionMax time.Duration // lifetime of the session cookie
@@ -87,7 +89,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		OperatorToken: d.OperatorToken,
 		SignInLink:    func(token string) string { return d.BaseURL.JoinPath(portal.SignInLinkPath, token).String() },
 
-		Store: d.Store, Tokens: d.Tokens, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
+		Store: d.Store, Tokens: d.Tokens, LiveKit: d.LiveKit, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
 	})
 	if err != nil {
 		return nil, err

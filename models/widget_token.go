@@ -118,26 +118,27 @@ func (t *WidgetTokens) TTL() time.Duration { return t.ttl.Truncate(time.Second) 
 // one.
 func (t *WidgetTokens) JWKS() jose.JSONWebKeySet { return t.jwks }
 
-// Issue returns a token for one of the principal's agents. The caller must have checked with
-// [Store.CheckAgent] that the agent belongs to the principal's account.
-func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, error) {
+// Issue returns a token for one of the principal's agents, and its claims. The caller must have
+// checked with [Store.CheckAgent] that the agent belongs to the principal's account.
+func (t *WidgetTokens) Issue(p Principal, agentID uuid.UUID) (string, WidgetClaims, error) {
 	now := t.now().Unix()
-	claims, err := json.Marshal(WidgetClaims{
+	claims := WidgetClaims{
 		Issuer: t.issuer, Audience: widgetTokenAudience, Subject: p.AccountID.String(), ClientID: p.KeyID.String(),
 		AgentID: agentID.String(), Scope: widgetTokenScope, IssuedAt: now,
 		NotBefore: now - int64(verifierSkew/time.Second), ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.NewString(),
-	})
+	}
+	payload, err := json.Marshal(claims)
 	if err != nil {
-		return "", fmt.Errorf("encode widget token: %w", err)
+		return "", WidgetClaims{}, fmt.Errorf("encode widget token: %w", err)
 	}
 	token := make([]byte, 0, maxTokenLength/4)
 	token = append(append(token, t.header...), '.')
-	token = base64.RawURLEncoding.AppendEncode(token, claims)
+	token = base64.RawURLEncoding.AppendEncode(token, payload)
 	signature, err := t.sign(string(token))
 	if err != nil {
-		return "", fmt.Errorf("sign widget token: %w", err)
+		return "", WidgetClaims{}, fmt.Errorf("sign widget token: %w", err)
 	}
-	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
+	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), claims, nil
 }
 
 // Verify returns the claims of an unexpired token that this service has issued. Otherwise it

@@ -20,13 +20,13 @@ func BenchmarkWidgetToken(b *testing.B) {
 		b.Run(string(algorithm)+"/issue", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := tokens.Issue(principal, principal.AccountID); err != nil {
+				if _, _, err := tokens.Issue(principal, principal.AccountID); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(string(algorithm)+"/verify", func(b *testing.B) {
-			token, err := tokens.Issue(principal, principal.AccountID)
+			token, _, err := tokens.Issue(principal, principal.AccountID)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func widgetTokens(
 
 func issue(t *testing.T, tokens *models.WidgetTokens, p models.Principal, agentID uuid.UUID) string {
 	t.Helper()
-	token, err := tokens.Issue(p, agentID)
+	token, _, err := tokens.Issue(p, agentID)
 	must(t, err)
 	return token
 }
@@ -510,7 +510,7 @@ func TestTokenOfAnInstanceWithAFastClockIsValidAtOnce(t *testing.T) {
 		return models.NewWidgetTokens(keyring, issuer, time.Minute,
 			func() time.Time { return time.Unix(1_800_000_000, 0).Add(ahead) })
 	}
-	token, err := instance(5*time.Second).Issue(models.Principal{}, uuid.New())
+	token, _, err := instance(5*time.Second).Issue(models.Principal{}, uuid.New())
 	must(t, err)
 	if _, err := instance(0).Verify(token); err != nil {
 		t.Error(err)

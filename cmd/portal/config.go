@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/livekit"
 )
 
 // config is the configuration as text. Each field is an environment variable and, unless it is a
@@ -34,10 +35,16 @@ type config struct {
 
 	TestSignInLimit string `env:"PORTAL_TEST_SIGN_IN_LIMIT" default:"10" placeholder:"NUMBER" help:"Wrong passwords a minute before sign-in is refused. For tests only. Default: ${default}." hidden:""`
 
+	LiveKitURL       string `env:"PORTAL_LIVEKIT_URL" placeholder:"URL" help:"LiveKit server for which tokens are issued too, as browsers reach it: a wss: or ws: URL. Default: off."`
+	LiveKitAPIKey    string `env:"PORTAL_LIVEKIT_API_KEY" placeholder:"KEY" help:"API key of the LiveKit server. Its secret is in PORTAL_LIVEKIT_API_SECRET."`
+	LiveKitAgentName string `env:"PORTAL_LIVEKIT_AGENT_NAME" placeholder:"NAME" help:"LiveKit agent that joins each new room. Default: none."`
+
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
 	OperatorToken  string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
+
+	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 }
 
 // settings is the parsed configuration.
@@ -62,6 +69,8 @@ type settings struct {
 	securityContact string // empty: no security.txt
 	tracing         bool   // the environment has an OTLP endpoint
 	signInLimit     int    // wrong passwords a minute
+
+	liveKit *livekit.Server // nil: off
 }
 
 const (
@@ -95,6 +104,7 @@ func (c *config) settings() (settings, error) {
 		tracing:         check.tracing(),
 		signInLimit:     check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
+		liveKit:         check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
 	}
 	if c.BaseURL != "" {
 		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)

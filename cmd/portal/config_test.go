@@ -118,6 +118,11 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 		"PORTAL_SUPPORT_URL":      "javascript:alert(1)",
 		"PORTAL_SECURITY_CONTACT": "security@example.com",
 
+		"PORTAL_LIVEKIT_URL":        "https://hunter6.example.com",
+		"PORTAL_LIVEKIT_API_KEY":    "hunter 7",
+		"PORTAL_LIVEKIT_API_SECRET": "hunter8",
+		"PORTAL_LIVEKIT_AGENT_NAME": "hunter\n9",
+
 		"PORTAL_TEST_SIGN_IN_LIMIT": "none",
 	}
 	if len(env) != len(configFields()) {
@@ -147,6 +152,13 @@ func TestValues(t *testing.T) {
 		return env
 	}
 	one := func(name, value string) map[string]string { return map[string]string{name: value} }
+	liveKit := func(name, value string) map[string]string {
+		env := map[string]string{
+			"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx", "PORTAL_LIVEKIT_API_SECRET": goodSecret,
+		}
+		env[name] = value
+		return env
+	}
 	for _, test := range []struct {
 		env     map[string]string
 		invalid string // the variable in the error; empty: valid
@@ -207,6 +219,16 @@ func TestValues(t *testing.T) {
 		{postgres(), "PORTAL_SECRET"},
 		{postgres("PORTAL_SECRET", goodSecret), ""},
 		{postgres("PORTAL_SECRET", goodSecret, "PORTAL_SECRET_PREVIOUS", goodSecret+"0"), ""},
+		{liveKit("PORTAL_LIVEKIT_AGENT_NAME", "receptionist"), ""},
+		{liveKit("PORTAL_LIVEKIT_URL", "ws://127.0.0.1:7880"), ""},
+		{liveKit("PORTAL_LIVEKIT_URL", "wss://example.com/livekit"), ""},
+		{liveKit("PORTAL_LIVEKIT_URL", ""), "PORTAL_LIVEKIT_URL"},
+		{liveKit("PORTAL_LIVEKIT_URL", "wss://user:password@example.com"), "PORTAL_LIVEKIT_URL"},
+		{liveKit("PORTAL_LIVEKIT_URL", "wss://example.com?access_token=x"), "PORTAL_LIVEKIT_URL"},
+		{liveKit("PORTAL_LIVEKIT_API_KEY", ""), "PORTAL_LIVEKIT_API_KEY"},
+		{liveKit("PORTAL_LIVEKIT_API_SECRET", ""), "PORTAL_LIVEKIT_API_SECRET"},
+		{liveKit("PORTAL_LIVEKIT_API_SECRET", goodSecret[1:]), "PORTAL_LIVEKIT_API_SECRET"},
+		{one("PORTAL_LIVEKIT_AGENT_NAME", "receptionist"), "PORTAL_LIVEKIT_AGENT_NAME"},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret), ""},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret[:31]), "PORTAL_OPERATOR_TOKEN"},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret+"\n"), "PORTAL_OPERATOR_TOKEN"},

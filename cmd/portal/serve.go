@@ -77,6 +77,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
 		Store:          store,
+		LiveKit:        s.liveKit,
 		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
 		CookieKeys:     keyring.CookieKeys(),
 		BaseURL:        baseURL,

@@ -105,7 +105,7 @@ func signToken(t *testing.T, secret, issuer string, algorithm models.TokenAlgori
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := models.NewWidgetTokens(keyring, issuer, time.Minute, now, algorithm).Issue(models.Principal{}, uuid.New())
+	token, _, err := models.NewWidgetTokens(keyring, issuer, time.Minute, now, algorithm).Issue(models.Principal{}, uuid.New())
 	if err != nil {
 		t.Fatal(err)
 	}

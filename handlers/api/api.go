@@ -19,12 +19,14 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/livekit"
 )
 
 // Deps are the dependencies of the API.
 type Deps struct {
-	Store  *models.Store
-	Tokens *models.WidgetTokens
+	Store   *models.Store
+	Tokens  *models.WidgetTokens
+	LiveKit *livekit.Server // nil: no LiveKit tokens
 
 	RateLimit RateLimit        // of each API key; zero: none
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
@@ -42,7 +44,8 @@ type Deps struct {
 type API struct {
 	store   *models.Store
 	tokens  *models.WidgetTokens
-	limiter *rateLimiter // nil: no limit
+	liveKit *livekit.Server // nil: off
+	limiter *rateLimiter    // nil: no limit
 
 	operator   *operatorToken // nil: the operator API is off
 	signInLink func(token string) string
@@ -62,7 +65,7 @@ func New(d Deps) (*API, error) {
 		return nil, fmt.Errorf("register the metric of refusals: %w", err)
 	}
 	return &API{
-		store: d.Store, tokens: d.Tokens, limiter: newRateLimiter(d.RateLimit, d.Now),
+		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit, limiter: newRateLimiter(d.RateLimit, d.Now),
 		operator: newOperatorToken(d.OperatorToken, d.Now), signInLink: d.SignInLink,
 		refusals: refusals, queries: middleware.NewSlots(maxQueries), stopping: d.Stopping,
 	}, nil

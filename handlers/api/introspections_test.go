@@ -148,7 +148,7 @@ func (s *service) active(secret, token string) bool {
 func forged(t *testing.T, c customer, s *service) string {
 	t.Helper()
 	keyring := handlerstest.Keyring(t, strings.Repeat("the forger's secret. ", 2), "")
-	token, err := models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now).
+	token, _, err := models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now).
 		Issue(models.Principal{AccountID: c.accountID, KeyID: c.key.ID}, c.agent.ID)
 	if err != nil {
 		t.Fatal(err)

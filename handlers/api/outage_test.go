@@ -110,7 +110,7 @@ func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	c := s.customer()
 	key := bearer(c.secret)
 	// The agent is not in memory, because no token has been requested.
-	token, err := s.tokens.Issue(models.Principal{AccountID: c.accountID, KeyID: c.key.ID}, c.agent.ID)
+	token, _, err := s.tokens.Issue(models.Principal{AccountID: c.accountID, KeyID: c.key.ID}, c.agent.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

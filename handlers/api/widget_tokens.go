@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/livekit"
 )
 
 // widgetTokenBody is the token response of RFC 6749, section 5.1.
@@ -14,6 +16,15 @@ type widgetTokenBody struct {
 	AccessToken string `json:"access_token"`
 	TokenType   string `json:"token_type"`
 	ExpiresIn   int    `json:"expires_in"` // seconds
+
+	LiveKit *liveKitBody `json:"livekit,omitempty"`
+}
+
+// liveKitBody is what a browser needs to join a room of the LiveKit server. The names of the fields
+// are those of LiveKit's SDKs.
+type liveKitBody struct {
+	ServerURL        string `json:"server_url"`
+	ParticipantToken string `json:"participant_token"`
 }
 
 // createWidgetToken exchanges the caller's API key for a short-lived token for one agent of the
@@ -27,13 +38,29 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	token, err := a.tokens.Issue(caller, agentID)
+	token, claims, err := a.tokens.Issue(caller, agentID)
 	if err != nil {
 		return err
 	}
+	body := widgetTokenBody{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second)}
+	if a.liveKit != nil {
+		if body.LiveKit, err = a.liveKitAccess(caller, agentID, claims); err != nil {
+			return err
+		}
+	}
 	a.store.TokenIssued(agentID)
-	c.PureJSON(http.StatusOK, widgetTokenBody{
-		AccessToken: token, TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second),
-	})
+	c.PureJSON(http.StatusOK, body)
 	return nil
+}
+
+// liveKitAccess returns access to a new room for as long as the widget token with these claims is
+// valid.
+func (a *API) liveKitAccess(caller models.Principal, agentID uuid.UUID, claims models.WidgetClaims) (*liveKitBody, error) {
+	token, err := a.liveKit.ParticipantToken(livekit.Participant{
+		Identity: claims.ID, AgentID: agentID, KeyID: caller.KeyID, ExpiresAt: time.Unix(claims.ExpiresAt, 0),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &liveKitBody{ServerURL: a.liveKit.URL(), ParticipantToken: token}, nil
 }
