@@ -27,12 +27,13 @@ type exampleServer struct {
 	name, file string
 	command    []string
 	missing    string
+	env        []string // more environment variables
 }
 
 var exampleServers = []exampleServer{
-	{"Go", "server.go", []string{"go", "run", "server.go"}, "install Go (https://go.dev/dl)"},
-	{"Node", "server.mjs", []string{"node", "server.mjs"}, "install Node.js (Debian: apt-get install nodejs)"},
-	{"Python", "server.py", []string{"python3", "server.py"}, "install it (Debian: apt-get install python3)"},
+	{"Go", "server.go", []string{"go", "run", "server.go"}, "install Go (https://go.dev/dl)", nil},
+	{"Node", "server.mjs", []string{"node", "server.mjs"}, "install Node.js (Debian: apt-get install nodejs)", nil},
+	{"Python", "server.py", []string{"python3", "server.py"}, "install it (Debian: apt-get install python3)", nil},
 }
 
 func TestExamplesRunAsCopied(t *testing.T) {
@@ -194,6 +195,7 @@ func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 	command := exec.Command(s.command[0], s.command[1:]...)
 	command.Dir = folder
 	command.Env = append(exampleEnvironment(key), "PORT="+address[strings.LastIndex(address, ":")+1:])
+	command.Env = append(command.Env, s.env...)
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child, which is the server
 	child, err := subprocess.Start(command)

@@ -48,6 +48,7 @@ type Examples struct {
 	Environment Snippet
 	Servers     Alternatives // the same server in several languages
 	Browser     Snippet
+	Backends    []ExampleFile // complete servers
 }
 
 // Alternatives are examples that do the same, of which the reader chooses one.
@@ -85,6 +86,7 @@ func NewExamples(tokenURL, agentID string) Examples {
 			snippet("node", "Node", "javascript", nodeSnippet),
 			snippet("python", "Python", "python", pythonSnippet),
 		}},
-		Browser: snippet("browser", "Browser", "javascript", browserSnippet),
+		Browser:  snippet("browser", "Browser", "javascript", browserSnippet),
+		Backends: newBackends(fill),
 	}
 }

@@ -32,6 +32,13 @@ func (i Integrate) Example(name string) string {
 	return code
 }
 
+// File unfolds the complete file with this name and returns its code.
+func (i Integrate) File(file, name string) string {
+	i.t.Helper()
+	i.click(i.Page.GetByText(file, playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}), file)
+	return i.Example(name)
+}
+
 // ExpectHidden checks that the example with this name is hidden.
 func (i Integrate) ExpectHidden(name string) {
 	i.t.Helper()
