@@ -30,7 +30,7 @@ type activityRepeat struct {
 // background, because the response would otherwise take longer for a known email.
 func (s *Store) recordRefusal(user User, actor Actor, action Action) {
 	s.stopped.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 		defer cancel()
 		if err := s.recordRepeatable(ctx, user, actor, action); err != nil {
 			s.logger.Error("cannot record a wrong password", slog.Any("error", err))

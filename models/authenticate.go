@@ -92,7 +92,7 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	if s.authenticator.HasAgent(p.epoch, agent) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout-p.waited)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout-p.waited)
 	defer cancel()
 	var epoch []byte
 	var exists bool

@@ -113,11 +113,11 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	must(t, err)
 	defer func() { _ = conn.Close() }()
 	must(t, errOf(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")))
-	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": 5 * time.Second} {
+	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": time.Minute} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		started := time.Now()
 		_, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
-		if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 3*time.Second {
+		if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 		cancel()

@@ -101,7 +101,7 @@ func (s *Store) purgeTable(ctx context.Context, old expired) error {
 // purgeBatch deletes one batch and returns its size. On PostgreSQL it skips rows that another
 // instance deletes at the same time; SQLite's transactions run one at a time.
 func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	batch := s.db.NewSelect().TableExpr(old.table).ColumnExpr(old.key).Where(old.where, old.args...).Limit(purgeBatch)
 	if s.db.Dialect().Name() == dialect.PG {

@@ -21,7 +21,7 @@ func (s *Store) ConfirmPassword(ctx context.Context, session Session, password s
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	token = newToken()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {

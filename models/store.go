@@ -31,6 +31,7 @@ type Store struct {
 	logger *slog.Logger
 	tracer trace.Tracer // nil: no spans
 
+	timeout                 time.Duration // of each use of the database
 	sessionIdle, sessionMax time.Duration
 	signInLimit             int
 
@@ -56,6 +57,8 @@ type Options struct {
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
 	SignInLimit int           // wrong passwords a minute; 0 means 10, and only tests need another
 
+	// Timeout limits each use of the database; 0 means [Timeout], and only tests need more.
+	Timeout time.Duration
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
 	// [DefaultPasswordMemory], and only tests need less.
 	PasswordMemory uint32
@@ -72,6 +75,7 @@ func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
 	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
+	o.Timeout = cmp.Or(o.Timeout, Timeout)
 	o.PasswordMemory = cmp.Or(o.PasswordMemory, DefaultPasswordMemory)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -109,7 +113,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		return nil, errors.Join(failed("open the recorder of usage", err), source.Close(), database.close())
 	}
 	s := &Store{
-		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, Timeout),
+		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit,
 		passwords: newPasswordHasher(o.PasswordMemory), usage: recorder, lastSeen: newLastSeenBuffer(),
 		lastTokens: newLastSeenBuffer(),
@@ -161,6 +165,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Timeout returns the time limit of each use of the database.
+func (s *Store) Timeout() time.Duration { return s.timeout }
 
 // clock returns the time with the precision of the database: UTC, in whole microseconds.
 func (s *Store) clock() time.Time {

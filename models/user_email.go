@@ -32,7 +32,7 @@ func (s *Store) ChangeEmail(ctx context.Context, session Session, password, emai
 	case !session.NoPassword && checkPassword(password, email) != nil:
 		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		// If the password or the email has changed since, this change fails.

@@ -62,7 +62,7 @@ func (s *Store) authorize(ctx context.Context, session Session, password string,
 	if !session.Fresh(s.clock()) {
 		return User{}, ErrSignInTooOld
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	user, err := findUser(ctx, s.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Store) setPassword(ctx context.Context, password string, store func(ctx
 	if err != nil {
 		return err
 	}
-	ctx, cancel = context.WithTimeout(ctx, Timeout)
+	ctx, cancel = context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return store(ctx, tx, hash) })
 	return failed("set password", err)

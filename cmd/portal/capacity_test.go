@@ -91,7 +91,7 @@ func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
 	databaseURL := modelstest.PostgresURL(t)
 	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
 	far := newRelay(t, databaseURL)
-	far.delay = 10 * time.Millisecond
+	far.delay = 20 * time.Millisecond
 	command := portalCommand(t, []string{"DATABASE_URL=" + far.url, testSecret, anyPort, "PORTAL_RATE_LIMIT=off"})
 	command.Path = buildPortal(t) // without the race detector
 	i := launchCommand(t, command)
@@ -101,13 +101,14 @@ func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
 	rate := capacity(t, i, account.secret)
 
 	var flood arrivals
+	began := time.Now()
 	var pages, shown int
 	ended := make(chan struct{})
 	go func() {
 		flood.send(i, account.secret, 10*rate, *floodTime)
 		close(ended)
 	}()
-	for flooded := true; flooded; pages++ {
+	for running := true; running; pages++ {
 		if response, err := v.browser.Get(i.URL + "/api-keys"); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
@@ -116,12 +117,12 @@ func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
 		}
 		select {
 		case <-ended:
-			flooded = false
+			running = false
 		default:
 		}
 	}
-	after := time.Now()
-	for inARow := 0; inARow < 10 && time.Since(after) < 5*time.Second; inARow++ {
+	flooded, after := time.Since(began), time.Now()
+	for inARow := 0; inARow < 10 && time.Since(after) < time.Minute; inARow++ {
 		began := time.Now()
 		if i.askAPI(t, account.secret) != http.StatusOK || time.Since(began) > time.Second {
 			inARow = 0
@@ -150,10 +151,10 @@ func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
 			t.Errorf("the peak memory is %d MiB, want at most %d", peak>>20, limit>>20)
 		}
 	}
-	if normal > 5*time.Second {
-		t.Error("5 s after the flood, requests still fail or are slow")
+	if normal > time.Minute {
+		t.Error("a minute after the flood, requests still fail or are slow")
 	}
-	if lines := regexp.MustCompile(`"msg":"requests refused"`).FindAllString(i.stderr.String(), -1); len(lines) == 0 || len(lines) > int(floodTime.Seconds())+5 {
+	if lines := regexp.MustCompile(`"msg":"requests refused"`).FindAllString(i.stderr.String(), -1); len(lines) == 0 || len(lines) > int(flooded.Seconds())+5 {
 		t.Errorf("%d lines about refusals", len(lines))
 	}
 	i.stop(t)

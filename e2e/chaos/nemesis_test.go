@@ -11,10 +11,10 @@ import (
 )
 
 // recoveryLimit is how long the deployment may take to serve again after a fault.
-const recoveryLimit = 30 * time.Second
+const recoveryLimit = time.Minute
 
 // unaffectedLimit is how long a portal may take to serve while a fault affects another portal.
-const unaffectedLimit = 6 * time.Second
+const unaffectedLimit = 20 * time.Second
 
 // isolated is the fault that can undo unconfirmed changes after reads have returned them.
 const isolated = "fail over from an isolated primary"
@@ -101,11 +101,7 @@ func (n *nemesis) runFault(ctx context.Context, f fault) error {
 	}
 	_ = sleep(ctx, time.Until(end))
 	if f.trap {
-		for _, p := range n.portals {
-			for _, l := range p.links {
-				count.triggered += l.takeTriggered()
-			}
-		}
+		count.triggered += n.awaitTrap(ctx)
 	}
 	healed := time.Now()
 	if err := f.heal(n, ctx, at); err != nil {
@@ -118,6 +114,19 @@ func (n *nemesis) runFault(ctx context.Context, f fault) error {
 	count.recoveries = append(count.recoveries, recovery)
 	n.logf("%8s to %8s  portal %d  %s: recovered in %s", seconds(injected), seconds(n.elapsed()), at, f.name, seconds(recovery))
 	return nil
+}
+
+// awaitTrap waits until a trap was triggered, at most for a minute. It returns how often that
+// happened.
+func (n *nemesis) awaitTrap(ctx context.Context) (triggered int) {
+	for end := time.Now().Add(time.Minute); triggered == 0 && time.Now().Before(end); _ = sleep(ctx, 50*time.Millisecond) {
+		for _, p := range n.portals {
+			for _, l := range p.links {
+				triggered += l.takeTriggered()
+			}
+		}
+	}
+	return triggered
 }
 
 func (n *nemesis) elapsed() time.Duration { return time.Duration(n.probers[0].history.now()) }

@@ -22,7 +22,7 @@ import (
 const (
 	diskSize = 256 << 20
 	// serverTimeout is the time limit of starting, promoting or copying a server.
-	serverTimeout = time.Minute
+	serverTimeout = 3 * time.Minute
 )
 
 // server is a PostgreSQL server with its own disk.
@@ -166,7 +166,7 @@ func (s *server) ping(ctx context.Context) error { return s.query(ctx, "SELECT 1
 // query runs a statement without a link and without waiting for the standby. It scans one row into
 // the arguments, if any.
 func (s *server) query(ctx context.Context, statement string, into ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://portal@%s/postgres?sslmode=disable&synchronous_commit=local", s.address()))
 	if err != nil {

@@ -39,7 +39,7 @@ func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withTimeout(c, caller.Waited())
+	ctx, cancel := a.withTimeout(c, caller.Waited())
 	defer cancel()
 	var agents models.List[models.Agent]
 	err = a.queries.Run(func() (err error) {

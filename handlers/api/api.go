@@ -189,6 +189,6 @@ func Render(c *gin.Context, err error) {
 // withTimeout returns the request's context with the time limit of the database, less the time that
 // the request has already waited for the database. Handlers call it after they read the body, so
 // that a slow client does not use up the limit.
-func withTimeout(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), models.Timeout-waited)
+func (a *API) withTimeout(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.Request.Context(), a.store.Timeout()-waited)
 }

@@ -166,7 +166,7 @@ func TestAuthorizeAnswersBeforeTheBodyArrives(t *testing.T) {
 			answers := s.raw(t, strings.Replace(r.request, "\r\n", "\r\nHost: portal.test\r\n", 1)+"\r\n\r\n")
 			// Well below the server's limit of 15 seconds for a body, and until the end
 			// of the connection.
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("the connection ended after %v", took)
 			}
 			if want := []int{r.status}; !slices.Equal(answers, want) {
@@ -184,7 +184,7 @@ func (s *service) raw(t *testing.T, request string) (statuses []int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, request); err != nil {

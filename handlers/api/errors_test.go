@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/handlers/api"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -163,7 +164,7 @@ func TestForeignAgentGetsTheSameResponseAsAMissingOne(t *testing.T) {
 }
 
 func TestSlowClientDoesNotUseUpTheDatabaseTimeout(t *testing.T) {
-	s := newService(t, modelstest.SQLiteURL(t))
+	s := newTimedService(t, modelstest.SQLiteURL(t), api.RateLimit{})
 	c := s.customer()
 	request := agentRequest(c.agent.ID)
 	s.post("/api/widget/token", bearer(c.secret), jsonBody(request), func(r *http.Request) {

@@ -28,7 +28,7 @@ func (a *API) showReadiness(c *gin.Context) error {
 		return problem.Unavailable(errStopping)
 	default:
 	}
-	ctx, cancel := withTimeout(c, 0)
+	ctx, cancel := a.withTimeout(c, 0)
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {
 		return err

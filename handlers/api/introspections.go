@@ -31,7 +31,7 @@ func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) err
 }
 
 func (a *API) introspect(c *gin.Context, caller models.Principal, token string) (introspectionBody, error) {
-	ctx, cancel := withTimeout(c, caller.Waited())
+	ctx, cancel := a.withTimeout(c, caller.Waited())
 	defer cancel()
 	active, err := a.activeToken(ctx, token)
 	if _, inactive := tokenProblem(err); inactive || err == nil && active.AccountID != caller.AccountID {

@@ -48,6 +48,13 @@ func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *s
 	return startService(t, databaseURL, func(_ *service, deps *handlers.Deps) { deps.RateLimit = limit })
 }
 
+// newTimedService starts an instance that waits for the database only as long as the product does.
+func newTimedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
+	t.Helper()
+	options := models.Options{Timeout: models.Timeout}
+	return startServiceWith(t, databaseURL, options, func(_ *service, deps *handlers.Deps) { deps.RateLimit = limit })
+}
+
 // newSigningService starts an instance whose tokens the first algorithm signs.
 func newSigningService(t *testing.T, databaseURL string, algorithms ...models.TokenAlgorithm) *service {
 	t.Helper()
@@ -60,8 +67,14 @@ func newSigningService(t *testing.T, databaseURL string, algorithms ...models.To
 // startService starts an instance after change has changed its dependencies.
 func startService(t *testing.T, databaseURL string, change func(*service, *handlers.Deps)) *service {
 	t.Helper()
+	return startServiceWith(t, databaseURL, models.Options{}, change)
+}
+
+func startServiceWith(t *testing.T, databaseURL string, options models.Options, change func(*service, *handlers.Deps)) *service {
+	t.Helper()
 	s := &service{t: t, database: databaseURL, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
-	s.store = modelstest.Open(t, databaseURL, models.Options{Now: s.clock.Now, Logger: s.log.Logger()})
+	options.Now, options.Logger = s.clock.Now, s.log.Logger()
+	s.store = modelstest.Open(t, databaseURL, options)
 	deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
 	deps.Logger = s.log.Logger()
 	change(s, &deps)

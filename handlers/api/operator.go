@@ -119,7 +119,7 @@ func operatorError(err error) error {
 
 // query calls f in a slot of a.queries, within the time limit of the database.
 func (a *API) query(c *gin.Context, f func(context.Context) error) error {
-	ctx, cancel := withTimeout(c, 0)
+	ctx, cancel := a.withTimeout(c, 0)
 	defer cancel()
 	return a.queries.Run(func() error { return f(ctx) })
 }

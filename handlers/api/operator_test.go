@@ -488,7 +488,7 @@ func TestDisabledAccountIsRefusedOnEveryInstance(t *testing.T) {
 
 func TestOperatorAPIWithoutDatabaseIs503(t *testing.T) {
 	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
-		s := newService(t, databaseURL)
+		s := newTimedService(t, databaseURL, api.RateLimit{})
 		id, account := s.account()
 		end := begin()
 		var requests sync.WaitGroup

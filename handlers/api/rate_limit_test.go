@@ -149,7 +149,7 @@ func TestRefusedCredentialsAreNeverLimited(t *testing.T) {
 
 func TestRequestThatCannotBeAuthenticatedTakesNothing(t *testing.T) {
 	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
-		s := newLimitedService(t, databaseURL, api.RateLimit{PerSecond: 1, Burst: 1})
+		s := newTimedService(t, databaseURL, api.RateLimit{PerSecond: 1, Burst: 1})
 		c := s.customer()
 		end := begin()
 		var requests sync.WaitGroup

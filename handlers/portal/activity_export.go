@@ -72,7 +72,7 @@ func (p *Portal) setExportHeader(c *gin.Context) {
 }
 
 func (p *Portal) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
-	withDeadline(c, func() {
+	p.withDeadline(c, func() {
 		activities, err = p.store.Activities(c.Request.Context(), sessionFrom(c).AccountID, wanted)
 	})
 	return activities, err

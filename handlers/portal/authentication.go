@@ -47,7 +47,7 @@ func (p *Portal) requireSession(c *gin.Context) {
 
 // currentSession returns the session of the request, or nil for a visitor.
 func (p *Portal) currentSession(c *gin.Context) (session *models.Session, err error) {
-	withDeadline(c, func() {
+	p.withDeadline(c, func() {
 		err = p.actions.Run(func() error {
 			stored, err := p.sessions.Get(withClient(c), p.sessions.name)
 			session = storedSession(stored)

@@ -4,14 +4,12 @@ import (
 	"context"
 
 	"github.com/gin-gonic/gin"
-
-	"portal/models"
 )
 
 // withDeadline calls f while the request's context has the database's time limit.
-func withDeadline(c *gin.Context, f func()) {
+func (p *Portal) withDeadline(c *gin.Context, f func()) {
 	whole := c.Request.Context()
-	ctx, cancel := context.WithTimeout(whole, models.Timeout)
+	ctx, cancel := context.WithTimeout(whole, p.store.Timeout())
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	f()
@@ -19,4 +17,4 @@ func withDeadline(c *gin.Context, f func()) {
 }
 
 // deadline is [withDeadline] for the handlers after it.
-func deadline(c *gin.Context) { withDeadline(c, c.Next) }
+func (p *Portal) deadline(c *gin.Context) { p.withDeadline(c, c.Next) }

@@ -17,7 +17,7 @@ func (p *Portal) changeEmail(c *gin.Context) error {
 	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
 	err := p.store.ChangeEmail(c.Request.Context(), session, c.PostForm("current_password"), email, actorOf(c))
 	if err != nil {
-		withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
+		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
 		return err
 	}
 	if err := p.setDevice(c, email); err != nil {

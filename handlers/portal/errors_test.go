@@ -179,7 +179,7 @@ func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string,
 
 func saysThatTheDatabaseIsAway(t *testing.T, databaseURL string, end func()) {
 	t.Helper()
-	s := newSite(t, databaseURL, httpBase, models.Options{})
+	s := newSite(t, databaseURL, httpBase, models.Options{Timeout: models.Timeout})
 	c := s.customer(t)
 	formID := c.get("/api-keys").formID()
 	end()

@@ -15,7 +15,7 @@ import (
 func (p *Portal) changePassword(c *gin.Context) error {
 	token, err := p.store.ChangePassword(c.Request.Context(), sessionFrom(c),
 		c.PostForm("current_password"), c.PostForm("new_password"), actorOf(c))
-	withDeadline(c, func() {
+	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refusePassword(c, err)
 		} else {

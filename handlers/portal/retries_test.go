@@ -13,7 +13,7 @@ import (
 
 func TestFailedFormIsOfferedAgain(t *testing.T) {
 	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
-		s := newSite(t, databaseURL, httpBase, models.Options{})
+		s := newSite(t, databaseURL, httpBase, models.Options{Timeout: models.Timeout})
 		c := s.customer(t)
 		key := "/api-keys/" + c.key("production").ID.String()
 		formID := c.get("/api-keys").formID()
@@ -65,7 +65,7 @@ func TestFailedFormIsOfferedAgain(t *testing.T) {
 }
 
 func TestRetryGeneratesOneKey(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+	onSiteWith(t, models.Options{Timeout: models.Timeout}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		formID := c.get("/api-keys").formID()
 
@@ -84,7 +84,7 @@ func TestRetryGeneratesOneKey(t *testing.T) {
 
 func TestFormOfAnotherSiteIsNotOfferedAgain(t *testing.T) {
 	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
-		c := newSite(t, databaseURL, httpBase, models.Options{}).customer(t)
+		c := newSite(t, databaseURL, httpBase, models.Options{Timeout: models.Timeout}).customer(t)
 		end()
 		header := http.Header{"Sec-Fetch-Site": {"cross-site"}}
 		for name, value := range formType {

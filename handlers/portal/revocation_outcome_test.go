@@ -14,7 +14,7 @@ import (
 
 // A revocation that times out may have been committed or not.
 func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+	onSiteWith(t, models.Options{Timeout: models.Timeout}, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
 			c.visitor = as.of(t, c.visitor)
@@ -50,7 +50,7 @@ func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
 // A read shows a revocation that still waits for the synchronous standby. A failover can undo it.
 func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 	cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
-	s := newSite(t, cluster.URL("postgres"), httpBase, models.Options{})
+	s := newSite(t, cluster.URL("postgres"), httpBase, models.Options{Timeout: models.Timeout})
 	c := s.customer(t)
 	key, spare := c.key("perhaps gone"), c.key("spare")
 	path := "/api-keys/" + key.ID.String() + "/revocation"
@@ -74,7 +74,7 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 		c.get(read).is(http.StatusServiceUnavailable).says("couldn’t confirm that the key was revoked")
 	}
 	setStandby("")
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if c.get(path+"/outcome").status != http.StatusServiceUnavailable {
 			break
 		}

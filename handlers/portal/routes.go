@@ -8,6 +8,7 @@ import (
 
 // Register adds the portal's routes.
 func (p *Portal) Register(r gin.IRouter) {
+	deadline := p.deadline
 	// For everyone. A sign-in waits in the queue for password hashing, so it sets its own
 	// deadlines.
 	r.GET(static.Prefix+"*name", p.handle(p.showAsset))

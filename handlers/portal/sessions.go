@@ -43,7 +43,7 @@ func (p *Portal) createSession(c *gin.Context) error {
 	client.Device = p.deviceOf(c)
 	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), client)
 	if err == nil {
-		withDeadline(c, func() { err = p.signIn(c, user, models.WithPassword, form.Next) })
+		p.withDeadline(c, func() { err = p.signIn(c, user, models.WithPassword, form.Next) })
 	}
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	if limited || errors.Is(err, models.ErrWrongCredentials) || errors.Is(err, models.ErrSignInDisabled) {

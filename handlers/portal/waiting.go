@@ -22,7 +22,7 @@ const (
 // long as the request prefers (RFC 7240, section 4.3), by default not at all. It stops early when
 // the client leaves or the server stops. The deadline applies to each check, not to the wait.
 func (p *Portal) await(c *gin.Context, check func() (bool, error)) (bool, error) {
-	news, err := checkOnce(c, check)
+	news, err := p.checkOnce(c, check)
 	wait := preferredWait(c)
 	if news || err != nil || wait == 0 {
 		return news, err
@@ -47,14 +47,14 @@ func (p *Portal) await(c *gin.Context, check func() (bool, error)) (bool, error)
 		case <-p.stopping:
 			return false, nil
 		}
-		if news, err := checkOnce(c, check); news || err != nil {
+		if news, err := p.checkOnce(c, check); news || err != nil {
 			return news, err
 		}
 	}
 }
 
-func checkOnce(c *gin.Context, check func() (bool, error)) (news bool, err error) {
-	withDeadline(c, func() { news, err = check() })
+func (p *Portal) checkOnce(c *gin.Context, check func() (bool, error)) (news bool, err error) {
+	p.withDeadline(c, func() { news, err = check() })
 	return news, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"portal/models"
 )
@@ -63,10 +64,12 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 const passwordMemory = 64
 
 // Open opens a store on the database. It is closed at the end of the test. Unless the options say
-// otherwise, hashing a password is cheap.
+// otherwise, hashing a password is cheap, and the database may take a minute, because a busy machine
+// is slow.
 func Open(t testing.TB, url string, options models.Options) *models.Store {
 	t.Helper()
 	options.PasswordMemory = cmp.Or(options.PasswordMemory, passwordMemory)
+	options.Timeout = cmp.Or(options.Timeout, time.Minute)
 	store, err := models.Open(context.Background(), url, options)
 	if err != nil {
 		t.Fatalf("open %s: %v", url, err)

@@ -168,7 +168,7 @@ func TestLockedRowDelaysOneKey(t *testing.T) {
 		countEach(r, keys, noon)
 		started := time.Now()
 		must(t, r.Flush(t.Context()))
-		if took := time.Since(started); took > 5*time.Second {
+		if took := time.Since(started); took > 30*time.Second {
 			t.Errorf("the flush took %s", took)
 		}
 	}
