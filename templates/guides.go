@@ -32,6 +32,8 @@ var (
 	caddySnippet string
 	//go:embed documentation/snippets/traefik.yml
 	traefikSnippet string
+	//go:embed documentation/snippets/runtime.go.txt
+	runtimeSnippet string
 )
 
 // GuidesPage is /docs/guides.
@@ -47,6 +49,7 @@ type GuidesPage struct {
 	Introspect Snippet
 	Retry      Snippet
 	Gateways   Alternatives
+	Runtime    ExampleFile
 
 	Unauthorized []ErrorMessage // each way to get a 401
 }
@@ -80,6 +83,7 @@ func NewGuidesPage(baseURL string) GuidesPage {
 			snippet("caddy", "Caddy", "caddyfile", caddySnippet),
 			snippet("traefik", "Traefik", "yaml", traefikSnippet),
 		}},
+		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", runtimeSnippet)},
 	}
 }
 
@@ -97,6 +101,7 @@ func GuideSections() []GuideSection {
 		{"rate-limits", "Rate limits and backoff", "429 503 Retry-After RateLimit RATE_LIMITED burst"},
 		{"rotation", "Rotate a key", "replace leaked lost outage revoke"},
 		{"gateways", "Authorize requests at a gateway", "nginx auth_request Caddy forward_auth Traefik forwardAuth Envoy ext_authz proxy WebSocket"},
+		{"runtime", "Run a voice runtime of your own", "WebSocket echo audio Go server"},
 		{"unauthorized", "Handle each 401", "UNAUTHORIZED key Bearer Authorization"},
 	}
 }

@@ -41,7 +41,7 @@ func TestGatewaysOfTheGuide(t *testing.T) {
 	for name, launch := range map[string]func(*gateway, string, map[string]string){"nginx": (*gateway).startNginx, "Caddyfile": (*gateway).startCaddy} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGateway(t, launch, name)
+			g := newGateway(t, launch, name, echoRuntime)
 			g.passesIdentity()
 			g.refuses()
 			g.connectsWebSockets()
@@ -90,25 +90,33 @@ func operationsExample(t *testing.T, heading, language string) string {
 	return block
 }
 
-// newGateway starts a gateway and everything behind it.
-func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), language string) *gateway {
+// newGateway starts a gateway and everything behind it. runtime starts the voice runtime and returns
+// its address.
+func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), language string, runtime func(*testing.T, *instance) string) *gateway {
 	t.Helper()
 	databaseURL := modelstest.SQLiteURL(t)
 	g := &gateway{t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
 	g.account = createAccount(t, g.store)
 	g.agentID = g.createAgent().ID
 	g.portal = start(t, append(databaseEnv(databaseURL), anyPort, "PORTAL_RATE_LIMIT=1:60"))
-	api, runtime := httptest.NewServer(http.HandlerFunc(echo)), httptest.NewServer(http.HandlerFunc(echoWebSocket))
+	api := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(api.Close)
-	t.Cleanup(runtime.Close)
 	g.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(g.client.CloseIdleConnections)
 	launch(g, gatewayExample(t, language), map[string]string{
 		"127.0.0.1:8080": strings.TrimPrefix(g.portal.URL, "http://"),
 		"127.0.0.1:9000": strings.TrimPrefix(api.URL, "http://"),
-		"127.0.0.1:9001": strings.TrimPrefix(runtime.URL, "http://"),
+		"127.0.0.1:9001": runtime(t, g.portal),
 	})
 	return g
+}
+
+// echoRuntime is a voice runtime that sends back messages.
+func echoRuntime(t *testing.T, _ *instance) string {
+	t.Helper()
+	runtime := httptest.NewServer(http.HandlerFunc(echoWebSocket))
+	t.Cleanup(runtime.Close)
+	return strings.TrimPrefix(runtime.URL, "http://")
 }
 
 func (g *gateway) createAgent() models.Agent {
