@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -52,6 +53,7 @@ type API struct {
 
 	refusals *prometheus.CounterVec
 	queries  middleware.Slots
+	signing  chan struct{}   // holds an entry for each request that signs
 	stopping <-chan struct{} // closed when the server begins to stop
 }
 
@@ -67,7 +69,7 @@ func New(d Deps) (*API, error) {
 	return &API{
 		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit, limiter: newRateLimiter(d.RateLimit, d.Now),
 		operator: newOperatorToken(d.OperatorToken, d.Now), signInLink: d.SignInLink,
-		refusals: refusals, queries: middleware.NewSlots(maxQueries), stopping: d.Stopping,
+		refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
 	}, nil
 }
 

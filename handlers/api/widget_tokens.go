@@ -38,7 +38,7 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	token, claims, err := a.tokens.Issue(caller, agentID)
+	token, claims, err := a.issue(caller, agentID)
 	if err != nil {
 		return err
 	}
@@ -63,4 +63,12 @@ func (a *API) liveKitAccess(caller models.Principal, agentID uuid.UUID, claims m
 		return nil, err
 	}
 	return &liveKitBody{ServerURL: a.liveKit.URL(), ParticipantToken: token}, nil
+}
+
+// issue issues a token. Signing takes most of the CPU time of a request. If many requests signed at
+// once, every other goroutine would wait for all of them each time it is ready to run.
+func (a *API) issue(caller models.Principal, agentID uuid.UUID) (string, models.WidgetClaims, error) {
+	a.signing <- struct{}{}
+	defer func() { <-a.signing }()
+	return a.tokens.Issue(caller, agentID)
 }
