@@ -191,5 +191,5 @@ func execute(set *template.Template, name string, data any) ([]byte, error) {
 	if err := set.ExecuteTemplate(&buffer, name, data); err != nil {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
-	return buffer.Bytes(), nil
+	return fillRowIDs(buffer.Bytes()), nil
 }
