@@ -101,11 +101,13 @@ func selectKey(accountID, id uuid.UUID) keyFilter {
 	}
 }
 
+const joinLastUses = "LEFT JOIN api_key_last_uses AS last_use ON last_use.api_key_id = api_key.id"
+
 // selectKeys selects keys and when they were last used.
 func selectKeys(db bun.IDB, into any) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("?TableColumns").
 		ColumnExpr("last_use.used_at AS last_used_at").
-		Join("LEFT JOIN api_key_last_uses AS last_use ON last_use.api_key_id = api_key.id")
+		Join(joinLastUses)
 }
 
 func (s *Store) findKey(ctx context.Context, filter keyFilter) (APIKey, error) {

@@ -112,7 +112,6 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.KeysGeneratedBy(ctx, c.ID, c.user.ID)),
 		errOf(s.Sessions(ctx, c.ID, c.user.ID)),
 		errOf(s.PeekSession(ctx, token)),
-		errOf(s.DailyRequests(ctx, c.ID, 30)),
 		errOf(s.HourlyRequests(ctx, c.ID, 24, key.ID)),
 		errOf(s.RecentUsage(ctx, c.ID, key.ID)),
 		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10})),
@@ -132,6 +131,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Replacement(ctx, c.ID, key.ID)))
 	must(t, errOf(s.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)))
 	must(t, errOf(s.ConfirmRevocation(ctx, c.ID, key.ID)))
+	_, _, err = s.APIKeysWithUsage(ctx, c.ID, 30)
+	must(t, err)
 	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, uuid.Nil, 10)))
 	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, key.ID, 10)))
 }

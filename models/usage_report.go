@@ -15,7 +15,10 @@ import (
 // Day is 24 hours of UTC.
 const Day = 24 * time.Hour
 
-type requestCounts struct{ Requests, Refusals int64 }
+type requestCounts struct {
+	Requests int64 `bun:",scanonly"`
+	Refusals int64 `bun:",scanonly"`
+}
 
 // AddUsage counts earlier requests with a key. It is for demo data.
 func (s *Store) AddUsage(keyID uuid.UUID, at time.Time, requests, refusals int64) {
@@ -29,11 +32,29 @@ type RecentUsage struct {
 	Refusals int64 // refused in the last hour because the key is revoked
 }
 
-// DailyRequests returns the accepted requests of each of the account's active keys for the last
-// days (UTC), the oldest first and today last. Keys without requests are left out. The error may
-// be [ErrUnavailable].
-func (s *Store) DailyRequests(ctx context.Context, accountID uuid.UUID, days int) (map[uuid.UUID][]int64, error) {
-	return s.requestSeries(ctx, accountID, usageByDay, days, activeKeys)
+// APIKeysWithUsage is [Store.APIKeys] with the accepted requests of each key for the last days
+// (UTC), the oldest first and today last. Keys without requests are left out of daily. One
+// statement reads both, because the list of keys shows both.
+func (s *Store) APIKeysWithUsage(ctx context.Context, accountID uuid.UUID, days int) (keys []APIKey, daily map[uuid.UUID][]int64, err error) {
+	var rows []struct {
+		APIKey `bun:",extend"`
+		usageRow
+	}
+	series := s.newSeries(usageByDay, days)
+	query := selectKeys(s.db, &rows).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
+		OrderExpr("api_key.id DESC")
+	if err := s.withUsage(query, usageByDay, series.first).Scan(ctx); err != nil {
+		return nil, nil, failed("list API keys", err)
+	}
+	keys = make([]APIKey, len(rows))
+	for i, row := range rows {
+		keys[i] = row.APIKey
+		keys[i].LastUsedAt = s.usage.LastUse(row.ID, row.LastUsedAt)
+		if err := s.eachUsage(row.ID, row.usageRow, series.first, series.add); err != nil {
+			return nil, nil, failed("read usage", err)
+		}
+	}
+	return keys, series.requests, nil
 }
 
 // DailyUsage returns the accepted and the refused requests of one of the account's keys, active or
@@ -55,7 +76,12 @@ func (s *Store) DailyUsage(ctx context.Context, accountID, keyID uuid.UUID, days
 // revoked, for the last hours (UTC), the oldest first and the current hour last. Keys without
 // requests are left out. Hours are kept for two days. The error may be [ErrUnavailable].
 func (s *Store) HourlyRequests(ctx context.Context, accountID uuid.UUID, hours int, keyIDs ...uuid.UUID) (map[uuid.UUID][]int64, error) {
-	return s.requestSeries(ctx, accountID, usageByHour, hours, keysWithID(keyIDs))
+	series := s.newSeries(usageByHour, hours)
+	err := s.readUsage(ctx, accountID, usageByHour, series.first, keysWithID(keyIDs), series.add)
+	if err != nil {
+		return nil, err
+	}
+	return series.requests, nil
 }
 
 // RecentUsage returns the recent usage of each of these keys of the account, active or revoked.
@@ -80,25 +106,29 @@ func (s *Store) RecentUsage(ctx context.Context, accountID uuid.UUID, keyIDs ...
 	return report, nil
 }
 
-// requestSeries returns the accepted requests of each selected key in each of the last periods,
-// the current one last.
-func (s *Store) requestSeries(ctx context.Context, accountID uuid.UUID, by usagePeriod, periods int, keys keyFilter) (map[uuid.UUID][]int64, error) {
+// series collects the accepted requests of keys in each of some periods.
+type series struct {
+	first    time.Time // start of the first period
+	period   time.Duration
+	periods  int
+	requests map[uuid.UUID][]int64 // by key, the oldest period first
+}
+
+// newSeries returns a series of this many periods, the current one last.
+func (s *Store) newSeries(by usagePeriod, periods int) series {
 	first := s.clock().Truncate(by.length).Add(-time.Duration(periods-1) * by.length)
-	report := map[uuid.UUID][]int64{}
-	err := s.readUsage(ctx, accountID, by, first, keys, func(keyID uuid.UUID, at time.Time, n requestCounts) {
-		period := int(at.Sub(first) / by.length)
-		if n.Requests == 0 || period >= periods {
-			return
-		}
-		if report[keyID] == nil {
-			report[keyID] = make([]int64, periods)
-		}
-		report[keyID][period] += n.Requests
-	})
-	if err != nil {
-		return nil, err
+	return series{first, by.length, periods, map[uuid.UUID][]int64{}}
+}
+
+func (s series) add(keyID uuid.UUID, at time.Time, n requestCounts) {
+	period := int(at.Sub(s.first) / s.period)
+	if n.Requests == 0 || period >= s.periods {
+		return
 	}
-	return report, nil
+	if s.requests[keyID] == nil {
+		s.requests[keyID] = make([]int64, s.periods)
+	}
+	s.requests[keyID][period] += n.Requests
 }
 
 // usagePeriod names the table that counts requests by the hour or by the day.
@@ -115,55 +145,72 @@ var (
 // keyFilter selects keys of an account.
 type keyFilter func(*bun.SelectQuery) *bun.SelectQuery
 
-func activeKeys(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.revoked_at IS NULL") }
-
 func keysWithID(ids []uuid.UUID) keyFilter {
 	return func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id IN (?)", bun.List(ids)) }
 }
+
+// usageRow is the usage of one key in the result of a statement of withUsage.
+type usageRow struct {
+	Hour          *time.Time `bun:",scanonly"` // the current hour; nil for a key that was never used
+	requestCounts            // in the current hour
+	Piece         int64      `bun:",scanonly"` // the last of this instance's pieces that the counts include
+	Past          string     `bun:",scanonly"` // the time in seconds, the requests and the refusals of each stored count
+}
+
+// visitUsage is called with the requests of a key in an hour or on a day.
+type visitUsage func(keyID uuid.UUID, at time.Time, n requestCounts)
 
 // readUsage calls visit with every count of the selected keys from first on: the stored counts, the
 // counts of each key's current hour, and the counts that this instance has not written yet. The
 // last two are always by the hour. Package usage explains why each request is counted once.
 func (s *Store) readUsage(
-	ctx context.Context, accountID uuid.UUID, by usagePeriod, first time.Time, keys keyFilter,
-	visit func(keyID uuid.UUID, at time.Time, n requestCounts),
+	ctx context.Context, accountID uuid.UUID, by usagePeriod, first time.Time, keys keyFilter, visit visitUsage,
 ) error {
+	var rows []struct {
+		ID uuid.UUID
+		usageRow
+	}
+	query := keys(s.db.NewSelect().Model((*APIKey)(nil))).Column("api_key.id").
+		Join(joinLastUses).Where("api_key.account_id = ?", accountID)
+	if err := s.withUsage(query, by, first).Scan(ctx, &rows); err != nil {
+		return failed("read usage", err)
+	}
+	for _, row := range rows {
+		if err := s.eachUsage(row.ID, row.usageRow, first, visit); err != nil {
+			return failed("read usage", err)
+		}
+	}
+	return nil
+}
+
+// withUsage adds the columns of usageRow to a query of keys that joins their last uses. The query
+// still returns one row for each key, also for a key that was never used.
+func (s *Store) withUsage(query *bun.SelectQuery, by usagePeriod, first time.Time) *bun.SelectQuery {
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.
 	past := s.db.NewSelect().TableExpr("? AS stored", bun.Ident(by.table)).
 		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", s.unixTime("stored."+by.column)).
 		Where("stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(by.column), first)
-	// This query returns one row for each selected key, also for a key that was never used.
-	query := keys(s.db.NewSelect().Model((*APIKey)(nil))).
-		ColumnExpr("api_key.id, current.hour, COALESCE(current.requests, 0) AS requests, COALESCE(current.refusals, 0) AS refusals").
+	return query.
+		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
 		ColumnExpr("COALESCE((SELECT piece FROM usage_flushes WHERE recorder_id = ?), 0) AS piece", s.usage.ID()).
-		ColumnExpr("COALESCE((?), '') AS past", past).
-		Join("LEFT JOIN api_key_last_uses AS current ON current.api_key_id = api_key.id").
-		Where("api_key.account_id = ?", accountID)
-	var rows []struct {
-		ID   uuid.UUID
-		Hour *time.Time // the current hour; nil for a key that was never used
-		requestCounts
-		Piece int64  // the last of this instance's pieces that the counts include
-		Past  string // the time in seconds, the requests and the refusals of each stored count
+		ColumnExpr("COALESCE((?), '') AS past", past)
+}
+
+// eachUsage calls visit with every count of a key from first on.
+func (s *Store) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit visitUsage) error {
+	err := eachCount(row.Past, func(at time.Time, n requestCounts) { visit(keyID, at, n) })
+	if err != nil {
+		return err
 	}
-	if err := query.Scan(ctx, &rows); err != nil {
-		return failed("read usage", err)
+	if row.Hour != nil && !row.Hour.Before(first) {
+		visit(keyID, *row.Hour, row.requestCounts)
 	}
-	for _, row := range rows {
-		err := eachCount(row.Past, func(at time.Time, n requestCounts) { visit(row.ID, at, n) })
-		if err != nil {
-			return failed("read usage", err)
+	s.usage.Later(keyID, row.Piece, func(hour time.Time, requests, refusals int64) {
+		if !hour.Before(first) {
+			visit(keyID, hour, requestCounts{requests, refusals})
 		}
-		if row.Hour != nil && !row.Hour.Before(first) {
-			visit(row.ID, *row.Hour, row.requestCounts)
-		}
-		s.usage.Later(row.ID, row.Piece, func(hour time.Time, requests, refusals int64) {
-			if !hour.Before(first) {
-				visit(row.ID, hour, requestCounts{requests, refusals})
-			}
-		})
-	}
+	})
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"portal/models"
 )
 
-func TestDailyRequests(t *testing.T) {
+func TestAPIKeysWithUsage(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		key, secret := f.key(t, c)
@@ -38,13 +38,13 @@ func TestDailyRequests(t *testing.T) {
 			4: {key.ID: {3, 0, 0, 7}, second.ID: {0, 0, 0, 1}},
 			5: {key.ID: {0, 3, 0, 0, 7}, second.ID: {0, 0, 0, 0, 1}},
 		} {
-			report, err := f.DailyRequests(ctx, c.ID, days)
+			_, report, err := f.APIKeysWithUsage(ctx, c.ID, days)
 			if err != nil || !maps.EqualFunc(report, want, slices.Equal) {
 				t.Errorf("%d days: %v, want %v, %v", days, report, want, err)
 			}
 		}
 		f.clock.Advance(models.Day)
-		if report, err := f.DailyRequests(ctx, c.ID, 2); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
+		if _, report, err := f.APIKeysWithUsage(ctx, c.ID, 2); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
 			t.Errorf("a day later: %v, %v", report, err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestReportsCountEveryRequestDuringAFlush(t *testing.T) {
 		use(t, f.Store, secret, 9)
 		written := false
 		eventually(t, "it is written", func() bool {
-			daily, err := f.DailyRequests(t.Context(), c.ID, 1)
+			_, daily, err := f.APIKeysWithUsage(t.Context(), c.ID, 1)
 			if err != nil || len(daily[key.ID]) != 1 || daily[key.ID][0] != 9 {
 				t.Fatalf("daily requests %v, %v", daily, err)
 			}

@@ -450,7 +450,7 @@ func TestLockedCountsDelayNoPage(t *testing.T) {
 		if err != nil || len(keys) != 2 || !keys[1].LastUsedAt.Equal(f.clock.Now()) {
 			t.Errorf("keys %+v, %v", keys, err)
 		}
-		report, err := f.DailyRequests(ctx, c.ID, 1)
+		_, report, err := f.APIKeysWithUsage(ctx, c.ID, 1)
 		if err != nil || report[locked.ID][0] != round+2 {
 			t.Errorf("round %d: %v, %v", round, report, err)
 		}

@@ -39,7 +39,7 @@ func TestDemoSeed(t *testing.T) {
 		if replacements != 1 {
 			t.Errorf("want one rotation, got %d", replacements)
 		}
-		usage, err := store.DailyRequests(t.Context(), user.AccountID, 30)
+		_, usage, err := store.APIKeysWithUsage(t.Context(), user.AccountID, 30)
 		if err != nil {
 			t.Fatal(err)
 		}

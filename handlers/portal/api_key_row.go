@@ -24,12 +24,7 @@ type activeKeys struct {
 
 // activeKeys reads the account's active keys, newest first, and their usage.
 func (p *Portal) activeKeys(c *gin.Context) (activeKeys, error) {
-	accountID := sessionFrom(c).AccountID
-	keys, err := p.store.APIKeys(c.Request.Context(), accountID)
-	if err != nil {
-		return activeKeys{}, err
-	}
-	daily, err := p.store.DailyRequests(c.Request.Context(), accountID, usageDays)
+	keys, daily, err := p.store.APIKeysWithUsage(c.Request.Context(), sessionFrom(c).AccountID, usageDays)
 	return newActiveKeys(keys, daily), err
 }
 
