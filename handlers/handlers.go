@@ -16,6 +16,7 @@ import (
 	"portal/handlers/api"
 	"portal/handlers/middleware"
 	"portal/handlers/portal"
+	"portal/handlers/portal/identity"
 	"portal/models"
 	"portal/models/livekit"
 )
@@ -29,7 +30,10 @@ type Deps struct {
 	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
 	SessionMax time.Duration // lifetime of the session cookie
 
-	Name            string // of the product, on every page
+	Name         string           // of the product, on every page
+	Provider     *identity.Config // the OpenID Connect provider; nil: none
+	PasswordsOff bool             // nobody signs in with a password
+
 	SupportURL      string // leads to help with a forgotten password; may be empty
 	SecurityContact string // URL in security.txt; empty: no security.txt
 
@@ -79,6 +83,8 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		Changelog:  api.Changelog(),
 		Now:        d.Now,
 		Stopping:   d.Stopping,
+
+		Provider: d.Provider, PasswordsOff: d.PasswordsOff,
 
 		Name: d.Name, SupportURL: d.SupportURL, SecurityContact: d.SecurityContact,
 	})

@@ -59,6 +59,9 @@ const (
 	ActionPasswordReset   Action = "password.reset" // by an operator
 	ActionEmailChanged    Action = "email.changed"
 
+	ActionIdentityConnected    Action = "identity.connected"
+	ActionIdentityDisconnected Action = "identity.disconnected"
+
 	ActionAccountCreated  Action = "account.created"
 	ActionAccountRenamed  Action = "account.renamed"
 	ActionAccountDisabled Action = "account.disabled"

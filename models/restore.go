@@ -33,7 +33,8 @@ var restoreOptions = Options{Logger: slog.New(slog.DiscardHandler), MigrationWai
 // Restore replaces the database with a backup and returns how many active keys of the backup it
 // revoked. It ends all sessions, renews the authentication epoch and records an activity in each
 // account. Users and accounts keep the passwords, the roles and the disabled state of the current
-// database, and users who were removed stay removed. Users who are not in the current database are
+// database. Users who were removed stay removed, and identities that were disconnected stay
+// disconnected. Users who are not in the current database are
 // disabled.
 //
 // Restore is atomic. Other processes may use the database meanwhile, and see either the old state
@@ -88,6 +89,7 @@ CREATE TEMPORARY TABLE current_keys (id uuid, revoked_at timestamptz);
 CREATE TEMPORARY TABLE current_accounts (id uuid, disabled_at timestamptz);
 CREATE TEMPORARY TABLE current_users (
 	id uuid, disabled_at timestamptz, password_hash text, role text, removed_at timestamptz, email_hash bytea);
+CREATE TEMPORARY TABLE current_identities (issuer text, subject text, user_id uuid);
 `
 	}
 	return strings.ReplaceAll(`
@@ -95,6 +97,7 @@ CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at FROM PREFIXapi_keys
 CREATE TEMPORARY TABLE current_accounts AS SELECT id, disabled_at FROM PREFIXaccounts;
 CREATE TEMPORARY TABLE current_users AS
 	SELECT id, disabled_at, password_hash, role, removed_at, email_hash FROM PREFIXusers;
+CREATE TEMPORARY TABLE current_identities AS SELECT issuer, subject, user_id FROM PREFIXidentities;
 `, "PREFIX", prefix)
 }
 
@@ -110,6 +113,13 @@ DELETE FROM sign_in_links;
 // endInvitations deletes the invitations of a restored state that has them: they may have been used
 // or cancelled after the backup.
 const endInvitations = "DELETE FROM invitations;\n"
+
+// keepDisconnected are statements for a restored state that has identities. An identity that was
+// disconnected after the backup stays disconnected.
+const keepDisconnected = `
+DELETE FROM identities WHERE user_id IN (SELECT id FROM current_users) AND NOT EXISTS (SELECT 1 FROM current_identities AS c
+	WHERE c.issuer = identities.issuer AND c.subject = identities.subject AND c.user_id = identities.user_id);
+`
 
 // secure returns the statements that make the restored state safe, and the query for the number of
 // revoked keys. randomEpoch and activityID are SQL expressions for new random values.

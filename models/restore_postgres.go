@@ -133,6 +133,7 @@ func (r restoring) commitPostgres() string {
 DO $$ BEGIN
 IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'removed_at') THEN` + keepRoles + `END IF;
 IF to_regclass('invitations') IS NOT NULL THEN ` + endInvitations + `END IF;
+IF to_regclass('identities') IS NOT NULL THEN` + keepDisconnected + `END IF;
 END $$;
 ` + count + ";\nCOMMIT;\n"
 }

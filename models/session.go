@@ -24,6 +24,7 @@ type Client struct {
 	Address   string // network address
 	UserAgent string // the User-Agent header
 	Device    Device // zero if unknown
+	Provider  string // name of the OpenID Connect provider that the user has signed in with; or empty
 }
 
 // Session is a user's signed-in session in one browser.
@@ -45,7 +46,7 @@ type Session struct {
 	AccountName string    `bun:",scanonly"`
 	Email       string    `bun:",scanonly"`
 	Role        Role      `bun:",scanonly"` // of the user, at the time of the request
-	NoPassword  bool      `bun:",scanonly"` // the user has no password
+	NoPassword  bool      `bun:",scanonly"` // the user has no password, or passwords are off
 }
 
 // FreshFor is how long a sign-in is fresh. Changes of the ways to sign in require a fresh one.
@@ -98,7 +99,7 @@ func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, client 
 	if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
 		return "", err
 	}
-	return token, s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, "")
+	return token, s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, client.Provider)
 }
 
 // lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled. Until the
@@ -147,6 +148,7 @@ func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) 
 	if err != nil {
 		return Session{}, failed("find session", err)
 	}
+	session.NoPassword = session.NoPassword || s.passwordsOff
 	now := s.clock()
 	session.LastSeenAt = s.lastSeen.latest(session.ID, session.LastSeenAt)
 	if !now.Before(session.ExpiresAt) || now.Sub(session.LastSeenAt) >= s.sessionIdle {

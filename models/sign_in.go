@@ -22,9 +22,12 @@ var errHashReplaced = errors.New("the password's hash has been replaced")
 // It returns [ErrWrongCredentials] if the email or the password is wrong. Neither the error nor the
 // time it takes shows which. It returns [ErrSignInDisabled] if both are right but the user or the
 // account is disabled, and a [*SignInLimitError] after too many wrong passwords for this email or
-// from this address, on any instance. The error may also be [ErrUnavailable]. VerifyPassword sets
-// its own deadlines.
+// from this address, on any instance. The error may also be [ErrPasswordsOff] or
+// [ErrUnavailable]. VerifyPassword sets its own deadlines.
 func (s *Store) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
+	if s.passwordsOff {
+		return User{}, ErrPasswordsOff
+	}
 	subjects := [][]byte{
 		signInSubject("email", string(hashEmail(email))), signInSubject("address", Network(client.Address)),
 	}

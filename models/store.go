@@ -34,6 +34,7 @@ type Store struct {
 	timeout                 time.Duration // of each use of the database
 	sessionIdle, sessionMax time.Duration
 	signInLimit             int
+	passwordsOff            bool
 
 	authenticator *authn.Authenticator
 	passwords     *passwordHasher
@@ -59,6 +60,9 @@ type Options struct {
 
 	// Timeout limits each use of the database; 0 means [Timeout], and only tests need more.
 	Timeout time.Duration
+
+	PasswordsOff bool // nobody signs in with a password
+
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
 	// [DefaultPasswordMemory], and only tests need less.
 	PasswordMemory uint32
@@ -114,7 +118,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
-		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit,
+		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
 		passwords: newPasswordHasher(o.PasswordMemory), usage: recorder, lastSeen: newLastSeenBuffer(),
 		lastTokens: newLastSeenBuffer(),
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -19,9 +18,12 @@ import (
 // It returns [ErrWrongCredentials] if the old password is wrong, and a [*SignInLimitError] after
 // too many wrong passwords in this session. It returns an [*InvalidError] for the field "password"
 // if the new password breaks a rule. If both passwords are wrong, the two errors are joined. The
-// error may also be [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword sets its own
+// error may also be [ErrPasswordsOff], [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword sets its own
 // deadlines.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
+	if s.passwordsOff {
+		return "", ErrPasswordsOff
+	}
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
 	user, err := s.authorize(ctx, session, oldPassword, actor)
 	switch {
@@ -69,7 +71,7 @@ func (s *Store) authorize(ctx context.Context, session Session, password string,
 		return User{}, failed("find user", err)
 	}
 	// A concurrent request may have set a password.
-	if !strings.HasSuffix(user.PasswordHash, absentEnd) {
+	if s.hasPassword(user) {
 		return User{}, ErrWrongCredentials
 	}
 	return user, nil
@@ -135,8 +137,17 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 // it was verified. It locks the user's row until the transaction ends. SQLite needs no lock: its
 // transactions run one at a time.
 func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User) error {
-	query := tx.NewSelect().Model((*User)(nil)).Column("id").
-		Where("id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
+	return s.lockUser(ctx, tx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
+}
+
+// lockEnabledUser is lockPassword for any password.
+func (s *Store) lockEnabledUser(ctx context.Context, tx bun.Tx, id uuid.UUID) error {
+	return s.lockUser(ctx, tx, "id = ? AND disabled_at IS NULL", id)
+}
+
+// lockUser locks the row that matches where, or returns [ErrWrongCredentials].
+func (s *Store) lockUser(ctx context.Context, tx bun.Tx, where string, args ...any) error {
+	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
 	if s.db.Dialect().Name() == dialect.PG {
 		query = query.For("NO KEY UPDATE")
 	}

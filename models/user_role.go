@@ -84,6 +84,10 @@ func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor A
 		if err := endAllSessions(ctx, tx, "id = ?", id); err != nil {
 			return err
 		}
+		// The person may become another user.
+		if _, err := tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ?", id).Exec(ctx); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, accountID, actor, ActionUserRemoved, id, user.Email)
 	})
 	return failed("remove user", err)

@@ -7,6 +7,9 @@ type AccountPage struct {
 	Email    EmailForm
 	Sessions SessionList
 	Password PasswordForm
+
+	NoPasswords bool // sign-in with a password is turned off, so there is no form for one
+	Identity    IdentityForm
 }
 
 func (AccountPage) screen() screen {

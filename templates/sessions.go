@@ -2,8 +2,10 @@ package templates
 
 // SignInPage is /login.
 type SignInPage struct {
-	Form       SignInForm
-	SupportURL string // where users ask for a new password; empty: they ask their contact
+	Form         SignInForm
+	SupportURL   string // where users ask for a new password; empty: they ask their contact
+	Provider     string // name of the OpenID Connect provider; empty: none
+	ProviderPath string // of the link that signs in there
 }
 
 func (SignInPage) screen() screen { return screen{file: "sessions/new.html", layout: layoutPlain} }
@@ -13,6 +15,8 @@ type SignInForm struct {
 	Email   string // as submitted
 	Next    string // path to open after the sign-in
 	Problem string // why the sign-in failed; never says which field was wrong
+
+	NoPasswords bool // sign-in with a password is turned off, so the form is empty
 }
 
 func (SignInForm) fragment() string { return "sign-in" }

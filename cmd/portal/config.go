@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portal/handlers/api"
+	"portal/handlers/portal/identity"
 	"portal/models"
 	"portal/models/livekit"
 )
@@ -33,6 +34,12 @@ type config struct {
 	SupportURL      string `env:"PORTAL_SUPPORT_URL" placeholder:"URL" help:"Where users get help with a forgotten password: an https:, http: or mailto: URL."`
 	SecurityContact string `env:"PORTAL_SECURITY_CONTACT" placeholder:"URL" help:"Contact for vulnerability reports in security.txt: an https: or mailto: URL."`
 
+	OIDCIssuer     string `env:"PORTAL_OIDC_ISSUER" name:"oidc-issuer" placeholder:"URL" help:"Issuer of the OpenID Connect provider that users can sign in with."`
+	OIDCClientID   string `env:"PORTAL_OIDC_CLIENT_ID" name:"oidc-client-id" placeholder:"ID" help:"The portal's client ID at the provider."`
+	OIDCName       string `env:"PORTAL_OIDC_NAME" name:"oidc-name" placeholder:"NAME" help:"Name of the provider for users."`
+	OIDCTrustEmail string `env:"PORTAL_OIDC_TRUST_EMAIL" name:"oidc-trust-email" default:"false" placeholder:"BOOL" help:"Whether an identity with a verified email signs in as the user with this email: true or false. Default: ${default}."`
+	PasswordSignIn string `env:"PORTAL_PASSWORD_SIGN_IN" default:"on" placeholder:"ON|OFF" help:"Sign-in with a password: on or off. Default: ${default}."`
+
 	TestSignInLimit string `env:"PORTAL_TEST_SIGN_IN_LIMIT" default:"10" placeholder:"NUMBER" help:"Wrong passwords a minute before sign-in is refused. For tests only. Default: ${default}." hidden:""`
 
 	LiveKitURL       string `env:"PORTAL_LIVEKIT_URL" placeholder:"URL" help:"LiveKit server for which tokens are issued too, as browsers reach it: a wss: or ws: URL. Default: off."`
@@ -45,6 +52,7 @@ type config struct {
 	OperatorToken  string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
 
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
+	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
 }
 
 // settings is the parsed configuration.
@@ -65,6 +73,9 @@ type settings struct {
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
 	operatorToken  string // empty: no operator API
+
+	provider     *identity.Config // nil: no OpenID Connect provider
+	passwordsOff bool             // nobody signs in with a password
 
 	securityContact string // empty: no security.txt
 	tracing         bool   // the environment has an OTLP endpoint
@@ -114,6 +125,11 @@ func (c *config) settings() (settings, error) {
 		if s.metricsAddr == s.addr && !strings.HasSuffix(s.addr, ":0") {
 			check.add("PORTAL_METRICS_ADDR", "must not be the same as PORTAL_ADDR; choose another port")
 		}
+	}
+	s.provider = check.provider(c)
+	s.passwordsOff = check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on")
+	if s.passwordsOff && s.provider == nil && s.operatorToken == "" {
+		check.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, or PORTAL_OPERATOR_TOKEN for sign-in links")
 	}
 	if s.secret == "" && s.database.isPostgres() {
 		check.add("PORTAL_SECRET", "required with PostgreSQL, with the same value on every instance; generate one with: openssl rand -hex 32")

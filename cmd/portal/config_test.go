@@ -122,6 +122,12 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 		"PORTAL_LIVEKIT_API_KEY":    "hunter 7",
 		"PORTAL_LIVEKIT_API_SECRET": "hunter8",
 		"PORTAL_LIVEKIT_AGENT_NAME": "hunter\n9",
+		"PORTAL_OIDC_ISSUER":        "https://root:hunter2@login.example.com",
+		"PORTAL_OIDC_CLIENT_ID":     "a\x01",
+		"PORTAL_OIDC_CLIENT_SECRET": "hunter6\n",
+		"PORTAL_OIDC_NAME":          "two\nlines",
+		"PORTAL_OIDC_TRUST_EMAIL":   "perhaps",
+		"PORTAL_PASSWORD_SIGN_IN":   "never",
 
 		"PORTAL_TEST_SIGN_IN_LIMIT": "none",
 	}
@@ -146,6 +152,15 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 func TestValues(t *testing.T) {
 	postgres := func(more ...string) map[string]string {
 		env := map[string]string{"DATABASE_URL": "postgres://portal@db.example.com/portal"}
+		for i := 0; i < len(more); i += 2 {
+			env[more[i]] = more[i+1]
+		}
+		return env
+	}
+	provider := func(issuer string, more ...string) map[string]string {
+		env := map[string]string{
+			"PORTAL_OIDC_ISSUER": issuer, "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
+		}
 		for i := 0; i < len(more); i += 2 {
 			env[more[i]] = more[i+1]
 		}
@@ -234,6 +249,24 @@ func TestValues(t *testing.T) {
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret+"\n"), "PORTAL_OPERATOR_TOKEN"},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret+" "+goodSecret), "PORTAL_OPERATOR_TOKEN"},
 		{postgres("PORTAL_SECRET", goodSecret, "PORTAL_SECRET_PREVIOUS", goodSecret), "PORTAL_SECRET_PREVIOUS"},
+		{provider("https://login.example.com/realms/staff"), ""},
+		{provider("https://login.example.com/"), ""},
+		{provider("http://127.0.0.1:8090"), ""},
+		{provider("http://localhost"), ""},
+		{provider("http://login.example.com"), "PORTAL_OIDC_ISSUER"},
+		{provider("https://login.example.com?tenant=1"), "PORTAL_OIDC_ISSUER"},
+		{provider("https://"), "PORTAL_OIDC_ISSUER"},
+		{provider(""), "PORTAL_OIDC_ISSUER"},
+		{provider("https://a.b", "PORTAL_OIDC_CLIENT_ID", ""), "PORTAL_OIDC_CLIENT_ID"},
+		{provider("https://a.b", "PORTAL_OIDC_CLIENT_SECRET", ""), "PORTAL_OIDC_CLIENT_SECRET"},
+		{provider("https://a.b", "PORTAL_OIDC_NAME", ""), "PORTAL_OIDC_NAME"},
+		{provider("https://a.b", "PORTAL_OIDC_TRUST_EMAIL", "true"), ""},
+		{one("PORTAL_OIDC_TRUST_EMAIL", "true"), "PORTAL_OIDC_TRUST_EMAIL"},
+		{one("PORTAL_OIDC_TRUST_EMAIL", "false"), ""},
+		{provider("https://a.b", "PORTAL_PASSWORD_SIGN_IN", "off"), ""},
+		{map[string]string{"PORTAL_OPERATOR_TOKEN": goodSecret, "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
+		{one("PORTAL_PASSWORD_SIGN_IN", "off"), "PORTAL_PASSWORD_SIGN_IN"},
+		{one("PORTAL_PASSWORD_SIGN_IN", "false"), "PORTAL_PASSWORD_SIGN_IN"},
 	} {
 		_, found := parse(t, test.env)
 		switch {

@@ -15,7 +15,11 @@ import (
 const maxInput = 4096
 
 // readPassword reads a new password from standard input. On a terminal the user enters it twice.
+// It says so if nobody can sign in with the password.
 func readPassword(ctx context.Context, t terminal) (string, error) {
+	if os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off" {
+		_, _ = fmt.Fprintln(t.err, "portal: PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")
+	}
 	keyboard, ok := keyboardOf(t.in)
 	if !ok {
 		return readInput(t.in, "the password", withoutLineEnd)

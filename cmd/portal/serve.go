@@ -57,6 +57,9 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	if s.signInLimit != defaultSignInLimit {
 		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
 	}
+	if s.passwordsOff && s.provider == nil {
+		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
+	}
 	tracer, flushSpans, err := newTracer(ctx, s.tracing, logger)
 	if err != nil {
 		return err
@@ -64,6 +67,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
+		PasswordsOff: s.passwordsOff,
 	})
 	if err != nil {
 		return err
@@ -86,6 +90,8 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		TrustedProxies: s.trustedProxies,
 		RateLimit:      s.rateLimit,
 		OperatorToken:  s.operatorToken,
+		Provider:       s.provider,
+		PasswordsOff:   s.passwordsOff,
 
 		SecurityContact: s.securityContact,
 

@@ -77,9 +77,14 @@ func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {
 
 func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
 	list, err := p.sessionList(c)
+	if err != nil {
+		return templates.AccountPage{}, err
+	}
+	identity, err := p.identityForm(c)
 	session := sessionFrom(c)
 	return templates.AccountPage{
 		Email: templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword}, Sessions: list, Password: form,
+		NoPasswords: p.passwordsOff, Identity: identity,
 	}, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/securecookie"
 
 	"portal/handlers/middleware"
+	"portal/handlers/portal/identity"
 	"portal/models"
 	"portal/static"
 	"portal/templates"
@@ -30,6 +31,9 @@ type Deps struct {
 	Changelog  string           // of the JSON API, as Markdown
 	Now        func() time.Time // nil: time.Now
 	Stopping   <-chan struct{}  // closed when the server stops and held responses must end; nil: never
+
+	Provider     *identity.Config // the OpenID Connect provider; nil: none
+	PasswordsOff bool             // nobody signs in with a password
 
 	Name            string // of the product
 	SupportURL      string // leads to help with a forgotten password; may be empty
@@ -52,6 +56,10 @@ type Portal struct {
 	actions   middleware.Slots
 	stopping  <-chan struct{}
 	pages     []string // patterns of the paths that sign-in may lead back to
+
+	provider     *identity.Provider // nil: none
+	attempts     []securecookie.Codec
+	passwordsOff bool
 
 	name, supportURL, securityContact string
 
@@ -91,6 +99,12 @@ func New(d Deps) (*Portal, error) {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
 	jar := cookies{secure: d.BaseURL.Scheme == "https"}
+	var provider *identity.Provider
+	if d.Provider != nil {
+		config := *d.Provider
+		config.RedirectURL, config.Now = d.BaseURL.JoinPath(CallbackPath).String(), d.Now
+		provider = identity.New(config)
+	}
 	return &Portal{
 		store:     d.Store,
 		sessions:  newSessionStore(d.Store, d.CookieKeys, d.SessionMax, jar),
@@ -105,6 +119,8 @@ func New(d Deps) (*Portal, error) {
 		waiting:   make(chan struct{}, maxWaiting),
 		actions:   middleware.NewSlots(maxActions),
 		stopping:  d.Stopping,
+
+		provider: provider, attempts: newCodecs(d.CookieKeys, attemptAge), passwordsOff: d.PasswordsOff,
 
 		name: d.Name, supportURL: d.SupportURL, securityContact: d.SecurityContact,
 

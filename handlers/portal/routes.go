@@ -23,6 +23,15 @@ func (p *Portal) Register(r gin.IRouter) {
 	r.POST("/logout", deadline, p.handle(p.destroySession))
 	r.GET(sessionPath, background, deadline, p.handle(p.showSession))
 
+	// These wait for the OpenID Connect provider, so they set their own deadlines.
+	if p.provider != nil {
+		r.GET(providerPath, p.handle(p.startProviderSignIn))
+		r.GET(CallbackPath, p.handle(p.finishProviderSignIn))
+		changes := r.Group(identityPath, p.redactQuery, p.requireSession, p.requireFreshSignIn)
+		changes.POST("", p.handle(p.createIdentity))
+		changes.POST("/removal", p.deadline, p.handle(p.removeIdentity))
+	}
+
 	// For signed-in users. A page is an address that sign-in may lead back to.
 	page := func(g gin.IRouter, path string, h handler) {
 		p.pages = append(p.pages, path)

@@ -2,6 +2,7 @@ package portal
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -25,20 +26,27 @@ func (p *Portal) newSession(c *gin.Context) error {
 	if err := p.store.Ping(c.Request.Context()); err != nil {
 		return err
 	}
-	form := templates.SignInForm{Next: next}
+	form := p.signInForm(next)
 	return p.reply(c, reply{fragment: form, page: present(p.signInPage(form))})
 }
 
 func (p *Portal) signInPage(form templates.SignInForm) templates.SignInPage {
-	return templates.SignInPage{Form: form, SupportURL: p.supportURL}
+	page := templates.SignInPage{Form: form, SupportURL: p.supportURL}
+	if p.provider != nil {
+		page.Provider = p.provider.Name()
+		page.ProviderPath = providerPath + "?" + url.Values{"next": {form.Next}}.Encode()
+	}
+	return page
+}
+
+func (p *Portal) signInForm(next string) templates.SignInForm {
+	return templates.SignInForm{Next: next, NoPasswords: p.passwordsOff}
 }
 
 // createSession signs in. Every sign-in creates a session with a new token.
 func (p *Portal) createSession(c *gin.Context) error {
-	form := templates.SignInForm{
-		Email: strings.TrimSpace(c.PostForm("email")),
-		Next:  p.destination(c.PostForm("next")),
-	}
+	form := p.signInForm(p.destination(c.PostForm("next")))
+	form.Email = strings.TrimSpace(c.PostForm("email"))
 	client := newClient(c)
 	client.Device = p.deviceOf(c)
 	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), client)

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"portal/handlers/portal/identity"
+)
+
+// provider returns the OpenID Connect provider of the configuration, or nil if there is none. Its
+// messages do not contain the client secret.
+func (c *checker) provider(given *config) *identity.Config {
+	values := []struct{ name, value string }{
+		{"PORTAL_OIDC_ISSUER", given.OIDCIssuer},
+		{"PORTAL_OIDC_CLIENT_ID", given.OIDCClientID},
+		{"PORTAL_OIDC_CLIENT_SECRET", given.OIDCClientSecret},
+		{"PORTAL_OIDC_NAME", given.OIDCName},
+	}
+	trust := c.choice("PORTAL_OIDC_TRUST_EMAIL", given.OIDCTrustEmail, "true", "false")
+	var missing []string
+	for _, v := range values {
+		if v.value == "" {
+			missing = append(missing, v.name)
+		}
+	}
+	if len(missing) == len(values) {
+		if trust {
+			c.add("PORTAL_OIDC_TRUST_EMAIL", "has no effect without PORTAL_OIDC_ISSUER; set the other PORTAL_OIDC variables or unset it")
+		}
+		return nil
+	}
+	for _, name := range missing {
+		c.add(name, "missing; set all of PORTAL_OIDC_ISSUER, _CLIENT_ID, _CLIENT_SECRET and _NAME, or none of them")
+	}
+	found := &identity.Config{ClientID: given.OIDCClientID, ClientSecret: given.OIDCClientSecret, TrustEmail: trust}
+	if given.OIDCIssuer != "" {
+		found.Issuer = c.issuer("PORTAL_OIDC_ISSUER", given.OIDCIssuer)
+	}
+	if given.OIDCName != "" {
+		found.Name = c.productName("PORTAL_OIDC_NAME", given.OIDCName)
+	}
+	for _, v := range values[1:3] {
+		if strings.ContainsFunc(v.value, func(r rune) bool { return r < ' ' || r > '~' }) {
+			c.add(v.name, "must have only printable characters of ASCII (RFC 6749, appendix A)")
+		}
+	}
+	return found
+}
+
+// issuer checks the issuer of an OpenID Connect provider: an https URL without query and fragment.
+// On a loopback address it may be http. The value is compared with the provider's, so it is not
+// changed. The message does not contain it, because it may contain a password.
+func (c *checker) issuer(name, value string) string {
+	u, err := url.Parse(value)
+	if err != nil || !isHost(u) || u.User != nil || strings.ContainsAny(value, "?# \\") ||
+		u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		c.add(name, "invalid issuer; write the provider's https URL without query, exactly as in its metadata, such as https://login.example.com/realms/staff")
+	}
+	return value
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// choice reports whether the value is yes. Any value but yes and no is an error.
+func (c *checker) choice(name, value, yes, no string) bool {
+	if value != yes && value != no {
+		c.add(name, "invalid value %q; write %s or %s", value, yes, no)
+	}
+	return value == yes
+}

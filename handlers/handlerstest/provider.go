@@ -1,0 +1,196 @@
+package handlerstest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/handlers/portal"
+	"portal/handlers/portal/identity"
+	"portal/models/modelstest/subprocess"
+)
+
+// Provider is an OpenID Connect provider in a process of its own (npm's oidc-provider). Anyone can
+// sign in there with any name.
+type Provider struct {
+	Config identity.Config
+
+	child     *subprocess.Child
+	redirects []string
+	port      int // after the first start
+}
+
+// StartProvider starts a provider for the portals with these base URLs. It stops at the end of the
+// test.
+func StartProvider(t testing.TB, baseURLs ...string) *Provider {
+	t.Helper()
+	p := &Provider{Config: identity.Config{ClientID: "portal", ClientSecret: "the client secret of the tests", Name: "Acme ID"}}
+	for _, base := range baseURLs {
+		p.redirects = append(p.redirects, base+portal.CallbackPath)
+	}
+	p.Start(t)
+	t.Cleanup(func() { p.Stop() })
+	return p
+}
+
+// Start starts the provider, after [Provider.Stop] at the same address. It forgets all sessions.
+func (p *Provider) Start(t testing.TB) {
+	t.Helper()
+	arguments, err := json.Marshal(map[string]any{
+		"port": p.port, "clientId": p.Config.ClientID, "clientSecret": p.Config.ClientSecret, "redirectUris": p.redirects,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec // our own script
+	command.Dir = repositoryRoot(t)
+	// Its warnings about a development setup are expected.
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.child, err = subprocess.Start(command); err != nil {
+		t.Fatalf("start the OpenID Connect provider (it needs Node.js): %v", err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		p.child.Kill()
+		t.Fatalf("the OpenID Connect provider has not started (run npm ci): %v", err)
+	}
+	p.Config.Issuer = strings.TrimSpace(line)
+	if _, err := fmt.Sscanf(p.Config.Issuer, "http://127.0.0.1:%d", &p.port); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop stops the provider.
+func (p *Provider) Stop() { p.child.Kill() }
+
+func repositoryRoot(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	t.Fatalf("there is no go.mod above %s: %v", folder, err)
+	return ""
+}
+
+// Person is a person's browser at the provider.
+type Person struct {
+	t      testing.TB
+	client *http.Client
+}
+
+// NewPerson returns a browser without a session at the provider.
+func NewPerson(t testing.TB) *Person {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Person{t, &http.Client{
+		Jar: jar, Timeout: 30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+var (
+	formAction = regexp.MustCompile(`<form[^>]* action="([^"]*)"`)
+	abortLink  = regexp.MustCompile(`href="([^"]*/abort)"`)
+	promptName = regexp.MustCompile(`name="prompt" value="([a-z]+)"`)
+)
+
+// SignIn signs in at the address with this name. It returns the path and query of the address that
+// the provider sends the browser back to.
+func (p *Person) SignIn(address, name string) string {
+	p.t.Helper()
+	return p.pass(address, func(page string) (string, url.Values) {
+		return match(formAction, page), url.Values{"prompt": {match(promptName, page)}, "login": {name}, "password": {"any"}}
+	})
+}
+
+// Cancel cancels the sign-in at the address. It returns the same as SignIn.
+func (p *Person) Cancel(address string) string {
+	p.t.Helper()
+	return p.pass(address, func(page string) (string, url.Values) { return match(abortLink, page), nil })
+}
+
+// pass follows redirects and answers pages until the provider redirects to another site. The
+// function answer returns where to go on, and the form to send unless it is nil.
+func (p *Person) pass(address string, answer func(page string) (next string, form url.Values)) string {
+	p.t.Helper()
+	start, err := url.Parse(address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var form url.Values
+	for range 20 {
+		at, err := start.Parse(address)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if at.Host != start.Host {
+			return at.RequestURI()
+		}
+		status, location, page := p.send(at.String(), form)
+		address, form = location, nil
+		if status == http.StatusOK {
+			address, form = answer(page)
+		}
+		if address == "" {
+			p.t.Fatalf("the provider answers %d:\n%s", status, page)
+		}
+	}
+	p.t.Fatal("the provider does not redirect to the portal")
+	return ""
+}
+
+func (p *Person) send(address string, form url.Values) (status int, location, page string) {
+	p.t.Helper()
+	method := http.MethodGet
+	if form != nil {
+		method = http.MethodPost
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := p.client.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response.StatusCode, response.Header.Get("Location"), string(body)
+}
+
+func match(pattern *regexp.Regexp, text string) string {
+	found := pattern.FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}

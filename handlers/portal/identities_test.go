@@ -1,0 +1,316 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/handlers"
+	"portal/handlers/handlerstest"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// withProvider returns a portal over the same store at which users can sign in with the provider.
+func (s *site) withProvider(t testing.TB, provider *handlerstest.Provider, change func(*handlers.Deps)) *site {
+	t.Helper()
+	deps := handlerstest.Deps(t, s.store, httpBase, nil)
+	deps.CookieKeys = handlerstest.Keyring(t, strings.Repeat("secret", 8), "").CookieKeys()
+	config := provider.Config
+	deps.Provider = &config
+	if change != nil {
+		change(&deps)
+	}
+	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
+}
+
+// onProviderSite runs a test against a portal with a provider on each database.
+func onProviderSite(t *testing.T, options models.Options, change func(*handlers.Deps), run func(t *testing.T, s *site)) {
+	t.Helper()
+	t.Parallel()
+	provider := handlerstest.StartProvider(t, httpBase)
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		run(t, newSite(t, databaseURL, httpBase, options).withProvider(t, provider, change))
+	})
+}
+
+func trustingEmail(d *handlers.Deps) { d.Provider.TrustEmail = true }
+
+// toProvider starts a sign-in and returns the address at the provider.
+func (v *visitor) toProvider(next string) string {
+	v.t.Helper()
+	return v.get("/login/oidc?" + url.Values{"next": {next}}.Encode()).is(http.StatusSeeOther).header.Get("Location")
+}
+
+// signInAs signs in with the provider under this name.
+func (v *visitor) signInAs(name string) answer {
+	v.t.Helper()
+	return v.get(handlerstest.NewPerson(v.t).SignIn(v.toProvider("/agents"), name))
+}
+
+// connect starts to connect the provider and returns the address at the provider.
+func (v *visitor) connect() string {
+	v.t.Helper()
+	page := v.post("/account/identity", nil).is(http.StatusOK)
+	address := page.one("link", "Continue to Acme ID").attr("href")
+	if refresh := page.header.Get("Refresh"); refresh != "0; url="+address {
+		v.t.Errorf("Refresh is %q", refresh)
+	}
+	return address
+}
+
+// connectAs connects the provider's identity with this name to the signed-in user.
+func (v *visitor) connectAs(name string) answer {
+	v.t.Helper()
+	return v.get(handlerstest.NewPerson(v.t).SignIn(v.connect(), name))
+}
+
+func TestProviderIsConnectedAndSignsIn(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		name := "ada-at-" + c.email
+		c.get("/account").one("button", "Connect Acme ID")
+		c.connectAs(name).redirects("/account")
+		page := c.get("/account").is(http.StatusOK)
+		page.one("status", "Acme ID connected")
+		page.one("button", "Disconnect Acme ID")
+		page.says("Connected to " + name)
+		c.connectAs(name).redirects("/account") // again
+
+		other := s.customer(t) // another user of this browser; the sign-in replaces their session
+		other.signInAs(name).redirects("/agents")
+		other.get("/account").says(c.email)
+		activity := other.get("/activity")
+		activity.says(c.email + " signed in with Acme ID")
+		activity.says(c.email + " connected Acme ID for signing in")
+		if strings.Count(activity.text(), "connected Acme ID for") != 1 {
+			t.Error("the second connection changed something")
+		}
+
+		// Disconnecting ends the other session, and the identity signs in no more.
+		for _, as := range []voice{{}, {htmx: true}} {
+			removed := as.of(t, c.visitor).post("/account/identity/removal", nil)
+			if as.htmx {
+				removed.is(http.StatusOK).one("button", "Connect Acme ID")
+			} else {
+				removed.redirects("/account")
+			}
+		}
+		other.get("/account").is(http.StatusSeeOther)
+		s.visitor(t).signInAs(name).is(http.StatusForbidden)
+		c.get("/activity").says("disconnected Acme ID")
+	})
+}
+
+func TestUnknownIdentityIsToldWhatToDo(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		c, v := s.customer(t), s.visitor(t)
+		link := v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID")
+		if got := link.attr("href"); got != "/login/oidc?next=%2Fagents" {
+			t.Errorf("the link leads to %s", got)
+		}
+		page := v.signInAs(c.email).is(http.StatusForbidden) // the email alone is not trusted
+		page.one("heading", "Sign in with Acme ID")
+		page.one("alert", "No user here is connected")
+		page.says("At Acme ID you are " + c.email)
+		page.one("link", "Sign in another way")
+		if v.sessionCookie() != "" {
+			t.Error("there is a session")
+		}
+		again := v.get(page.one("link", "Use another Acme ID identity").attr("href")).header.Get("Location")
+		if !strings.Contains(again, "prompt=login") {
+			t.Errorf("%s does not make the provider ask again", again)
+		}
+	})
+}
+
+func TestVerifiedEmailSignsInIfTrusted(t *testing.T) {
+	onProviderSite(t, models.Options{}, trustingEmail, func(t *testing.T, s *site) {
+		c, v := s.customer(t), s.visitor(t)
+		v.signInAs(c.email).redirects("/agents")
+		v.get("/activity").says("connected Acme ID for signing in")
+
+		// The identity stays connected when the email changes.
+		c.post("/account/email", url.Values{"email": {"new-" + c.email}, "current_password": {password}}).redirects("/account")
+		s.visitor(t).signInAs(c.email).redirects("/agents")
+		// The new email does not bring a second identity.
+		s.visitor(t).signInAs("new-"+c.email).is(http.StatusConflict).one("alert", "already has another one")
+
+		unverified := s.customer(t)
+		unverified.post("/account/email", url.Values{"email": {"unverified-" + c.email}, "current_password": {password}}).redirects("/account")
+		s.visitor(t).signInAs("unverified-" + c.email).is(http.StatusForbidden)
+	})
+}
+
+func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.connectAs(c.email).redirects("/account")
+		if err := s.store.SetUserDisabled(context.Background(), c.email, true); err != nil {
+			t.Fatal(err)
+		}
+		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity).one("alert", "disabled")
+		if err := s.store.SetUserDisabled(context.Background(), c.email, false); err != nil {
+			t.Fatal(err)
+		}
+		s.visitor(t).signInAs(c.email).redirects("/agents")
+		if err := s.store.SetAccountDisabled(context.Background(), c.account.ID, true, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
+		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity)
+	})
+}
+
+func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		attacker, victim := s.customer(t), s.customer(t)
+		attacker.connectAs(attacker.email).redirects("/account")
+		attacker.post("/logout", nil).redirects("/login")
+
+		// The attacker stops before the callback and gives its address to the victim.
+		callback := handlerstest.NewPerson(t).SignIn(attacker.toProvider("/"), attacker.email)
+		refused := victim.get(callback).is(http.StatusBadRequest)
+		refused.one("alert", "started in another browser")
+		if policy := refused.header.Get("Referrer-Policy"); policy != "strict-origin" {
+			t.Errorf("Referrer-Policy is %q", policy)
+		}
+		victim.toProvider("/") // an attempt of the victim's own does not match either
+		victim.get(callback).is(http.StatusBadRequest)
+		victim.get("/account").is(http.StatusOK).says(victim.email)
+
+		// The attacker cannot connect an identity to the victim, or complete a sign-in twice.
+		connecting := handlerstest.NewPerson(t).SignIn(victim.connect(), "eve-"+victim.email)
+		mixed := s.visitor(t)
+		for _, cookie := range victim.client.Jar.Cookies(s.base) {
+			if cookie.Name == "oidc" {
+				mixed.client.Jar.SetCookies(s.base, []*http.Cookie{cookie})
+			}
+		}
+		mixed.get(connecting).is(http.StatusBadRequest)
+		attacker.get(callback).redirects("/")
+		attacker.get(callback).is(http.StatusBadRequest)
+		forger := s.visitor(t)
+		forger.client.Jar.SetCookies(s.base, []*http.Cookie{{Name: "oidc", Value: "forged", Path: "/"}})
+		forger.get(callback).is(http.StatusBadRequest)
+	})
+}
+
+func TestConnectingTakesAFreshSignIn(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	onProviderSite(t, models.Options{Now: clock.Now}, func(d *handlers.Deps) { d.Now = clock.Now }, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		clock.Advance(11 * time.Minute)
+		c.post("/account/identity", nil).is(http.StatusForbidden).one("textbox", "Current password")
+		c.post("/account/identity/removal", nil).is(http.StatusForbidden)
+		c.post("/account/identity", url.Values{"current_password": {password}}).is(http.StatusOK).one("link", "Continue to Acme ID")
+	})
+}
+
+func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		c, other, member := s.customer(t), s.customer(t), s.visitor(t)
+		path, email := c.link()
+		member.post(path, nil).redirects("/api-keys")
+		member.connectAs(email).redirects("/account")
+		page := other.connectAs(email).is(http.StatusConflict)
+		page.one("heading", "Connect Acme ID")
+		page.one("alert", "belongs to another user")
+		page.one("link", "Go to Account")
+		other.get("/account").one("button", "Connect Acme ID")
+
+		users, err := s.store.Users(t.Context(), c.account.ID, models.Page{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range users.Items {
+			if user.Email == email {
+				if err := s.store.RemoveUser(t.Context(), c.account.ID, user.ID, models.Operator()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		other.connectAs(email).redirects("/account") // the removed user's identity is free
+	})
+}
+
+func TestOnlyWayToSignInIsNotDisconnected(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		c, v := s.customer(t), s.visitor(t)
+		path, _ := c.link()
+		v.post(path, nil).redirects("/api-keys")
+		v.connectAs(path).redirects("/account")
+		bothVoices(t, func(t *testing.T, as voice) {
+			refused := as.of(t, v).post("/account/identity/removal", nil).is(http.StatusConflict)
+			refused.one("alert", "Set a password first")
+			refused.one("button", "Disconnect Acme ID")
+		})
+		v.post("/account/password", passwords("", "a much longer battery staple")).redirects("/account")
+		v.post("/account/identity/removal", nil).redirects("/account")
+	})
+}
+
+func TestProviderThatRefusesOrIsAway(t *testing.T) {
+	t.Parallel()
+	provider := handlerstest.StartProvider(t, httpBase)
+	s := sqliteSite(t, httpBase).withProvider(t, provider, nil)
+	c, v := s.customer(t), s.visitor(t)
+	c.connectAs(c.email).redirects("/account")
+	refused := v.get(handlerstest.NewPerson(t).Cancel(v.toProvider("/agents"))).is(http.StatusForbidden)
+	refused.one("alert", "you cancelled")
+	v.get(refused.one("link", "Try again").attr("href")).is(http.StatusSeeOther)
+
+	// A new portal does not know the provider's metadata. It starts, and passwords work.
+	callback := handlerstest.NewPerson(t).SignIn(v.toProvider("/agents"), c.email)
+	provider.Stop()
+	v.get(callback).is(http.StatusServiceUnavailable).one("alert", "not available right now")
+	restarted := s.withProvider(t, provider, nil).visitor(t)
+	page := restarted.get("/login/oidc?next=%2Fagents").is(http.StatusServiceUnavailable)
+	page.one("alert", "Acme ID is not available right now")
+	page.one("link", "Sign in another way")
+	restarted.signIn(c.email, password).redirects("/api-keys")
+	restarted.post("/account/identity", nil).is(http.StatusServiceUnavailable).one("link", "Go to Account")
+
+	provider.Start(t)
+	again := restarted.get(page.one("link", "Try again").attr("href")).is(http.StatusSeeOther).header.Get("Location")
+	restarted.get(handlerstest.NewPerson(t).SignIn(again, c.email)).redirects("/agents")
+}
+
+func TestPasswordsAreOff(t *testing.T) {
+	change := func(d *handlers.Deps) { d.PasswordsOff = true }
+	onProviderSite(t, models.Options{PasswordsOff: true}, change, func(t *testing.T, s *site) {
+		v := s.visitor(t)
+		account, err := s.store.CreateAccount(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := v.get("/login")
+		page.none("textbox", "Password")
+		page.one("link", "Sign in with Acme ID")
+		bothVoices(t, func(t *testing.T, as voice) {
+			as.of(t, v).signIn("ada@example.com", password).is(http.StatusForbidden).says("Sign-in with a password is turned off")
+		})
+
+		c := customer{visitor: v, email: "ada@example.com", account: account}
+		path, _ := c.link()
+		v.post(path, nil).redirects("/api-keys")
+		v.get("/account").none("textbox", "New password")
+		v.post("/account/password", passwords("", "a much longer battery staple")).is(http.StatusForbidden)
+		v.connectAs("ada").redirects("/account")
+		v.post("/account/identity/removal", nil).is(http.StatusConflict).one("alert", "can’t be disconnected")
+		s.visitor(t).signInAs("ada").redirects("/agents")
+	})
+}
+
+func TestPagesWithoutAProviderAreTheSame(t *testing.T) {
+	t.Parallel()
+	c := sqliteSite(t, httpBase).customer(t)
+	if text := c.get("/account").text(); strings.Contains(text, "Connect") {
+		t.Errorf("the account page has an empty section:\n%s", text)
+	}
+	for _, path := range []string{"/login/oidc", "/login/oidc/callback?code=x&state=y"} {
+		c.get(path).is(http.StatusNotFound)
+	}
+}

@@ -1,0 +1,189 @@
+// Package identity is the client of an OpenID Connect provider. It uses the authorization code flow
+// with PKCE, state and nonce. It knows neither users nor sessions.
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"portal/models"
+)
+
+const (
+	// timeout limits all requests to the provider that one step of a sign-in takes.
+	timeout = 8 * time.Second
+	// maxSteps limits how many steps run at once. Further ones fail at once, so that a provider
+	// that does not answer cannot use up the portal's capacity.
+	maxSteps = 64
+)
+
+// The reasons why a sign-in at the provider fails.
+var (
+	// ErrExpired means that the sign-in was not started in this browser, took too long, or was
+	// completed before.
+	ErrExpired = errors.New("the sign-in was not started in this browser or has expired")
+	// ErrDenied means that the user cancelled, or that the provider refuses the user.
+	ErrDenied = errors.New("the provider refused the sign-in")
+	// ErrFailed means that the provider does not answer, or that its answer is invalid. It is
+	// wrapped together with its cause, which is for the log.
+	ErrFailed = errors.New("sign-in at the provider failed")
+)
+
+// Config describes the provider, and the portal as its client.
+type Config struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string
+	Name         string // of the provider, for users
+	TrustEmail   bool   // a verified email identifies a user
+
+	RedirectURL string           // where the provider sends the browser back to
+	Now         func() time.Time // nil: time.Now
+}
+
+// Provider signs people in at an OpenID Connect provider. It is safe for concurrent use.
+type Provider struct {
+	config   Config
+	metadata metadata
+	steps    chan struct{}
+}
+
+// New returns the client of a provider. It sends no request: the first sign-in reads the provider's
+// metadata.
+func New(c Config) *Provider {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Provider{
+		config: c, metadata: metadata{config: c, client: newClient()}, steps: make(chan struct{}, maxSteps),
+	}
+}
+
+// Name returns the provider's name for users.
+func (p *Provider) Name() string { return p.config.Name }
+
+// Issuer returns the provider's issuer, which is part of each identity.
+func (p *Provider) Issuer() string { return p.config.Issuer }
+
+// TrustsEmail reports whether a verified email identifies a user.
+func (p *Provider) TrustsEmail() bool { return p.config.TrustEmail }
+
+// Attempt is a sign-in that has begun. Only the browser that began it may have it.
+type Attempt struct {
+	State    string // returned by the provider with the code
+	Nonce    string // in the ID token
+	Verifier string // proves to the provider that the code was requested with this attempt (PKCE)
+}
+
+// Begin returns a new attempt, and the address at which the user continues. If again is true, the
+// provider asks the user to sign in even if it knows the user. The error wraps [ErrFailed].
+func (p *Provider) Begin(ctx context.Context, again bool) (address string, a Attempt, err error) {
+	err = p.step(ctx, func(ctx context.Context) error {
+		found, err := p.metadata.get(ctx)
+		if err != nil {
+			return err
+		}
+		a = Attempt{State: random(), Nonce: random(), Verifier: oauth2.GenerateVerifier()}
+		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)}
+		if again {
+			options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+		}
+		address = found.oauth.AuthCodeURL(a.State, options...)
+		return nil
+	})
+	return address, a, err
+}
+
+// Finish returns the identity of the user whom the provider has sent back with these parameters. A
+// zero attempt means that the browser has none. The error wraps [ErrExpired], [ErrDenied] or
+// [ErrFailed].
+func (p *Provider) Finish(ctx context.Context, a Attempt, parameters url.Values) (identity models.Identity, err error) {
+	for _, values := range parameters {
+		if len(values) > 1 { // RFC 6749, section 3.1
+			return identity, ErrExpired
+		}
+	}
+	if a.State == "" || !equal(parameters.Get("state"), a.State) {
+		return identity, ErrExpired
+	}
+	err = p.step(ctx, func(ctx context.Context) error {
+		found, err := p.metadata.get(ctx)
+		if err != nil {
+			return err
+		}
+		if err := p.checkResponse(found, parameters); err != nil {
+			return err
+		}
+		identity, err = found.redeem(ctx, a, parameters.Get("code"))
+		return err
+	})
+	return identity, err
+}
+
+// checkResponse returns an error unless the parameters have a code from this provider.
+func (p *Provider) checkResponse(found *discovered, parameters url.Values) error {
+	// An attacker's provider could send the response of another one (RFC 9207).
+	issuer := parameters.Get("iss")
+	if issuer != "" && issuer != p.config.Issuer || issuer == "" && found.sendsIssuer {
+		return failure("the response", fmt.Errorf("it is of the issuer %.100q", issuer))
+	}
+	switch code := parameters.Get("error"); {
+	case code == "access_denied":
+		return ErrDenied
+	case code != "":
+		return failure("the response", fmt.Errorf("the error is %.100q", code))
+	case parameters.Get("code") == "":
+		return failure("the response", errors.New("it has no code"))
+	}
+	return nil
+}
+
+// step runs f with the time limit, unless too many steps are running.
+func (p *Provider) step(ctx context.Context, f func(context.Context) error) error {
+	select {
+	case p.steps <- struct{}{}:
+		defer func() { <-p.steps }()
+	default:
+		return failure("the provider", errors.New("too many sign-ins wait for it"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// failure returns an [ErrFailed] with a short cause. The cause may quote the provider.
+func failure(what string, cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("%w: %w", ErrFailed, context.Canceled)
+	}
+	text := cause.Error()
+	return fmt.Errorf("%w: %s: %s", ErrFailed, what, text[:min(len(text), 300)])
+}
+
+// random returns 256 random bits.
+func random() string {
+	value := make([]byte, 32)
+	_, _ = rand.Read(value) // never fails (crypto/rand)
+	return base64.RawURLEncoding.EncodeToString(value)
+}
+
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// newClient returns a client for requests to the provider. It follows no redirect, because a
+// redirect could send the client secret elsewhere.
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     limited{http.DefaultTransport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

@@ -1,0 +1,331 @@
+package identity_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"portal/handlers/portal/identity"
+	"portal/models"
+)
+
+// hostile is a provider whose responses a test can forge.
+type hostile struct {
+	*httptest.Server
+
+	key      *rsa.PrivateKey
+	metadata map[string]any                 // changes of the metadata
+	token    func(claims map[string]any)    // changes the claims of the ID token; may be nil
+	sign     func(h *hostile) jose.Signer   // nil: with key
+	answer   func(http.ResponseWriter) bool // answers the token request; may be nil
+	userInfo map[string]any
+	nonce    string
+	requests atomic.Int64
+	redeemed url.Values // the last token request
+}
+
+func newHostile(t *testing.T) *hostile {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hostile{key: key, metadata: map[string]any{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		h.requests.Add(1)
+		document := map[string]any{
+			"issuer": h.URL, "authorization_endpoint": h.URL + "/auth", "token_endpoint": h.URL + "/token", "jwks_uri": h.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"RS256", "HS256", "none"},
+		}
+		maps.Copy(document, h.metadata)
+		reply(w, document)
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "1", Algorithm: "RS256", Use: "sig"}}})
+	})
+	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.userInfo) })
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		h.redeemed = r.PostForm
+		if h.answer == nil || !h.answer(w) {
+			reply(w, map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": h.idToken(t)})
+		}
+	})
+	h.Server = httptest.NewServer(mux)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func reply(w http.ResponseWriter, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+func (h *hostile) idToken(t *testing.T) string {
+	claims := map[string]any{
+		"iss": h.URL, "sub": "ada", "aud": "portal", "nonce": h.nonce, "email": "ada@example.com", "email_verified": true,
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
+	}
+	if h.token != nil {
+		h.token(claims)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: h.key, KeyID: "1"}}, nil)
+	if h.sign != nil {
+		signer = h.sign(h)
+	}
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	raw, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		t.Error(err)
+	}
+	return raw
+}
+
+// signIn begins and finishes a sign-in. The parameters change those of the response.
+func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, error) {
+	t.Helper()
+	p := identity.New(identity.Config{
+		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID", RedirectURL: "http://portal.test/callback",
+	})
+	address, attempt, err := p.Begin(t.Context(), false)
+	if err != nil {
+		return models.Identity{}, err
+	}
+	sent, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := sent.Query()
+	h.nonce = query.Get("nonce")
+	if query.Get("code_challenge_method") != "S256" || query.Get("response_type") != "code" || query.Get("scope") != "openid email" ||
+		len(query.Get("state")) < 40 || len(h.nonce) < 40 || len(query.Get("code_challenge")) != 43 {
+		t.Errorf("the request is %s", query)
+	}
+	response := url.Values{"state": {attempt.State}, "code": {"the code"}}
+	maps.Copy(response, parameters)
+	return p.Finish(t.Context(), attempt, response)
+}
+
+func TestIdentityOfAValidResponse(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	found, err := h.signIn(t, nil)
+	if err != nil || found.Issuer != h.URL || found.Subject != "ada" || found.Email != "ada@example.com" || !found.EmailVerified {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if h.redeemed.Get("code") != "the code" || len(h.redeemed.Get("code_verifier")) < 43 {
+		t.Errorf("the token request is %v", h.redeemed)
+	}
+	if h.redeemed.Has("client_secret") {
+		t.Error("the client secret is not in the Authorization header")
+	}
+}
+
+func TestForgedIDTokensAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, forge := range map[string]func(map[string]any){
+		"nonce":                     func(c map[string]any) { c["nonce"] = "of another attempt" },
+		"no nonce":                  func(c map[string]any) { delete(c, "nonce") },
+		"issuer":                    func(c map[string]any) { c["iss"] = "https://evil.example" },
+		"audience":                  func(c map[string]any) { c["aud"] = "another client" },
+		"audiences without party":   func(c map[string]any) { c["aud"] = []string{"portal", "another client"} },
+		"authorized party":          func(c map[string]any) { c["azp"] = "another client" },
+		"expired":                   func(c map[string]any) { c["exp"] = time.Now().Add(-time.Minute).Unix() },
+		"not yet valid":             func(c map[string]any) { c["nbf"] = time.Now().Add(time.Hour).Unix() },
+		"no subject":                func(c map[string]any) { delete(c, "sub") },
+		"long subject":              func(c map[string]any) { c["sub"] = strings.Repeat("a", 256) },
+		"subject with a zero byte":  func(c map[string]any) { c["sub"] = "a\x00" },
+		"subject that is no string": func(c map[string]any) { c["sub"] = 1 },
+	} {
+		h := newHostile(t)
+		h.token = forge
+		if found, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+	for name, sign := range map[string]func(h *hostile) jose.Signer{
+		"with the client secret": func(*hostile) jose.Signer { return signer(t, jose.HS256, []byte("hunter2hunter2hunter2hunter2hunt")) },
+		"with another key": func(*hostile) jose.Signer {
+			key, err := rsa.GenerateKey(rand.Reader, 2048)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return signer(t, jose.RS256, key)
+		},
+	} {
+		h := newHostile(t)
+		h.sign = sign
+		if found, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) {
+			t.Errorf("signed %s: %+v, %v", name, found, err)
+		}
+	}
+}
+
+func signer(t *testing.T, algorithm jose.SignatureAlgorithm, key any) jose.Signer {
+	t.Helper()
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestInvalidResponsesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		parameters url.Values
+		want       error
+	}{
+		{url.Values{"state": {"another"}}, identity.ErrExpired},
+		{url.Values{"state": nil}, identity.ErrExpired},
+		{url.Values{"code": {"one", "another"}}, identity.ErrExpired},
+		{url.Values{"code": nil}, identity.ErrFailed},
+		{url.Values{"code": nil, "error": {"access_denied"}}, identity.ErrDenied},
+		{url.Values{"error": {"server_error"}}, identity.ErrFailed},
+		{url.Values{"iss": {"https://evil.example"}}, identity.ErrFailed},
+	} {
+		h := newHostile(t)
+		if _, err := h.signIn(t, test.parameters); !errors.Is(err, test.want) {
+			t.Errorf("%v: %v, want %v", test.parameters, err, test.want)
+		}
+		if h.redeemed != nil {
+			t.Errorf("%v: the code was redeemed", test.parameters)
+		}
+	}
+	h := newHostile(t)
+	h.metadata["authorization_response_iss_parameter_supported"] = true
+	if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) {
+		t.Errorf("without the issuer that the provider always sends: %v", err)
+	}
+	if _, err := h.signIn(t, url.Values{"iss": {h.URL}}); err != nil {
+		t.Errorf("with the issuer: %v", err)
+	}
+	if _, err := identity.New(identity.Config{Issuer: h.URL}).Finish(t.Context(), identity.Attempt{}, url.Values{"state": {""}}); !errors.Is(err, identity.ErrExpired) {
+		t.Errorf("without an attempt: %v", err)
+	}
+}
+
+func TestFailuresOfTheProviderHaveAShortCause(t *testing.T) {
+	t.Parallel()
+	huge := strings.Repeat("x", 2<<20)
+	for name, test := range map[string]struct {
+		change func(h *hostile)
+		want   error
+	}{
+		"another issuer":       {func(h *hostile) { h.metadata["issuer"] = "https://evil.example" }, identity.ErrFailed},
+		"endpoint without TLS": {func(h *hostile) { h.metadata["token_endpoint"] = "ftp://" + h.Listener.Addr().String() }, identity.ErrFailed},
+		"huge metadata":        {func(h *hostile) { h.metadata["x"] = huge }, identity.ErrFailed},
+		"redirect": {func(h *hostile) {
+			h.answer = func(w http.ResponseWriter) bool {
+				w.Header().Set("Location", h.URL+"/token")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+				return true
+			}
+		}, identity.ErrFailed},
+		"used code":  {refusing("invalid_grant"), identity.ErrExpired},
+		"bad secret": {refusing("invalid_client"), identity.ErrFailed},
+		"huge error": {refusing(huge), identity.ErrFailed},
+		"another subject at UserInfo": {func(h *hostile) {
+			h.metadata["userinfo_endpoint"] = h.URL + "/userinfo"
+			h.userInfo = map[string]any{"sub": "eve", "email": "eve@example.com", "email_verified": true}
+			h.token = func(c map[string]any) { delete(c, "email") }
+		}, identity.ErrFailed},
+	} {
+		h := newHostile(t)
+		test.change(h)
+		_, err := h.signIn(t, nil)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if text := err.Error(); len(text) > 500 || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: the cause is %d bytes long: %.600s", name, len(text), text)
+		}
+	}
+}
+
+func refusing(code string) func(h *hostile) {
+	return func(h *hostile) {
+		h.answer = func(w http.ResponseWriter) bool {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": code})
+			return true
+		}
+	}
+}
+
+func TestEmailComesFromUserInfo(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		verified any
+		want     bool
+	}{{true, true}, {"true", true}, {false, false}, {"false", false}} {
+		h := newHostile(t)
+		h.metadata["userinfo_endpoint"] = h.URL + "/userinfo"
+		h.userInfo = map[string]any{"sub": "ada", "email": "ada@example.com", "email_verified": test.verified}
+		h.token = func(c map[string]any) { delete(c, "email"); delete(c, "email_verified") }
+		found, err := h.signIn(t, nil)
+		if err != nil || found.Email != "ada@example.com" || found.EmailVerified != test.want {
+			t.Errorf("email_verified %v: %+v, %v", test.verified, found, err)
+		}
+	}
+}
+
+func TestConcurrentSignInsShareOneDiscovery(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2"})
+	results := make(chan error)
+	for range 20 {
+		go func() {
+			_, _, err := p.Begin(context.Background(), false)
+			results <- err
+		}()
+	}
+	for range 20 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := h.requests.Load(); n != 1 {
+		t.Errorf("%d requests for the metadata", n)
+	}
+}
+
+func TestOldMetadataAreUsedWhileTheProviderIsAway(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	now := time.Now()
+	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Now: func() time.Time { return now }})
+	if _, _, err := p.Begin(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	h.Close()
+	now = now.Add(2 * time.Hour)
+	if address, _, err := p.Begin(t.Context(), true); err != nil || !strings.Contains(address, "prompt=login") {
+		t.Errorf("%s, %v", address, err)
+	}
+}

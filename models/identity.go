@@ -1,0 +1,181 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Identity is a person's identity at an OpenID Connect provider. It can be connected to one user of
+// the portal, who then signs in with it. A user has at most one identity of each issuer.
+type Identity struct {
+	bun.BaseModel `bun:"table:identities,alias:identity"`
+
+	Issuer    string `bun:",pk"`
+	Subject   string `bun:",pk"`
+	UserID    uuid.UUID
+	Email     string // the provider's, when the identity was connected; may be empty
+	CreatedAt time.Time
+
+	EmailVerified bool `bun:"-"` // by the provider; set by a sign-in only
+}
+
+// IdentityOf returns the identity of one of the account's users at the issuer. The error may be
+// [ErrIdentityNotFound] or [ErrUnavailable].
+func (s *Store) IdentityOf(ctx context.Context, accountID, userID uuid.UUID, issuer string) (Identity, error) {
+	var identity Identity
+	err := s.db.NewSelect().Model(&identity).Where("identity.issuer = ?", issuer).
+		Where("identity.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Identity{}, ErrIdentityNotFound
+	}
+	return identity, failed("find identity", err)
+}
+
+// SignInWithIdentity starts a session for the user of an identity, as [Store.SignIn] does. If the
+// identity is not connected, trustEmail is set and the provider has verified its email, it is
+// connected to the user who has this email.
+//
+// The error may be [ErrIdentityNotFound] if the identity has no user, [ErrIdentityTaken] if the user
+// with the email has another identity, [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (user User, token string, pending bool, err error) {
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var connected bool
+		user, connected, err = userOfIdentity(ctx, tx, identity, trustEmail)
+		switch {
+		case err != nil:
+			return err
+		case user.Disabled:
+			return ErrSignInDisabled
+		}
+		// The sign-in is first, because it locks the account and the user.
+		token, pending, err = s.signIn(ctx, tx, user, WithProvider, client)
+		if errors.Is(err, ErrWrongCredentials) {
+			return ErrSignInDisabled
+		}
+		if err != nil {
+			return err
+		}
+		if !connected {
+			return s.connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+		}
+		// Of a sign-in and a concurrent disconnection, the second one finds the other's
+		// result.
+		still, err := tx.NewSelect().Model((*Identity)(nil)).
+			Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
+		if err == nil && !still {
+			return ErrIdentityNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return User{}, "", false, failed("sign in with an identity", err)
+	}
+	return user, token, pending, nil
+}
+
+// userOfIdentity returns the user who signs in with the identity, and whether it is connected to
+// this user already. The error may be [ErrIdentityNotFound].
+func userOfIdentity(ctx context.Context, tx bun.Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
+	user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
+		identity.Issuer, identity.Subject)
+	if !errors.Is(err, ErrUserNotFound) {
+		return user, err == nil, err
+	}
+	if trustEmail && identity.EmailVerified && identity.Email != "" {
+		user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.email_hash = ?", hashEmail(identity.Email))
+	}
+	if errors.Is(err, ErrUserNotFound) {
+		return User{}, false, ErrIdentityNotFound
+	}
+	return user, false, err
+}
+
+// ConnectIdentity connects an identity to the user of a session and records the activity with the
+// name of the provider. It changes nothing if they are connected already. The error may be
+// [ErrIdentityTaken] if the identity has another user or the user another identity of this issuer,
+// [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, err := s.lockUserOf(ctx, tx, session)
+		if err != nil {
+			return err
+		}
+		return s.connectIdentity(ctx, tx, user, identity, provider, actor)
+	})
+	return failed("connect identity", err)
+}
+
+// connectIdentity connects the identity to the user, whose row is locked.
+func (s *Store) connectIdentity(ctx context.Context, tx bun.Tx, user User, identity Identity, provider string, actor Actor) error {
+	identity.UserID, identity.CreatedAt = user.ID, s.clock()
+	result, err := tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx)
+	err = unlessAffected(result, err, ErrIdentityTaken)
+	if errors.Is(err, ErrIdentityTaken) {
+		same, err := tx.NewSelect().Model((*Identity)(nil)).
+			Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
+		if err == nil && !same {
+			return ErrIdentityTaken
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, tx, user.AccountID, actor, ActionIdentityConnected, user.ID, provider)
+}
+
+// DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
+// other sessions, and records the activity with the name of the provider. It changes nothing if
+// there is no such identity. The error may be [ErrOnlySignIn] if the user could not sign in any
+// more, [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, err := s.lockUserOf(ctx, tx, session)
+		if err != nil {
+			return err
+		}
+		result, err := tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ? AND issuer = ?", user.ID, issuer).Exec(ctx)
+		err = unlessAffected(result, err, ErrIdentityNotFound)
+		if errors.Is(err, ErrIdentityNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !s.hasPassword(user) {
+			return ErrOnlySignIn
+		}
+		if err := s.record(ctx, tx, user.AccountID, actor, ActionIdentityDisconnected, user.ID, provider); err != nil {
+			return err
+		}
+		return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, session.ID, actor)
+	})
+	return failed("disconnect identity", err)
+}
+
+// hasPassword reports whether the user can sign in with a password.
+func (s *Store) hasPassword(user User) bool {
+	return !s.passwordsOff && !strings.HasSuffix(user.PasswordHash, absentEnd)
+}
+
+// lockUserOf locks the account and the user of a session and returns the user. The error may be
+// [ErrSignInDisabled].
+func (s *Store) lockUserOf(ctx context.Context, tx bun.Tx, session Session) (User, error) {
+	err := s.lockEnabledAccount(ctx, tx, session.AccountID)
+	if err == nil {
+		err = s.lockEnabledUser(ctx, tx, session.UserID)
+	}
+	if errors.Is(err, ErrWrongCredentials) {
+		return User{}, ErrSignInDisabled
+	}
+	if err != nil {
+		return User{}, err
+	}
+	return findUser(ctx, tx, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
+}
