@@ -62,6 +62,13 @@ const (
 	ActionIdentityConnected    Action = "identity.connected"
 	ActionIdentityDisconnected Action = "identity.disconnected"
 
+	ActionAuthenticatorOn      Action = "authenticator.enabled"
+	ActionAuthenticatorOff     Action = "authenticator.disabled"
+	ActionCodeRefused          Action = "code.refused" // a wrong code after the right password
+	ActionRecoveryCodeUsed     Action = "recovery_code.used"
+	ActionRecoveryCodesRenewed Action = "recovery_codes.renewed"
+	ActionSecondFactorReset    Action = "second_factor.reset" // by an operator
+
 	ActionAccountCreated  Action = "account.created"
 	ActionAccountRenamed  Action = "account.renamed"
 	ActionAccountDisabled Action = "account.disabled"

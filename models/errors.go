@@ -36,6 +36,8 @@ var (
 	ErrAgentLimit        = fmt.Errorf("the account has reached its limit of %d agents", MaxAgents)
 	ErrAgentRemoved      = errors.New("the agent of this form was removed")
 	ErrAgentIDTaken      = errors.New("an agent with this ID already exists")
+	ErrAuthenticatorOff  = errors.New("two-step verification is off")
+	ErrAuthenticatorOn   = errors.New("two-step verification is already on")
 	ErrEmailInvited      = errors.New("this email has a pending invitation")
 	ErrEmailTaken        = errors.New("a user with this email already exists")
 	ErrIdentityTaken     = errors.New("the identity has another user, or the user another identity")
@@ -49,8 +51,10 @@ var (
 	ErrOnlySignIn        = errors.New("the user could not sign in any more")
 	ErrPasswordsOff      = errors.New("sign-in with a password is turned off")
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
+	ErrSignInNotPending  = errors.New("no sign-in waits for its second step")
 	ErrSignInTooOld      = errors.New("the sign-in is too old for this change")
 	ErrTokenInvalid      = errors.New("the widget token is invalid")
+	ErrWrongCode         = errors.New("incorrect code")
 	ErrWrongCredentials  = errors.New("incorrect email or password")
 )
 
@@ -77,12 +81,13 @@ type RepeatedFormError struct {
 
 func (e *RepeatedFormError) Error() string { return "this form has already generated a key" }
 
-// SignInLimitError reports a sign-in that was refused without checking the password, because there
-// were too many wrong passwords before.
+// SignInLimitError reports a sign-in that was refused without checking the password or the code,
+// because there were too many wrong ones before.
 type SignInLimitError struct {
 	RetryAfter time.Duration
+	Codes      bool // they were codes, not passwords
 }
 
 func (e *SignInLimitError) Error() string {
-	return fmt.Sprintf("too many wrong passwords, try again in %s", e.RetryAfter)
+	return fmt.Sprintf("too many wrong passwords or codes, try again in %s", e.RetryAfter)
 }

@@ -29,7 +29,7 @@ func (k Keyring) TokenKeys(algorithm TokenAlgorithm) []crypto.Signer { return k.
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
-		signInLimit: defaultSignInLimit, timeout: s.timeout,
+		signInLimit: defaultSignInLimit, timeout: s.timeout, sealer: s.sealer,
 		db: s.db.WithQueryHook(hook), api: s.api.WithQueryHook(hook), now: s.now, logger: s.logger,
 		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
 		lastSeen: s.lastSeen, lastTokens: s.lastTokens, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
@@ -64,3 +64,6 @@ func HashEmail(email string) []byte { return hashEmail(email) }
 func (s *Store) Migrate(ctx context.Context, files fs.FS, wait time.Duration) error {
 	return migration{db: s.db, files: files, logger: s.logger, wait: wait}.run(ctx)
 }
+
+// Reseal encrypts secrets of a previous key with the current one, as the store does each hour.
+func (s *Store) Reseal(ctx context.Context) error { return s.resealAuthenticators(ctx) }

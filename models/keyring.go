@@ -39,6 +39,9 @@ func NewKeyring(secret, previous string) (Keyring, error) {
 	return newKeyring(secret, previous), nil
 }
 
+// IsZero reports whether the keyring has no secret.
+func (k Keyring) IsZero() bool { return k.secrets == nil }
+
 func newKeyring(secrets ...string) Keyring {
 	return Keyring{func() []string { return secrets }}
 }

@@ -49,15 +49,15 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			if err := s.purge(background); err != nil && background.Err() == nil {
-				s.logger.ErrorContext(background, "cannot delete expired rows", slog.Any("error", err))
+			if err := errors.Join(s.purge(background), s.resealAuthenticators(background)); err != nil && background.Err() == nil {
+				s.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
 		}
 	}
 }
 
-// purge deletes old activities and usage rows, expired and idle sessions, expired sign-in links and
-// invitations, and old sign-in failures.
+// purge deletes old activities and usage rows, expired and idle sessions, pending sign-ins, sign-in
+// links, invitations and set-ups of authenticator apps, and old sign-in failures.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	// Another instance may not have written a later use of the session yet.
@@ -72,6 +72,8 @@ func (s *Store) purge(ctx context.Context) error {
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
 		{"invitations", "id", "expires_at < ?", []any{now}},
+		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
+		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-authenticatorSetup)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},

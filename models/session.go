@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -67,7 +68,7 @@ func (s Session) Fresh(now time.Time) bool {
 // start. The error may also be [ErrUnavailable].
 func (s *Store) CreateSession(ctx context.Context, user User, client Client) (token string, err error) {
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		token, err = s.createSession(ctx, tx, user, client)
+		token, err = s.createSession(ctx, tx, user, WithPassword, client)
 		return err
 	})
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Store) CreateSession(ctx context.Context, user User, client Client) (to
 	return token, nil
 }
 
-func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, client Client) (token string, err error) {
+func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, method SignInMethod, client Client) (token string, err error) {
 	token, now := newToken(), s.clock()
 	session := Session{
 		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
@@ -99,7 +100,8 @@ func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, client 
 	if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
 		return "", err
 	}
-	return token, s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, client.Provider)
+	label := cmp.Or(client.Provider, signInLabels[method])
+	return token, s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, label)
 }
 
 // lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled. Until the

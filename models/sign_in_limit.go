@@ -44,7 +44,7 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 		}
 		if len(recent) == s.signInLimit {
 			// The next attempt is possible when the oldest of these leaves the window.
-			return &SignInLimitError{recent[s.signInLimit-1].Add(signInWindow).Sub(now)}
+			return &SignInLimitError{RetryAfter: recent[s.signInLimit-1].Add(signInWindow).Sub(now)}
 		}
 	}
 	return nil

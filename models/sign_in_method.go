@@ -16,7 +16,16 @@ const (
 	WithInvitation SignInMethod = "invitation" // a link that has just created the user
 	WithProvider   SignInMethod = "provider"   // OpenID Connect
 	WithPasskey    SignInMethod = "passkey"
+
+	withCode         SignInMethod = "code"          // a password, and a code of the authenticator app
+	withRecoveryCode SignInMethod = "recovery code" // a password, and a recovery code
 )
+
+// signInLabels describe the methods in the activity log.
+var signInLabels = map[SignInMethod]string{
+	WithLink: "a sign-in link", WithInvitation: "an invitation", WithPasskey: "a passkey",
+	withCode: "a code", withRecoveryCode: "a recovery code",
+}
 
 // SignIn starts a session for a user who has just proved an identity with this method. Every
 // sign-in ends with SignIn, or with signIn in a transaction of its own. If a second step is due,
@@ -36,7 +45,15 @@ func (s *Store) SignIn(ctx context.Context, user User, method SignInMethod, clie
 
 // signIn is [Store.SignIn] within a transaction.
 func (s *Store) signIn(ctx context.Context, tx bun.Tx, user User, method SignInMethod, client Client) (token string, pending bool, err error) {
-	_ = method
-	token, err = s.createSession(ctx, tx, user, client)
-	return token, false, err
+	if method == WithPassword {
+		if pending, err = secondStepDue(ctx, tx, user.ID); err != nil {
+			return "", false, err
+		}
+	}
+	if pending {
+		token, err = s.createPendingSignIn(ctx, tx, user)
+	} else {
+		token, err = s.createSession(ctx, tx, user, method, client)
+	}
+	return token, pending, err
 }

@@ -21,8 +21,8 @@ type Stats struct {
 	SignInFailures SignInFailures
 }
 
-// SignInFailures counts refused passwords since the start of the process, at sign-in and to confirm
-// a change.
+// SignInFailures counts refused passwords and codes since the start of the process, at sign-in and to
+// confirm a change.
 type SignInFailures struct {
 	Wrong    uint64
 	Limited  uint64 // not checked, because there were too many wrong ones before
@@ -37,7 +37,7 @@ func (c *signInFailureCounts) count(err error) {
 	switch {
 	case limited:
 		c.limited.Add(1)
-	case errors.Is(err, ErrWrongCredentials):
+	case errors.Is(err, ErrWrongCredentials), errors.Is(err, ErrWrongCode):
 		c.wrong.Add(1)
 	case errors.Is(err, ErrSignInDisabled):
 		c.disabled.Add(1)

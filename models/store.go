@@ -38,6 +38,7 @@ type Store struct {
 
 	authenticator *authn.Authenticator
 	passwords     *passwordHasher
+	sealer        sealer
 	usage         *usage.Recorder
 	lastSeen      *lastSeenBuffer
 	lastTokens    *lastSeenBuffer // of agents
@@ -53,6 +54,10 @@ type Options struct {
 	Now    func() time.Time // the clock; nil means time.Now
 	Logger *slog.Logger     // for background errors; nil discards them
 	Tracer trace.Tracer     // for spans of statements; nil: none
+
+	// Keyring has the keys that encrypt the secrets of authenticator apps. Without it, they
+	// cannot be set up, and only recovery codes work.
+	Keyring Keyring
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
@@ -97,6 +102,10 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
+	sealer, err := newSealer(o.Keyring)
+	if err != nil {
+		return nil, err
+	}
 	database, err := openDatabase(databaseURL)
 	if err != nil {
 		return nil, err
@@ -119,7 +128,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	s := &Store{
 		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
-		passwords: newPasswordHasher(o.PasswordMemory), usage: recorder, lastSeen: newLastSeenBuffer(),
+		passwords: newPasswordHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
 		lastTokens: newLastSeenBuffer(),
 	}
 	var background context.Context

@@ -130,6 +130,9 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 	if err := s.record(ctx, tx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
 		return err
 	}
+	if err := endPendingSignIns(ctx, tx, user.ID); err != nil {
+		return err
+	}
 	return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
 }
 

@@ -84,6 +84,9 @@ func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor A
 		if err := endAllSessions(ctx, tx, "id = ?", id); err != nil {
 			return err
 		}
+		if err := deleteFactors(ctx, tx, id); err != nil {
+			return err
+		}
 		// The person may become another user.
 		if _, err := tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ?", id).Exec(ctx); err != nil {
 			return err

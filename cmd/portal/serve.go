@@ -66,7 +66,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	}
 	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
-		Logger: logger, Tracer: tracer, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
+		Logger: logger, Tracer: tracer, Keyring: keyring, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
 		PasswordsOff: s.passwordsOff,
 	})
 	if err != nil {

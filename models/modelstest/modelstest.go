@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,6 +71,11 @@ func Open(t testing.TB, url string, options models.Options) *models.Store {
 	t.Helper()
 	options.PasswordMemory = cmp.Or(options.PasswordMemory, passwordMemory)
 	options.Timeout = cmp.Or(options.Timeout, time.Minute)
+	if options.Keyring.IsZero() {
+		keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+		Must(t, err)
+		options.Keyring = keyring
+	}
 	store, err := models.Open(context.Background(), url, options)
 	if err != nil {
 		t.Fatalf("open %s: %v", url, err)

@@ -1,0 +1,211 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base32"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// authenticatorSetup is how long the user can take to enter the first code.
+	authenticatorSetup = time.Hour
+	// totpSecret is the number of random bytes of a secret (RFC 4226 section 4, R6).
+	totpSecret = 20
+	totpPeriod = 30 * time.Second
+	// totpSkew is how many time steps the clock of a phone may be early or late.
+	totpSkew = 1
+)
+
+// totpCode describes the codes (RFC 6238). Every authenticator app knows this kind.
+var totpCode = hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
+
+// authenticator is the authenticator app of a user.
+type authenticator struct {
+	bun.BaseModel `bun:"table:authenticators,alias:authenticator"`
+
+	UserID    uuid.UUID `bun:",pk"`
+	Secret    []byte    // sealed
+	KeyID     []byte    // of the key that sealed it
+	CreatedAt time.Time
+	EnabledAt *time.Time // nil until the user has entered the first code
+	LastStep  int64      // the time step of the last accepted code
+}
+
+// StartAuthenticator returns a new secret for an authenticator app of a session's user, in base 32.
+// The app is not used until [Store.EnableAuthenticator] confirms it. The error may be
+// [ErrAuthenticatorOn] or [ErrUnavailable].
+func (s *Store) StartAuthenticator(ctx context.Context, session Session) (secret string, err error) {
+	value := random(totpSecret)
+	sealed, keyID, err := s.sealer.seal(value, session.UserID[:])
+	if err != nil {
+		return "", err
+	}
+	app := authenticator{UserID: session.UserID, Secret: sealed, KeyID: keyID, CreatedAt: s.clock()}
+	result, err := s.db.NewInsert().Model(&app).On("CONFLICT (user_id) DO UPDATE").
+		Set("secret = EXCLUDED.secret, key_id = EXCLUDED.key_id, created_at = EXCLUDED.created_at, last_step = 0").
+		Where("authenticator.enabled_at IS NULL").Exec(ctx)
+	if err := unlessAffected(result, err, ErrAuthenticatorOn); err != nil {
+		return "", failed("start authenticator", err)
+	}
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(value), nil
+}
+
+// EnableAuthenticator turns two-step verification on for a session's user, who enters the first
+// code of the app. It ends the user's other sessions, records the activity, and returns the recovery
+// codes. They are stored as hashes only.
+//
+// The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes,
+// [ErrAuthenticatorOff] if there is no secret to confirm or it is too old, [ErrAuthenticatorOn] or
+// [ErrUnavailable].
+func (s *Store) EnableAuthenticator(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
+	err = s.attemptCode(ctx, session.UserID, func(ctx context.Context, tx bun.Tx) (right bool, err error) {
+		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+			return false, err
+		}
+		app, err := findAuthenticator(ctx, tx, session.UserID)
+		switch {
+		case err != nil:
+			return false, err
+		case app.EnabledAt != nil:
+			return false, ErrAuthenticatorOn
+		case s.clock().Sub(app.CreatedAt) >= authenticatorSetup:
+			return false, ErrAuthenticatorOff
+		}
+		if right, err = s.acceptTOTP(ctx, tx, app, code); err != nil || !right {
+			return false, err
+		}
+		_, err = tx.NewUpdate().Model((*authenticator)(nil)).Set("enabled_at = ?", s.clock()).Where("user_id = ?", session.UserID).Exec(ctx)
+		if err != nil {
+			return false, err
+		}
+		if recovery, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
+			return false, err
+		}
+		return true, s.factorChanged(ctx, tx, session, actor, ActionAuthenticatorOn)
+	})
+	if err != nil {
+		return nil, failed("enable authenticator", err)
+	}
+	return recovery, nil
+}
+
+// DisableAuthenticator turns two-step verification off for a session's user, deletes the recovery
+// codes, ends the user's other sessions and records the activity. The error may be
+// [ErrAuthenticatorOff] or [ErrUnavailable].
+func (s *Store) DisableAuthenticator(ctx context.Context, session Session, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		result, err := tx.NewDelete().Model((*authenticator)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
+		if err := unlessAffected(result, err, ErrAuthenticatorOff); err != nil {
+			return err
+		}
+		if _, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("user_id = ?", session.UserID).Exec(ctx); err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, tx, session, actor, ActionAuthenticatorOff)
+	})
+	return failed("disable authenticator", err)
+}
+
+// factorChanged records a change of the factors of a session's user and ends the user's other
+// sessions (OWASP ASVS 5.0, 7.4.3).
+func (s *Store) factorChanged(ctx context.Context, tx bun.Tx, session Session, actor Actor, action Action) error {
+	if err := s.record(ctx, tx, session.AccountID, actor, action, session.UserID, session.Email); err != nil {
+		return err
+	}
+	if err := endPendingSignIns(ctx, tx, session.UserID); err != nil {
+		return err
+	}
+	return s.endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
+}
+
+// findAuthenticator returns the app of a user, confirmed or not, or [ErrAuthenticatorOff].
+func findAuthenticator(ctx context.Context, db bun.IDB, userID uuid.UUID) (authenticator, error) {
+	var app authenticator
+	err := db.NewSelect().Model(&app).Where("user_id = ?", userID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrAuthenticatorOff
+	}
+	return app, err
+}
+
+// acceptTOTP reports whether a code of the app is right and has not been used. It makes the code and
+// all older ones used. The caller holds the user's lock.
+func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, app authenticator, code string) (bool, error) {
+	secret, err := s.sealer.open(app.Secret, app.KeyID, app.UserID[:])
+	if err != nil {
+		// The recovery codes still work.
+		s.logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))
+		return false, nil
+	}
+	step := matchingStep(secret, code, s.clock())
+	if step <= app.LastStep {
+		return false, nil
+	}
+	_, err = tx.NewUpdate().Model((*authenticator)(nil)).Set("last_step = ?", step).Where("user_id = ?", app.UserID).Exec(ctx)
+	return err == nil, err
+}
+
+// matchingStep returns the time step of a code, or 0 if the code is wrong. It takes the same time
+// for each.
+func matchingStep(secret []byte, code string, now time.Time) (matching int64) {
+	text := base32.StdEncoding.EncodeToString(secret)
+	current := now.Unix() / int64(totpPeriod/time.Second)
+	for step := current - totpSkew; step <= current+totpSkew; step++ {
+		right, err := hotp.ValidateCustom(code, uint64(step), text, totpCode) //nolint:gosec // after 1970
+		if err == nil && right {
+			matching = step
+		}
+	}
+	return matching
+}
+
+// resealAuthenticators encrypts the secrets of a previous key with the current one, so that the
+// previous one can be dropped.
+func (s *Store) resealAuthenticators(ctx context.Context) error {
+	if len(s.sealer.keys) < 2 {
+		return nil
+	}
+	for {
+		var apps []authenticator
+		err := s.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(s.sealer.previousIDs())).Limit(purgeBatch).Scan(ctx)
+		if err != nil {
+			return failed("find authenticators of a previous secret", err)
+		}
+		for _, app := range apps {
+			if err := s.reseal(ctx, app); err != nil {
+				return failed("encrypt an authenticator with the current secret", err)
+			}
+		}
+		if len(apps) < purgeBatch {
+			return nil
+		}
+	}
+}
+
+func (s *Store) reseal(ctx context.Context, app authenticator) error {
+	secret, err := s.sealer.open(app.Secret, app.KeyID, app.UserID[:])
+	if err != nil {
+		return err
+	}
+	sealed, keyID, err := s.sealer.seal(secret, app.UserID[:])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	// A user who has just started again has another secret.
+	_, err = s.db.NewUpdate().Model((*authenticator)(nil)).Set("secret = ?, key_id = ?", sealed, keyID).
+		Where("user_id = ? AND secret = ?", app.UserID, app.Secret).Exec(ctx)
+	return err
+}

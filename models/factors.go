@@ -1,0 +1,70 @@
+package models
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// Factors are a user's ways to prove an identity besides the password.
+type Factors struct {
+	AuthenticatorSince *time.Time // when two-step verification was turned on; nil: it is off
+	RecoveryCodes      int        // unused ones
+}
+
+// Factors returns the factors of a session's user. The error may be [ErrUnavailable].
+func (s *Store) Factors(ctx context.Context, session Session) (Factors, error) {
+	var factors Factors
+	err := s.db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
+		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
+		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
+	return factors, failed("find factors", err)
+}
+
+// secondStepDue reports whether a user who has entered the password must make a second step.
+func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (bool, error) {
+	return db.NewSelect().Model((*authenticator)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", userID).Exists(ctx)
+}
+
+// ResetSecondFactor removes the factors of the user with this email besides the password, ends the
+// user's sessions and records the activity. It is for operators. The error may be
+// [ErrUserNotFound] or [ErrUnavailable].
+func (s *Store) ResetSecondFactor(ctx context.Context, email string) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
+		if err != nil {
+			return err
+		}
+		if err := s.lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
+			return err
+		}
+		if err := deleteFactors(ctx, tx, user.ID); err != nil {
+			return err
+		}
+		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, user.AccountID, Operator(), ActionSecondFactorReset, user.ID, user.Email)
+	})
+	return failed("reset second factor", err)
+}
+
+// deleteFactors deletes the factors of a user besides the password.
+func deleteFactors(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
+	for _, model := range []any{(*authenticator)(nil), (*recoveryCode)(nil)} {
+		if _, err := tx.NewDelete().Model(model).Where("user_id = ?", userID).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockFactors locks the row of one of the account's users until the transaction ends, so that one
+// transaction at a time changes the factors. It returns [ErrWrongCredentials] if there is no such
+// user.
+func (s *Store) lockFactors(ctx context.Context, tx bun.Tx, accountID, userID uuid.UUID) error {
+	return s.lockUser(ctx, tx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, userID)
+}

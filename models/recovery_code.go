@@ -1,0 +1,90 @@
+package models
+
+import (
+	"context"
+	"encoding/base32"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	recoveryCodes      = 10 // of a user
+	recoveryCodeBytes  = 15 // random bytes of a code: enough for a plain hash (OWASP ASVS 5.0, 6.5.2)
+	recoveryCodeLength = 24 // characters without the hyphens
+	recoveryCodeGroup  = 6  // characters between two hyphens
+)
+
+// recoveryAlphabet has no letters that look like digits (Crockford's base 32).
+var recoveryAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// recoveryCode signs a user in once in place of a code of the authenticator app. A used code is
+// deleted.
+type recoveryCode struct {
+	bun.BaseModel `bun:"table:recovery_codes,alias:recovery_code"`
+
+	CodeHash []byte `bun:",pk"` // SHA-256 of the code without hyphens
+	UserID   uuid.UUID
+}
+
+// RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
+// returns the new codes. The error may be [ErrAuthenticatorOff] or [ErrUnavailable].
+func (s *Store) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		app, err := findAuthenticator(ctx, tx, session.UserID)
+		if err == nil && app.EnabledAt == nil {
+			err = ErrAuthenticatorOff
+		}
+		if err != nil {
+			return err
+		}
+		if codes, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
+	})
+	if err != nil {
+		return nil, failed("renew recovery codes", err)
+	}
+	return codes, nil
+}
+
+// replaceRecoveryCodes stores new recovery codes of a user and returns them.
+func replaceRecoveryCodes(ctx context.Context, tx bun.Tx, userID uuid.UUID) (codes []string, err error) {
+	if _, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("user_id = ?", userID).Exec(ctx); err != nil {
+		return nil, err
+	}
+	rows := make([]recoveryCode, recoveryCodes)
+	for i := range rows {
+		code := recoveryAlphabet.EncodeToString(random(recoveryCodeBytes))
+		rows[i] = recoveryCode{CodeHash: hashToken(code), UserID: userID}
+		var groups []string
+		for start := 0; start < len(code); start += recoveryCodeGroup {
+			groups = append(groups, code[start:start+recoveryCodeGroup])
+		}
+		codes = append(codes, strings.Join(groups, "-"))
+	}
+	_, err = tx.NewInsert().Model(&rows).Exec(ctx)
+	return codes, err
+}
+
+// recoveryReader maps what users type to the characters of a recovery code.
+var recoveryReader = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
+
+// useRecoveryCode deletes the recovery code of a user. It reports whether the user had it.
+func useRecoveryCode(ctx context.Context, tx bun.Tx, userID uuid.UUID, code string) (bool, error) {
+	code = recoveryReader.Replace(strings.ToLower(code))
+	if len(code) != recoveryCodeLength {
+		return false, nil
+	}
+	result, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("code_hash = ? AND user_id = ?", hashToken(code), userID).Exec(ctx)
+	if err != nil {
+		return false, err
+	}
+	used, err := result.RowsAffected()
+	return used == 1, err
+}

@@ -1,0 +1,182 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// pendingSignInLife is how long the user can take for the second step.
+	pendingSignInLife = 10 * time.Minute
+	// maxPendingSignIns is the number of pending sign-ins of a user. A new one ends the oldest.
+	maxPendingSignIns = 10
+)
+
+// pendingSignIn is a sign-in after the first of two steps. It gives access to the second step only.
+type pendingSignIn struct {
+	bun.BaseModel `bun:"table:pending_sign_ins,alias:pending"`
+
+	TokenHash []byte `bun:",pk"` // SHA-256 of the token in the browser's cookie
+	UserID    uuid.UUID
+	ExpiresAt time.Time
+}
+
+// createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
+// createSession, it checks that the user may still sign in.
+func (s *Store) createPendingSignIn(ctx context.Context, tx bun.Tx, user User) (token string, err error) {
+	if err := s.lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+		return "", err
+	}
+	if err := s.lockPassword(ctx, tx, user); err != nil {
+		return "", err
+	}
+	old := tx.NewSelect().Model((*pendingSignIn)(nil)).Column("token_hash").Where("user_id = ?", user.ID).
+		OrderExpr("expires_at DESC").Offset(maxPendingSignIns - 1).Limit(math.MaxInt32)
+	if _, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("token_hash IN (?)", old).Exec(ctx); err != nil {
+		return "", err
+	}
+	token = newToken()
+	pending := pendingSignIn{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: s.clock().Add(pendingSignInLife)}
+	_, err = tx.NewInsert().Model(&pending).Exec(ctx)
+	return token, err
+}
+
+// endPendingSignIns deletes the pending sign-ins of a user.
+func endPendingSignIns(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
+	_, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("user_id = ?", userID).Exec(ctx)
+	return err
+}
+
+// PendingSignInUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending],
+// [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) PendingSignInUser(ctx context.Context, token string) (User, error) {
+	user, err := s.pendingSignInUser(ctx, s.db, token)
+	return user, failed("find pending sign-in", err)
+}
+
+func (s *Store) pendingSignInUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM pending_sign_ins WHERE token_hash = ? AND expires_at > ?)",
+		hashToken(token), s.clock())
+	switch {
+	case errors.Is(err, ErrUserNotFound):
+		return User{}, ErrSignInNotPending
+	case err != nil:
+		return User{}, err
+	case user.Disabled:
+		return User{}, ErrSignInDisabled
+	}
+	return user, nil
+}
+
+// FinishSignIn makes the second step of a pending sign-in: it checks a code of the authenticator app
+// or a recovery code, and starts a session as [Store.SignIn] does. It returns the user and the
+// session token.
+//
+// The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes for the user,
+// on any instance, [ErrSignInNotPending] if the first step was too long ago or the pending sign-in
+// was used, [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Client) (user User, sessionToken string, err error) {
+	if user, err = s.PendingSignInUser(ctx, token); err != nil {
+		return User{}, "", err
+	}
+	err = s.attemptCode(ctx, user.ID, func(ctx context.Context, tx bun.Tx) (right bool, err error) {
+		if err := s.lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+			return false, err
+		}
+		if err := s.lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
+			return false, err
+		}
+		// Read again under the lock.
+		if user, err = s.pendingSignInUser(ctx, tx, token); err != nil {
+			return false, err
+		}
+		method, err := s.acceptCode(ctx, tx, user, code, client)
+		if err != nil || method == "" {
+			return false, err
+		}
+		// The session is first, because every transaction locks the account before links
+		// and sessions.
+		if sessionToken, err = s.createSession(ctx, tx, user, method, client); err != nil {
+			return false, err
+		}
+		result, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
+		return true, unlessAffected(result, err, ErrSignInNotPending)
+	})
+	switch {
+	case errors.Is(err, ErrWrongCode):
+		s.recordRefusal(user, visitorActor(client.Address), ActionCodeRefused)
+	case errors.Is(err, ErrWrongCredentials):
+		err = ErrSignInDisabled
+	}
+	s.signInFailures.count(err)
+	if err != nil {
+		return User{}, "", failed("finish sign-in", err)
+	}
+	return user, sessionToken, nil
+}
+
+// acceptCode accepts a code of the user's authenticator app or a recovery code, once. It returns how
+// the user has signed in, or "" for a wrong code.
+func (s *Store) acceptCode(ctx context.Context, tx bun.Tx, user User, code string, client Client) (SignInMethod, error) {
+	code = strings.Join(strings.Fields(code), "")
+	if len(code) > totpCode.Digits.Length() {
+		used, err := useRecoveryCode(ctx, tx, user.ID, code)
+		if err != nil || !used {
+			return "", err
+		}
+		actor := UserActor(user.ID, client.Address)
+		return withRecoveryCode, s.record(ctx, tx, user.AccountID, actor, ActionRecoveryCodeUsed, user.ID, user.Email)
+	}
+	app, err := findAuthenticator(ctx, tx, user.ID)
+	if err == nil && app.EnabledAt == nil {
+		err = ErrAuthenticatorOff
+	}
+	if errors.Is(err, ErrAuthenticatorOff) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	right, err := s.acceptTOTP(ctx, tx, app, code)
+	if err != nil || !right {
+		return "", err
+	}
+	return withCode, nil
+}
+
+// attemptCode calls try in a transaction while no other code of the user is checked, on any
+// instance. It counts a wrong code like a wrong password and then returns [ErrWrongCode]. In that
+// case, try must not have changed anything. After too many wrong codes it returns a
+// [*SignInLimitError] without calling try.
+func (s *Store) attemptCode(ctx context.Context, userID uuid.UUID, try func(ctx context.Context, tx bun.Tx) (right bool, err error)) error {
+	subjects := [][]byte{signInSubject("code", userID.String())}
+	right := false
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockSignIns(ctx, tx, subjects); err != nil {
+			return err
+		}
+		if err := s.checkSignInLimit(ctx, tx, subjects); err != nil {
+			return err
+		}
+		var err error
+		if right, err = try(ctx, tx); err != nil || right {
+			return err
+		}
+		failure := signInFailure{ID: newID(), Subject: subjects[0], At: s.clock()}
+		_, err = tx.NewInsert().Model(&failure).Exec(ctx)
+		return err
+	})
+	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+		limit.Codes = true
+	}
+	if err == nil && !right {
+		return ErrWrongCode
+	}
+	return err
+}

@@ -1,0 +1,290 @@
+package models_test
+
+import (
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"portal/models"
+)
+
+// app is an authenticator app.
+type app struct {
+	f      *fixture
+	secret string // in base 32
+}
+
+// code returns the code that the app shows at the time of the fixture plus after.
+func (a app) code(t *testing.T, after time.Duration) string {
+	t.Helper()
+	code, err := totp.GenerateCode(a.secret, a.f.clock.Now().Add(after))
+	must(t, err)
+	return code
+}
+
+// twoSteps turns two-step verification on for a customer. The next code of the app is unused.
+func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) {
+	t.Helper()
+	session, err := f.Session(t.Context(), f.session(t, c), browser)
+	must(t, err)
+	a = app{f: f}
+	a.secret, err = f.StartAuthenticator(t.Context(), session)
+	must(t, err)
+	recovery, err = f.EnableAuthenticator(t.Context(), session, a.code(t, 0), c.actor)
+	must(t, err)
+	f.clock.Advance(time.Minute)
+	return a, recovery
+}
+
+// firstStep returns the token of a pending sign-in.
+func (f *fixture) firstStep(t *testing.T, c customer) string {
+	t.Helper()
+	token, pending, err := f.SignIn(t.Context(), c.user, models.WithPassword, browser)
+	if err != nil || !pending {
+		t.Fatalf("pending %t, %v", pending, err)
+	}
+	return token
+}
+
+func (f *fixture) secondStep(t *testing.T, token, code string) (sessionToken string, err error) {
+	t.Helper()
+	_, sessionToken, err = f.FinishSignIn(t.Context(), token, code, browser)
+	return sessionToken, err
+}
+
+func TestSecondStep(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		lost := f.session(t, c)
+		a, recovery := f.twoSteps(t, c)
+		checkError(t, "a session from before", errOf(f.Session(ctx, lost, browser)), models.ErrSessionNotFound)
+
+		pending := f.firstStep(t, c)
+		checkError(t, "the pending sign-in as a session", errOf(f.Session(ctx, pending, browser)), models.ErrSessionNotFound)
+		for name, code := range map[string]string{
+			"empty": "", "another": "abcdef", "too early": a.code(t, 90*time.Second), "too late": a.code(t, -90*time.Second),
+			"another recovery code": strings.Repeat("a", 24), "the secret": a.secret,
+		} {
+			checkError(t, name, errOf(f.secondStep(t, pending, code)), models.ErrWrongCode)
+		}
+		checkError(t, "another token", errOf(f.secondStep(t, pending+"x", a.code(t, 0))), models.ErrSignInNotPending)
+		code := a.code(t, 0)
+		token, err := f.secondStep(t, pending, code[:3]+" "+code[3:])
+		must(t, err)
+		must(t, errOf(f.Session(ctx, token, browser)))
+		checkError(t, "the same sign-in again", errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))), models.ErrSignInNotPending)
+		pending = f.firstStep(t, c)
+		checkError(t, "the same code again", errOf(f.secondStep(t, pending, code)), models.ErrWrongCode)
+		checkError(t, "an older code", errOf(f.secondStep(t, pending, a.code(t, -30*time.Second))), models.ErrWrongCode)
+		must(t, errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))))
+
+		typed := strings.ToUpper(strings.ReplaceAll(recovery[3], "-", " "))
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), typed)))
+		checkError(t, "a used recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[3])), models.ErrWrongCode)
+		session, err := f.Session(ctx, token, browser)
+		must(t, err)
+		if factors, err := f.Factors(ctx, session); err != nil || factors.AuthenticatorSince == nil || factors.RecoveryCodes != 9 {
+			t.Errorf("%+v, %v", factors, err)
+		}
+		renewed, err := f.RenewRecoveryCodes(ctx, session, c.actor)
+		if err != nil || len(renewed) != 10 {
+			t.Fatalf("%v, %v", renewed, err)
+		}
+		checkError(t, "a replaced recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[4])), models.ErrWrongCode)
+		pending = f.firstStep(t, c)
+		must(t, f.DisableAuthenticator(ctx, session, c.actor))
+		checkError(t, "a sign-in from before", errOf(f.secondStep(t, pending, renewed[0])), models.ErrSignInNotPending)
+		if _, pending, err := f.SignIn(ctx, c.user, models.WithPassword, browser); err != nil || pending {
+			t.Errorf("pending %t, %v", pending, err)
+		}
+		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
+			t.Errorf("%d recovery codes are left", n)
+		}
+		for _, action := range []models.Action{
+			models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed,
+		} {
+			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].ActorName != c.user.Email {
+				t.Errorf("%s: recorded %+v", action, recorded)
+			}
+		}
+		eventually(t, "the wrong codes are recorded", func() bool { return len(f.recorded(t, c, models.ActionCodeRefused)) > 0 })
+	})
+}
+
+// Only a password needs a second step. The other ways to sign in prove more than a password does.
+func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.twoSteps(t, c)
+		for _, method := range []models.SignInMethod{models.WithLink, models.WithInvitation, models.WithPasskey, models.WithProvider} {
+			if _, pending, err := f.SignIn(t.Context(), c.user, method, browser); err != nil || pending {
+				t.Errorf("%s: pending %t, %v", method, pending, err)
+			}
+		}
+		f.firstStep(t, c)
+	})
+}
+
+func TestPendingSignInEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		for name, test := range map[string]struct {
+			end  func(c customer) error
+			want error
+		}{
+			"after ten minutes":     {func(customer) error { f.clock.Advance(10 * time.Minute); return nil }, models.ErrSignInNotPending},
+			"by a new password":     {func(c customer) error { return f.ResetPassword(ctx, c.user.Email, newPassword) }, models.ErrSignInNotPending},
+			"by disabling the user": {func(c customer) error { return f.SetUserDisabled(ctx, c.user.Email, true) }, models.ErrSignInNotPending},
+			"by a reset":            {func(c customer) error { return f.ResetSecondFactor(ctx, c.user.Email) }, models.ErrSignInNotPending},
+			"with ten newer ones": {func(c customer) error {
+				f.clock.Advance(time.Second)
+				for range 10 {
+					f.firstStep(t, c)
+				}
+				return nil
+			}, models.ErrSignInNotPending},
+		} {
+			c := f.customer(t)
+			a, _ := f.twoSteps(t, c)
+			pending := f.firstStep(t, c)
+			must(t, test.end(c))
+			checkError(t, name, errOf(f.secondStep(t, pending, a.code(t, 0))), test.want)
+		}
+		f.clock.Advance(2 * time.Hour)
+		must(t, f.Purge(ctx))
+		if n := f.count(t, "SELECT count(*) FROM pending_sign_ins"); n != 0 {
+			t.Errorf("%d expired rows are left", n)
+		}
+	})
+}
+
+func TestGuessesOfCodesAreLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		a, recovery := f.twoSteps(t, c)
+		b, _ := f.twoSteps(t, other)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
+		guess := func(i int, code string) error {
+			client := models.Client{Address: fmt.Sprintf("198.51.100.%d", i)}
+			_, _, err := stores[i%2].FinishSignIn(t.Context(), pending[i%2], code, client)
+			return err
+		}
+		_, errs := atOnce(20, func(i int) error { return guess(i, "abcdef") })
+		limited := 0
+		for _, err := range errs {
+			if _, ok := errors.AsType[*models.SignInLimitError](err); ok {
+				limited++
+			} else {
+				checkError(t, "a guess", err, models.ErrWrongCode)
+			}
+		}
+		if limited != 10 {
+			t.Errorf("%d of 20 guesses were limited, want 10", limited)
+		}
+		for name, code := range map[string]string{"the code": a.code(t, 0), "a recovery code": recovery[0]} {
+			if limit, ok := errors.AsType[*models.SignInLimitError](guess(0, code)); !ok || !limit.Codes {
+				t.Errorf("%s is not limited", name)
+			}
+		}
+		must(t, errOf(f.secondStep(t, f.firstStep(t, other), b.code(t, 0))))
+		f.clock.Advance(time.Minute)
+		must(t, guess(0, a.code(t, 0)))
+	})
+}
+
+// Of several concurrent requests with one code, one signs in.
+func TestCodeSignsInOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		a, recovery := f.twoSteps(t, c)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		for _, code := range []string{a.code(t, 0), recovery[0]} {
+			pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
+			done, errs := atOnce(4, func(i int) error {
+				_, _, err := stores[i%2].FinishSignIn(t.Context(), pending[i%2], code, browser)
+				return err
+			})
+			if done != 1 {
+				t.Errorf("%d requests signed in: %v", done, errs)
+			}
+		}
+	})
+}
+
+func TestAuthenticatorSecretIsEncrypted(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		a, recovery := f.twoSteps(t, c)
+		raw, err := base32.StdEncoding.DecodeString(a.secret)
+		must(t, err)
+		dump := f.dump(t)
+		for _, secret := range append(recovery, a.secret, string(raw), fmt.Sprintf("%x", raw), strings.ReplaceAll(recovery[0], "-", "")) {
+			if strings.Contains(dump, secret) {
+				t.Errorf("the database contains %q", secret)
+			}
+		}
+		// The secret of one user is useless in the row of another.
+		other := f.customer(t)
+		f.twoSteps(t, other)
+		f.exec(t, "UPDATE authenticators SET secret = (SELECT secret FROM authenticators WHERE user_id = ?), last_step = 0 WHERE user_id = ?", c.user.ID, other.user.ID)
+		checkError(t, "another user's secret", errOf(f.secondStep(t, f.firstStep(t, other), a.code(t, 0))), models.ErrWrongCode)
+	})
+}
+
+func TestSecretOfThePortalRotates(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		before, after := strings.Repeat("before", 8), strings.Repeat("after.", 8)
+		use := func(secret, previous string) {
+			t.Helper()
+			keyring, err := models.NewKeyring(secret, previous)
+			must(t, err)
+			f.Store = f.open(t, models.Options{Keyring: keyring})
+		}
+		use(before, "")
+		a, recovery := f.twoSteps(t, c)
+		for _, secrets := range [][2]string{{before, after}, {after, before}} {
+			use(secrets[0], secrets[1])
+			must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
+			f.clock.Advance(time.Minute)
+		}
+		must(t, f.Reseal(ctx))
+		use(after, "")
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
+		use(before, "") // a lost secret
+		f.clock.Advance(time.Minute)
+		checkError(t, "with a lost secret", errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))), models.ErrWrongCode)
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), recovery[0])))
+	})
+}
+
+func TestAuthenticatorSetUp(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		session, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		enable := func(code string) error { return errOf(f.EnableAuthenticator(ctx, session, code, c.actor)) }
+		checkError(t, "nothing to confirm", enable("123456"), models.ErrAuthenticatorOff)
+		first := app{f: f}
+		first.secret, err = f.StartAuthenticator(ctx, session)
+		must(t, err)
+		second := app{f: f}
+		second.secret, err = f.StartAuthenticator(ctx, session)
+		must(t, err)
+		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), models.ErrWrongCode)
+		if _, pending, err := f.SignIn(ctx, c.user, models.WithPassword, browser); err != nil || pending {
+			t.Errorf("an unconfirmed app: pending %t, %v", pending, err)
+		}
+		f.clock.Advance(time.Hour)
+		checkError(t, "too late", enable(second.code(t, 0)), models.ErrAuthenticatorOff)
+		f.twoSteps(t, c)
+		checkError(t, "started again", errOf(f.StartAuthenticator(ctx, session)), models.ErrAuthenticatorOn)
+		checkError(t, "confirmed again", enable(second.code(t, 0)), models.ErrAuthenticatorOn)
+	})
+}
