@@ -7,6 +7,7 @@ type AccountPage struct {
 	Email    EmailForm
 	Sessions SessionList
 	Password PasswordForm
+	Factors  Factors
 
 	NoPasswords bool // sign-in with a password is turned off, so there is no form for one
 	Identity    IdentityForm

@@ -81,10 +81,14 @@ func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templ
 		return templates.AccountPage{}, err
 	}
 	identity, err := p.identityForm(c)
+	if err != nil {
+		return templates.AccountPage{}, err
+	}
+	factors, err := p.factors(c)
 	session := sessionFrom(c)
 	return templates.AccountPage{
 		Email: templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword}, Sessions: list, Password: form,
-		NoPasswords: p.passwordsOff, Identity: identity,
+		NoPasswords: p.passwordsOff, Identity: identity, Factors: factors,
 	}, err
 }
 

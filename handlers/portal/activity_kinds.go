@@ -21,6 +21,10 @@ var activityKinds = []struct {
 	{"credentials", "Email and password", "All email and password events", []models.Action{
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
 	}},
+	{"factors", "Two-step verification", "All two-step verification events", []models.Action{
+		models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionCodeRefused,
+		models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed, models.ActionSecondFactorReset,
+	}},
 	{"identities", "Sign-in with a provider", "All provider events", []models.Action{
 		models.ActionIdentityConnected, models.ActionIdentityDisconnected,
 	}},
@@ -69,6 +73,13 @@ var activityKindNames = map[models.Action]string{
 	models.ActionAccountDisabled:      "Account disabled",
 	models.ActionAccountEnabled:       "Account enabled",
 	models.ActionDatabaseRestored:     "Restored backups",
+
+	models.ActionAuthenticatorOn:      "Turned on",
+	models.ActionAuthenticatorOff:     "Turned off",
+	models.ActionCodeRefused:          "Incorrect codes",
+	models.ActionRecoveryCodeUsed:     "Used recovery codes",
+	models.ActionRecoveryCodesRenewed: "New recovery codes",
+	models.ActionSecondFactorReset:    "Resets by an operator",
 }
 
 // actionsOf returns the actions of a kind, which is an action or the id of a group. It returns nil

@@ -47,6 +47,7 @@ type Portal struct {
 	cookies   cookies
 	flashes   []securecookie.Codec
 	devices   []securecookie.Codec
+	pending   []securecookie.Codec
 	templates *templates.Templates
 	assets    *static.Assets
 	tokenURL  string // of the endpoint in the examples
@@ -111,6 +112,7 @@ func New(d Deps) (*Portal, error) {
 		cookies:   jar,
 		flashes:   newCodecs(d.CookieKeys, flashAge),
 		devices:   newCodecs(d.CookieKeys, deviceAge),
+		pending:   newCodecs(d.CookieKeys, pendingAge),
 		templates: files.templates,
 		assets:    files.assets,
 		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),

@@ -15,6 +15,8 @@ func (p *Portal) Register(r gin.IRouter) {
 	r.GET("/.well-known/security.txt", p.handle(p.showSecurityContact))
 	r.GET("/login", deadline, p.handle(p.newSession))
 	r.POST("/login", p.handle(p.createSession))
+	r.GET(secondStepPath, deadline, p.handle(p.showSecondStep))
+	r.POST(secondStepPath, deadline, p.handle(p.finishSignIn))
 	r.GET(SignInLinkPath+"/:token", deadline, p.handle(p.showSignInLink))
 	r.POST(SignInLinkPath+"/:token", deadline, p.handle(p.useSignInLink))
 	r.GET("/docs", p.handle(p.showReference))
@@ -52,6 +54,13 @@ func (p *Portal) Register(r gin.IRouter) {
 	long.GET(exportPath, p.handle(p.exportActivities))
 	long.POST("/account/email", p.handle(p.changeEmail))
 	long.POST("/account/password", p.handle(p.changePassword))
+
+	// These change how the user signs in.
+	factors := r.Group("", p.redactQuery, p.requireSession, p.requireFreshSignIn, deadline)
+	factors.POST("/account/authenticator", p.handle(p.startAuthenticator))
+	factors.POST("/account/authenticator/confirmation", p.handle(p.enableAuthenticator))
+	factors.POST("/account/authenticator/removal", p.handle(p.disableAuthenticator))
+	factors.POST("/account/recovery-codes", p.handle(p.renewRecoveryCodes))
 
 	users := r.Group("", p.redactQuery, deadline, p.requireSession)
 	page(users, "/", p.home)

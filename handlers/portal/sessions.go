@@ -87,6 +87,9 @@ func (p *Portal) signIn(c *gin.Context, user models.User, method models.SignInMe
 // session, makes the browser a device of the user with this email, and opens the page next. If a
 // second step is due, the token is that of the pending sign-in.
 func (p *Portal) signedIn(c *gin.Context, email, token string, pending bool, next string) error {
+	if pending {
+		return p.startSecondStep(c, token, next)
+	}
 	// Most proofs work only once, so the new session must start even if the old one cannot be
 	// ended.
 	if err := p.sessions.setCookie(c.Writer, token); err != nil {

@@ -73,6 +73,8 @@ var table = []struct {
 	{models.ErrSignInTooOld, portalOnly(http.StatusUnprocessableEntity,
 		"You signed in more than ten minutes ago. Sign in with a new sign-in link, then try again.")},
 	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
+	{models.ErrWrongCode, portalOnly(http.StatusUnprocessableEntity,
+		"The code is incorrect. Each code works once: wait for the next one, then try again.")},
 	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
@@ -95,7 +97,11 @@ func fromModels(err error) Problem {
 	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
 		p := portalOnly(http.StatusTooManyRequests, "")
 		p.RetryAfter = limit.RetryAfter
-		p.Message = fmt.Sprintf("Too many incorrect passwords. Wait %s seconds, then try again.", p.RetryAfterSeconds())
+		inputs := "passwords"
+		if limit.Codes {
+			inputs = "codes"
+		}
+		p.Message = fmt.Sprintf("Too many incorrect %s. Wait %s seconds, then try again.", inputs, p.RetryAfterSeconds())
 		return p
 	}
 	for _, row := range table {

@@ -1,0 +1,81 @@
+package portal
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/gorilla/securecookie"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+const (
+	secondStepPath = "/login/verification"
+	// pendingCookie holds the token of a sign-in that waits for its second step.
+	pendingCookie = "pending"
+	pendingAge    = 10 * time.Minute
+)
+
+// startSecondStep gives the browser the token of the pending sign-in and asks for the code.
+func (p *Portal) startSecondStep(c *gin.Context, token, next string) error {
+	value, err := securecookie.EncodeMulti(pendingCookie, token, p.pending...)
+	if err != nil {
+		return err
+	}
+	p.cookies.set(c.Writer, pendingCookie, value, int(pendingAge/time.Second))
+	return p.redirect(c, secondStepPath+"?"+url.Values{"next": {next}}.Encode())
+}
+
+// pendingToken returns the token of the browser's pending sign-in, or "" if there is none.
+func (p *Portal) pendingToken(c *gin.Context) (token string) {
+	cookie, err := c.Request.Cookie(p.cookies.name(pendingCookie))
+	if err != nil || securecookie.DecodeMulti(pendingCookie, cookie.Value, &token, p.pending...) != nil {
+		return ""
+	}
+	return token
+}
+
+// showSecondStep asks for the code of the second step.
+func (p *Portal) showSecondStep(c *gin.Context) error {
+	form := templates.SecondStepForm{Next: p.destination(c.Query("next"))}
+	if _, err := p.store.PendingSignInUser(c.Request.Context(), p.pendingToken(c)); err != nil {
+		return p.refuseCode(c, form, err)
+	}
+	return p.reply(c, reply{fragment: form, page: present(templates.SecondStepPage{Form: form})})
+}
+
+// finishSignIn checks the code of the second step and signs in.
+func (p *Portal) finishSignIn(c *gin.Context) error {
+	form := templates.SecondStepForm{Next: p.destination(c.PostForm("next"))}
+	user, token, err := p.store.FinishSignIn(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), newClient(c))
+	if err != nil {
+		return p.refuseCode(c, form, err)
+	}
+	p.cookies.set(c.Writer, pendingCookie, "", -1)
+	return p.signedIn(c, user.Email, token, false, form.Next)
+}
+
+// refuseCode shows the form again with the reason for the refusal. If no sign-in is pending, it
+// leads back to the first step. It returns err if err has another cause.
+func (p *Portal) refuseCode(c *gin.Context, form templates.SecondStepForm, err error) error {
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	switch {
+	case errors.Is(err, models.ErrSignInNotPending):
+		notice := ""
+		if c.Request.Method == http.MethodPost {
+			notice = "The sign-in has expired. Sign in again."
+		}
+		return p.redirectWith(c, signInPath+"?"+url.Values{"next": {form.Next}}.Encode(), notice)
+	case !limited && !errors.Is(err, models.ErrWrongCode) && !errors.Is(err, models.ErrSignInDisabled):
+		return err
+	}
+	refusal := problem.From(err)
+	setRetryAfter(c, refusal)
+	form.Problem = refusal.Message
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form})})
+}

@@ -1,0 +1,203 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// clocked runs a test on both databases with a clock that the test moves.
+func clocked(t *testing.T, run func(t *testing.T, s *site, clock *modelstest.Clock)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		clock := modelstest.NewClock(time.Now())
+		run(t, newSite(t, databaseURL, httpBase, models.Options{Now: clock.Now}), clock)
+	})
+}
+
+func codes(code string) url.Values { return url.Values{"code": {code}} }
+
+// authenticatorSecret returns the secret that the page shows.
+func (a answer) authenticatorSecret() string {
+	a.t.Helper()
+	shown, ok := a.byID("authenticator-secret")
+	if !ok {
+		a.t.Fatal("the page shows no secret")
+	}
+	return strings.ReplaceAll(shown.text(), " ", "")
+}
+
+func codeOf(t testing.TB, secret string, at time.Time) string {
+	t.Helper()
+	code, err := totp.GenerateCode(secret, at)
+	modelstest.Must(t, err)
+	return code
+}
+
+// twoSteps turns two-step verification on. It returns the secret of the app and the recovery codes.
+// The next code is unused.
+func (c customer) twoSteps(clock *modelstest.Clock) (secret string, recovery []string) {
+	c.t.Helper()
+	c.get("/account").one("button", "Set up authenticator app")
+	setUp := c.post("/account/authenticator", nil).is(http.StatusOK)
+	setUp.one("img", "QR code")
+	secret = setUp.authenticatorSecret()
+	done := c.post("/account/authenticator/confirmation", codes(codeOf(c.t, secret, clock.Now()))).is(http.StatusOK)
+	for _, item := range done.one("list", "Recovery codes").all("listitem", "") {
+		recovery = append(recovery, item.text())
+	}
+	if len(recovery) != 10 {
+		c.t.Fatalf("the page shows the recovery codes %v", recovery)
+	}
+	clock.Advance(time.Minute)
+	return secret, recovery
+}
+
+func TestSignInInTwoSteps(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			secret, recovery := c.twoSteps(clock)
+			browser := s.visitor(t)
+			v := as.of(t, browser)
+			browser.get("/login/verification").redirects("/login?next=%2Fapi-keys")
+			v.post("/login", url.Values{"email": {c.email}, "password": {password}, "next": {"/agents"}}).redirects("/login/verification?next=%2Fagents")
+			// The first step opens nothing but the second.
+			for _, path := range []string{"/", "/api-keys", "/account", "/activity", "/agents"} {
+				browser.get(path).is(http.StatusSeeOther)
+			}
+			browser.post("/account/authenticator/removal", nil).redirects("/login?next=%2Faccount")
+			page := browser.get("/login/verification?next=%2Fagents").is(http.StatusOK)
+			page.one("heading", "Two-step verification")
+			page.one("button", "Verify")
+			if next := page.hidden("next"); next != "/agents" {
+				t.Errorf("next is %q", next)
+			}
+			if page.one("textbox", "Code").attr("autocomplete") != "one-time-code" {
+				t.Error("browsers do not fill the code in")
+			}
+			refused := v.post("/login/verification", codes("000000")).is(http.StatusUnprocessableEntity)
+			refused.one("alert", "The code is incorrect.")
+			// Another browser cannot make the second step.
+			s.visitor(t).post("/login/verification", codes(codeOf(t, secret, clock.Now()))).redirects("/login?next=%2Fapi-keys")
+			v.post("/login/verification", url.Values{"code": {codeOf(t, secret, clock.Now())}, "next": {"/agents"}}).redirects("/agents")
+			browser.get("/agents").is(http.StatusOK)
+			browser.get("/login/verification").redirects("/login?next=%2Fapi-keys")
+			browser.get("/activity").says("signed in with a code", "turned on two-step verification")
+			// The session that turned it on has stayed.
+			c.get("/api-keys").is(http.StatusOK)
+
+			lost := s.visitor(t)
+			lost.signIn(c.email, password).redirects("/login/verification?next=%2Fapi-keys")
+			lost.post("/login/verification", codes(recovery[0])).redirects("/api-keys")
+			lost.get("/account").says("9 recovery codes left")
+			outside := s.visitor(t)
+			outside.signIn(c.email, password)
+			if outside.sessionCookie() != "" {
+				t.Error("the first step sets a session cookie")
+			}
+			clock.Advance(10 * time.Minute)
+			outside.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).redirects("/login?next=%2Fapi-keys")
+			outside.get("/login").says("The sign-in has expired.")
+		})
+	})
+}
+
+func TestGuessesOfCodesAreLimited(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		c := s.customer(t)
+		secret, _ := c.twoSteps(clock)
+		v := s.visitor(t)
+		v.signIn(c.email, password)
+		for range 10 {
+			v.post("/login/verification", codes("abcdef")).is(http.StatusUnprocessableEntity)
+		}
+		limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests)
+		limited.one("alert", "Too many incorrect codes")
+		if limited.header.Get("Retry-After") == "" {
+			t.Error("it does not say when to try again")
+		}
+		clock.Advance(time.Minute)
+		v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).redirects("/api-keys")
+	})
+}
+
+func TestAuthenticatorIsSetUpAndTurnedOff(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		c := s.customer(t)
+		phone := c.elsewhere(iPhone)
+		started := c.post("/account/authenticator", nil).is(http.StatusOK)
+		wrong := c.post("/account/authenticator/confirmation", codes("abcdef")).is(http.StatusUnprocessableEntity)
+		wrong.one("alert", "The code is incorrect.")
+		if strings.Contains(strings.ReplaceAll(wrong.text(), " ", ""), started.authenticatorSecret()) {
+			t.Error("the secret is shown again")
+		}
+		phone.get("/api-keys").is(http.StatusOK)
+		c.twoSteps(clock)
+		phone.get("/api-keys").is(http.StatusSeeOther)
+		c.get("/account").one("button", "Turn off")
+		c.post("/account/authenticator", nil).redirects("/account")
+		c.get("/account").says("Two-step verification is already on.")
+		renewed := c.post("/account/recovery-codes", nil).is(http.StatusOK)
+		if n := len(renewed.one("list", "Recovery codes").all("listitem", "")); n != 10 {
+			t.Errorf("%d codes", n)
+		}
+		c.post("/account/authenticator/removal", nil).redirects("/account")
+		c.get("/account").says("Two-step verification turned off.")
+		c.post("/account/recovery-codes", nil).redirects("/account")
+		s.visitor(t).signIn(c.email, password).redirects("/api-keys")
+	})
+}
+
+// A form that changes how the user signs in asks for the password ten minutes after the sign-in.
+func TestOldSignInIsConfirmedByThePassword(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			secret := c.post("/account/authenticator", nil).is(http.StatusOK).authenticatorSecret()
+			clock.Advance(10 * time.Minute)
+			v := as.of(t, c.visitor)
+			stolen := c.copied()
+			asked := v.post("/account/authenticator/confirmation", codes("123456")).is(http.StatusForbidden)
+			asked.one("heading", "Confirm it’s you")
+			button := asked.one("button", "Continue")
+			if action := button.form().attr("action"); action != "/account/authenticator/confirmation" || asked.hidden("code") != "123456" {
+				t.Errorf("the form leads to %s with the code %q", action, asked.hidden("code"))
+			}
+			sent := codes("123456")
+			sent.Set("current_password", "wrong "+password)
+			refused := v.post("/account/authenticator/confirmation", sent).is(http.StatusUnprocessableEntity)
+			refused.one("alert", "The current password is incorrect.")
+			if strings.Contains(refused.body, "wrong "+password) {
+				t.Error("the password is sent back")
+			}
+			sent = codes(codeOf(t, secret, clock.Now()))
+			sent.Set("current_password", password)
+			v.post("/account/authenticator/confirmation", sent).is(http.StatusOK).one("list", "Recovery codes")
+			stolen.get("/account").is(http.StatusSeeOther)
+			// Now the sign-in is fresh again.
+			c.post("/account/authenticator/removal", nil).redirects("/account")
+			clock.Advance(10 * time.Minute)
+			c.post("/account/authenticator", nil).is(http.StatusForbidden)
+			for range 9 {
+				v.post("/account/authenticator", url.Values{"current_password": {"wrong"}}).is(http.StatusUnprocessableEntity)
+			}
+			v.post("/account/authenticator", url.Values{"current_password": {"wrong"}})
+			v.post("/account/authenticator", url.Values{"current_password": {password}}).is(http.StatusTooManyRequests)
+
+			member, _ := c.newMember()
+			member.post("/account/authenticator", nil).is(http.StatusOK)
+			clock.Advance(10 * time.Minute)
+			as.of(t, member).post("/account/authenticator", url.Values{"current_password": {""}}).is(http.StatusUnprocessableEntity).
+				one("alert", "Sign out, sign in again")
+		})
+	})
+}

@@ -1,0 +1,99 @@
+package templates
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Factors are the sections of the account page about factors.
+type Factors struct {
+	Since         *Moment // when two-step verification was turned on; nil: it is off
+	RecoveryCodes int     // unused ones
+}
+
+// AuthenticatorPage sets up an authenticator app. It shows the secret only in its first response.
+type AuthenticatorPage struct {
+	Code    QRCode // empty after a wrong code
+	Secret  string // empty after a wrong code
+	Problem string // the error of the code
+}
+
+func (AuthenticatorPage) screen() screen {
+	return screen{file: "account/authenticator.html", section: SectionAccount}
+}
+
+func (AuthenticatorPage) fragment() string { return "authenticator" }
+
+// Groups returns the secret in groups of four characters.
+func (p AuthenticatorPage) Groups() string {
+	var groups strings.Builder
+	for i, character := range p.Secret {
+		if i > 0 && i%4 == 0 {
+			groups.WriteByte(' ')
+		}
+		groups.WriteRune(character)
+	}
+	return groups.String()
+}
+
+// AuthenticatorURL returns the URL that an authenticator app reads from a QR code. The app shows the
+// product and the email.
+func AuthenticatorURL(product, email, secret string) string {
+	query := url.Values{"secret": {secret}, "issuer": {product}}
+	// Apps do not decode "+" as a space.
+	return "otpauth://totp/" + url.PathEscape(product) + ":" + url.PathEscape(email) + "?" + strings.ReplaceAll(query.Encode(), "+", "%20")
+}
+
+// QRCode is a QR code as a path of an SVG image.
+type QRCode struct {
+	Size int    // modules, with the quiet zone
+	Path string // of the black modules
+}
+
+// quietZone is the number of white modules around a QR code (ISO/IEC 18004).
+const quietZone = 4
+
+// NewQRCode returns the QR code with size modules in each direction.
+func NewQRCode(size int, black func(x, y int) bool) QRCode {
+	var path strings.Builder
+	for y := range size {
+		for x := 0; x < size; x++ {
+			start := x
+			for x < size && black(x, y) {
+				x++
+			}
+			if x > start {
+				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", start+quietZone, y+quietZone, x-start, x-start)
+			}
+		}
+	}
+	return QRCode{Size: size + 2*quietZone, Path: path.String()}
+}
+
+// RecoveryCodesPage shows new recovery codes. It is the only response with them.
+type RecoveryCodesPage struct {
+	Codes    []string
+	TurnedOn bool // two-step verification has just been turned on
+}
+
+func (RecoveryCodesPage) screen() screen {
+	return screen{file: "account/recovery_codes.html", section: SectionAccount}
+}
+
+func (RecoveryCodesPage) fragment() string { return "recovery-codes" }
+
+// SecondStepPage asks for the code of the second step of a sign-in.
+type SecondStepPage struct{ Form SecondStepForm }
+
+func (SecondStepPage) screen() screen {
+	return screen{file: "sessions/second_step.html", layout: layoutPlain}
+}
+
+// SecondStepForm is the form of a [SecondStepPage].
+type SecondStepForm struct {
+	Next    string // path to open after the sign-in
+	Problem string // why the code was refused
+}
+
+func (SecondStepForm) fragment() string { return "second-step" }
