@@ -25,8 +25,8 @@ func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 		tried := 0
 		for _, r := range s.routes(t) {
 			kind := collection(r.Path)
-			// A sign-in link works for everyone who has its token.
-			if kind == "" || kind == "sign-in-links" {
+			// A sign-in link or an invitation works for everyone who has its token.
+			if kind == "" || strings.HasSuffix(kind, " token") {
 				continue
 			}
 			ids := victim.ids(t, kind, r)
@@ -88,7 +88,7 @@ func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 		s := newSystem(t, databaseURL)
 		victim, intruder := s.tenant(t, "victim"), s.tenant(t, "intruder")
 		for path, kind := range map[string]string{
-			"/activity?before=": "activity", "/integrate?agent=": "agents",
+			"/activity?before=": "activity", "/integrate?agent=": "agents", "/people?after=": "people", "/people?removed=": "people",
 		} {
 			for _, id := range victim.objectIDs[kind] {
 				for _, as := range []requestKind{page, fragment} {
@@ -101,12 +101,16 @@ func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 	})
 }
 
-// collection returns the segment before the id in a route's path, or "" if the path has no id.
+// collection returns the segment before the id in a route's path, or "" if the path has no id. For
+// a token it adds the word token.
 func collection(path string) string {
 	segments := strings.Split(path, "/")
 	at := slices.IndexFunc(segments, func(s string) bool { return strings.HasPrefix(s, ":") })
 	if at < 1 {
 		return ""
+	}
+	if segments[at] == ":token" {
+		return segments[at-1] + " token"
 	}
 	return segments[at-1]
 }
@@ -156,7 +160,7 @@ func (k requestKind) notFoundStatus(path string) int {
 
 // everyField has the fields of every form, so that every action gets as far as looking up the id.
 var everyField = url.Values{
-	"label": {"another"}, "name": {"another"}, "form_id": {uuid.NewString()}, "confirm": {"yes"},
+	"label": {"another"}, "name": {"another"}, "form_id": {uuid.NewString()}, "confirm": {"yes"}, "role": {"owner"},
 	"password": {tenantPassword}, "old_password": {tenantPassword}, "new_password": {"four words of another kind"},
 }
 
@@ -173,7 +177,9 @@ func (c tenant) ask(s *system, method, path string, as requestKind) *httptest.Re
 		r.Header.Set("Hx-Request", "true")
 		fallthrough
 	default:
-		r.AddCookie(c.cookie)
+		if c.cookie != nil {
+			r.AddCookie(c.cookie)
+		}
 	}
 	return serve(s.handler, r)
 }

@@ -72,6 +72,8 @@ func (s *system) routes(t *testing.T) gin.RoutesInfo {
 type tenant struct {
 	secret    string // an API key
 	cookie    *http.Cookie
+	email     string              // of the owner
+	member    string              // email of a member
 	objectIDs map[string][]string // ids of the objects by collection, such as "api-keys"
 }
 
@@ -82,7 +84,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := tenant{objectIDs: map[string][]string{}}
+	c := tenant{email: email, objectIDs: map[string][]string{}}
 	own := func(collection string, id uuid.UUID) {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
 	}
@@ -120,7 +122,19 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.objectIDs["sign-in-links"] = []string{link}
+	c.objectIDs["sign-in-links token"] = []string{link}
+	c.member = "member-of-" + email
+	member, err := s.store.AddUser(ctx, account.ID, models.NewUser{Email: c.member, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own("people", member.ID)
+	invitation, token, err := s.store.CreateInvitation(ctx, account.ID, models.NewInvitation{Email: "guest-of-" + email, Role: models.RoleMember}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own("invitations", invitation.ID)
+	c.objectIDs["invitations token"] = []string{token}
 	activities, err := s.store.Activities(ctx, account.ID, models.ActivityPage{Limit: 10})
 	if err != nil {
 		t.Fatal(err)

@@ -90,6 +90,13 @@ func (s *Store) Users(ctx context.Context, accountID uuid.UUID, page Page) (List
 	return cut(users, page), failed("list users", err)
 }
 
+// User returns one of the account's users, also a removed one. The error may be [ErrUserNotFound] or
+// [ErrUnavailable].
+func (s *Store) User(ctx context.Context, accountID, id uuid.UUID) (User, error) {
+	user, err := findUser(ctx, s.db, "u.account_id = ? AND u.id = ?", accountID, id)
+	return user, failed("find user", err)
+}
+
 // SetUserDisabled disables or enables the user with this email and records the activity, unless
 // nothing changes. Disabling ends the user's sessions and links. It is for operators. The error may
 // be [ErrUserNotFound] or [ErrUnavailable].

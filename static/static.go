@@ -33,7 +33,8 @@ var htmx []byte
 var bundles = map[string][]string{
 	"app.css": {
 		"css/tokens.css", "css/base.css", "css/controls.css", "css/layout.css",
-		"css/table.css", "css/rows.css", "css/chart.css", "css/lists.css", "css/account.css", "css/factors.css", "css/integration.css", "css/code.css",
+		"css/table.css", "css/rows.css", "css/chart.css", "css/lists.css", "css/account.css", "css/factors.css", "css/people.css",
+		"css/integration.css", "css/code.css",
 		"css/dialog.css", "css/rotation.css", "css/preferences.css", "css/motion.css", "css/print.css",
 	},
 	"app.js": {

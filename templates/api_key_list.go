@@ -115,6 +115,7 @@ type APIKeyDetails struct {
 	LastDay  Count   // requests in the last 24 hours
 	LastUsed *Moment // nil if never used
 	Created  Moment
+	Creator  string // email of the user who generated the key; empty if unknown or the only one
 }
 
 func (APIKeyDetails) fragment() string { return "api-key-details" }

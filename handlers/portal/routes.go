@@ -19,6 +19,8 @@ func (p *Portal) Register(r gin.IRouter) {
 	r.POST(secondStepPath, deadline, p.handle(p.finishSignIn))
 	r.GET(SignInLinkPath+"/:token", deadline, p.handle(p.showSignInLink))
 	r.POST(SignInLinkPath+"/:token", deadline, p.handle(p.useSignInLink))
+	r.GET(invitationPath+"/:token", deadline, p.handle(p.showInvitation))
+	r.POST(invitationPath+"/:token", p.handle(p.join))
 	r.GET("/docs", p.handle(p.showReference))
 	r.GET("/docs/guides", p.handle(p.showGuides))
 	r.GET("/docs/changelog", p.handle(p.showChangelog))
@@ -86,8 +88,18 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(users, "/integrate", p.showIntegration)
 	page(users, activityPath, p.listActivities)
 	users.POST(activityPath+"/filter", p.handle(p.filterActivities))
+	page(users, peoplePath, p.listPeople)
 	page(users, accountPath, p.showAccount)
 	users.POST("/account/sessions/:id/revocation", p.handle(p.revokeSession))
 	page(users, "/account/other-sessions/revocation", p.newOthersRevocation)
 	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))
+
+	// For owners. A change of people takes a fresh sign-in.
+	owners := r.Group("", p.redactQuery, p.requireSession, p.require(managePeople), p.requireFreshSignIn, deadline)
+	page(owners, "/people/:id", p.showPerson)
+	owners.POST("/people/:id/role", p.handle(p.updateRole))
+	page(owners, "/people/:id/removal", p.newPersonRemoval)
+	owners.POST("/people/:id/removal", p.handle(p.createPersonRemoval))
+	owners.POST("/people/invitations", p.handle(p.createInvitation))
+	owners.POST("/people/invitations/:id/cancellation", p.handle(p.cancelInvitation))
 }

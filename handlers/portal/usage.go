@@ -35,10 +35,14 @@ func (p *Portal) apiKeyDetails(c *gin.Context, key models.APIKey) (templates.API
 	if err != nil {
 		return templates.APIKeyDetails{}, err
 	}
+	creator, err := p.store.KeyCreator(ctx, key.AccountID, key.ID)
+	if err != nil {
+		return templates.APIKeyDetails{}, err
+	}
 	recent, err := p.store.RecentUsage(ctx, key.AccountID, key.ID)
 	return templates.APIKeyDetails{
 		ID: key.ID, Chart: templates.NewUsageChart(requests, refusals, now),
 		LastDay:  templates.Count(recent[key.ID].Requests),
-		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
 	}, err
 }

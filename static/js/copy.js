@@ -42,12 +42,12 @@
     }
   }
 
-  // The user copies by hand. Only the whole key counts.
+  // The user copies by hand. Only the whole secret counts.
   document.addEventListener('copy', (event) => {
     const field = document.querySelector('[data-secret]');
     if (field?.value && copiesAllOf(field, event)) {
       dispatchCopy(field, Promise.resolve(true));
-      showStatus(field, 'Copied the key.');
+      showStatus(field, `Copied the ${field.dataset.secret || 'key'}.`);
     }
   });
 

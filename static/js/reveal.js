@@ -1,6 +1,6 @@
-// The one-time reveal of a new key. Before the key is copied, Escape or a click outside does not
-// close it, and the browser asks before it leaves the page. Closing it or leaving the page removes
-// the key.
+// The one-time reveal of a new key or invitation. Before a key is copied, Escape or a click outside
+// does not close it, and the browser asks before it leaves the page. Closing it or leaving the page
+// removes the secret.
 (() => {
   'use strict';
 
@@ -14,7 +14,7 @@
   function reveal(dialog) {
     const field = dialog.querySelector('[data-secret]');
     const gate = dialog.querySelector('[data-gate]');
-    let copied = false;
+    let copied = !gate; // an invitation can be replaced, so it needs no warning
     let copying = Promise.resolve();
     let pressedOutside = false;
 
@@ -28,9 +28,12 @@
     const close = () => {
       removeEventListener('beforeunload', warn);
       forget(field);
-      htmx.trigger(dialog.querySelector('#first-use'), 'htmx:abort');
+      const polling = dialog.querySelector('#first-use');
+      if (polling) {
+        htmx.trigger(polling, 'htmx:abort');
+      }
       dialog.remove();
-      document.querySelector('#label, #rotation-replacement').focus();
+      document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
     };
     const leave = async () => {
       // Wait up to a second for a copy in progress.
@@ -52,10 +55,12 @@
     field.addEventListener('portal:copy', ({ detail }) => {
       copying = detail.then((succeeded) => {
         copied ||= succeeded;
-        gate.hidden ||= succeeded;
+        if (gate) {
+          gate.hidden ||= succeeded;
+        }
       });
     });
-    dialog.querySelector('[data-close]').addEventListener('click', close);
+    dialog.querySelector('[data-close]')?.addEventListener('click', close);
     dialog.querySelector('[data-done]').addEventListener('submit', (event) => {
       event.preventDefault();
       leave();

@@ -1,0 +1,99 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// createInvitation invites a person and shows the link once.
+func (p *Portal) createInvitation(c *gin.Context) error {
+	email, role := strings.TrimSpace(c.PostForm("email")), models.Role(c.PostForm("role"))
+	invitation, token, err := p.store.CreateInvitation(c.Request.Context(), sessionFrom(c).AccountID,
+		models.NewInvitation{Email: email, Role: role}, actorOf(c))
+	if err != nil {
+		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner}, err)
+	}
+	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
+		Email: invitation.Email, Link: p.baseURL.JoinPath(invitationPath, token).String(),
+		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
+	}}
+	if page, err := p.peoplePage(c); err != nil {
+		_ = c.Error(err) // the link must be shown now, the list can wait
+	} else {
+		created.List = &page.List
+	}
+	return p.reply(c, reply{fragment: created, page: present(created.Reveal), reveals: true})
+}
+
+// refuseInvitation shows the form again with the reason why nobody was invited. It returns err if
+// err is not about the input.
+func (p *Portal) refuseInvitation(c *gin.Context, form templates.InvitationForm, err error) error {
+	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+	switch {
+	case isInvalid && invalid.Field == "role":
+		form.RoleProblem = invalid.Message
+	case isInvalid, errors.Is(err, models.ErrEmailTaken), errors.Is(err, models.ErrEmailInvited):
+		form.EmailProblem = problem.From(err).Message
+	case errors.Is(err, models.ErrInvitationLimit):
+		form.Problem = problem.From(err).Message
+	default:
+		return err
+	}
+	return p.reply(c, reply{
+		status: http.StatusUnprocessableEntity, fragment: form,
+		page: func() (templates.Page, error) {
+			page, err := p.peoplePage(c)
+			page.Form = &form
+			return page, err
+		},
+	})
+}
+
+// cancelInvitation cancels a pending invitation.
+func (p *Portal) cancelInvitation(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	invitation, err := p.store.CancelInvitation(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	if err != nil {
+		return err
+	}
+	page, err := p.peoplePage(c)
+	if err != nil {
+		return err
+	}
+	page.List.Focused = true
+	return p.reply(c, reply{
+		notice:   fmt.Sprintf("The invitation of %s was cancelled.", invitation.Email),
+		fragment: page.List, location: peoplePath,
+	})
+}
+
+func (p *Portal) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
+	invitations, err := p.store.Invitations(c.Request.Context(), sessionFrom(c).AccountID)
+	var rows []templates.InvitationRow
+	for _, invitation := range invitations {
+		rows = append(rows, templates.InvitationRow{
+			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
+			Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
+		})
+	}
+	return rows, err
+}
+
+// roleName returns the role in a sentence: "an owner" or "a member".
+func roleName(role models.Role) string {
+	if role == models.RoleOwner {
+		return "an owner"
+	}
+	return "a member"
+}

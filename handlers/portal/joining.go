@@ -1,0 +1,72 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// invitationPath is the path of invitations. The token follows it.
+const invitationPath = "/invitations"
+
+// showInvitation shows the form that accepts an invitation.
+func (p *Portal) showInvitation(c *gin.Context) error {
+	hideToken(c)
+	return p.showJoinForm(c, http.StatusOK, templates.JoinForm{})
+}
+
+// join accepts an invitation: it adds the user, who is then signed in. It waits in the queue for
+// password hashing, so it sets its own deadlines.
+func (p *Portal) join(c *gin.Context) error {
+	hideToken(c)
+	user, token, pending, err := p.store.AcceptInvitation(c.Request.Context(), c.Param("token"), c.PostForm("password"), newClient(c))
+	withDeadline(c, func() {
+		if err != nil {
+			err = p.refuseToJoin(c, err)
+		} else {
+			err = p.signedIn(c, user.Email, token, pending, homePath)
+		}
+	})
+	return err
+}
+
+// showJoinForm shows the form of the invitation in the path, with the problem of an earlier
+// attempt.
+func (p *Portal) showJoinForm(c *gin.Context, status int, form templates.JoinForm) error {
+	invitation, err := p.store.Invitation(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return p.refuseToJoin(c, err)
+	}
+	session, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	form.Email, form.Action = invitation.Email, c.Request.URL.Path
+	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
+	if session != nil {
+		page.SignedIn = session.Email
+	}
+	return p.reply(c, reply{status: status, fragment: form, page: present(page)})
+}
+
+// refuseToJoin shows why the invitation was not accepted. It returns err if err has another cause.
+func (p *Portal) refuseToJoin(c *gin.Context, err error) error {
+	refusal := problem.From(err)
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return p.showJoinForm(c, refusal.Status, templates.JoinForm{PasswordProblem: invalid.Message})
+	}
+	if _, limited := errors.AsType[*models.SignInLimitError](err); limited {
+		refusal.Message = fmt.Sprintf("Too many attempts from your network. Wait %s seconds, then try again.", refusal.RetryAfterSeconds())
+	} else if !errors.Is(err, models.ErrInvitationInvalid) && !errors.Is(err, models.ErrSignInDisabled) && !errors.Is(err, models.ErrEmailTaken) {
+		return err
+	}
+	setRetryAfter(c, refusal)
+	form := templates.JoinForm{Refusal: refusal.Message}
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.JoinPage{Form: form})})
+}

@@ -1,0 +1,137 @@
+package templates
+
+import "github.com/google/uuid"
+
+// PeoplePage is /people.
+type PeoplePage struct {
+	Form *InvitationForm // nil for members
+	List PeopleList
+}
+
+func (PeoplePage) screen() screen {
+	return screen{file: "people/index.html", layout: layoutPortal, section: SectionPeople}
+}
+
+// InvitationForm is the form that invites a person.
+type InvitationForm struct {
+	Email        string // as submitted
+	Owner        bool   // the new person is to be an owner
+	EmailProblem string // the error of the email
+	RoleProblem  string // the error of the role
+	Problem      string // an error that concerns neither field
+}
+
+func (InvitationForm) fragment() string { return "invitation-form" }
+
+// Refused reports whether the form was submitted and refused, so the email takes the focus.
+func (f InvitationForm) Refused() bool {
+	return f.EmailProblem != "" || f.RoleProblem != "" || f.Problem != ""
+}
+
+// PeopleList is the table of people and pending invitations.
+type PeopleList struct {
+	People      []PersonRow
+	Invitations []InvitationRow
+	Manage      bool      // the user may manage people
+	Problem     string    // why a change was refused
+	Left        *LeftKeys // the keys of a person who was removed; nil if there are none
+	Next        string    // URL of the next page; empty on the last one
+	Paged       bool      // this is not the first page
+	Focused     bool      // the heading takes the focus
+}
+
+func (PeopleList) fragment() string { return "people-list" }
+
+// Row returns the row of a person, or nil if the list does not have it.
+func (l PeopleList) Row(id uuid.UUID) *PersonRow {
+	for i := range l.People {
+		if l.People[i].ID == id {
+			return &l.People[i]
+		}
+	}
+	return nil
+}
+
+// PersonRow is a user of the account.
+type PersonRow struct {
+	ID          uuid.UUID
+	Email       string
+	Owner       bool // otherwise a member
+	You         bool // the signed-in user
+	Disabled    bool
+	LastSignIn  *Moment // nil if the person has never signed in
+	Confirming  bool    // the row confirms the removal
+	Keys        int     // active keys that the person has generated, for the confirmation
+	Focused     bool    // the Remove button takes the focus
+	RoleFocused bool    // the button that changes the role takes the focus
+}
+
+// InvitationRow is a pending invitation.
+type InvitationRow struct {
+	ID      uuid.UUID
+	Email   string
+	Role    string // "an owner" or "a member"
+	Expires Moment
+}
+
+// LeftKeys are the active keys that a removed person has generated.
+type LeftKeys struct {
+	Email string
+	Keys  []LeftKey
+}
+
+// LeftKey is a key that a removed person may still have.
+type LeftKey struct {
+	ID            uuid.UUID
+	Label, Masked string
+}
+
+// PeopleChanged updates the page after a role was changed. The user may have become a member, who
+// has no form.
+type PeopleChanged struct{ Page PeoplePage }
+
+func (PeopleChanged) fragment() string { return "people-changed" }
+
+// InvitationReveal shows the link of a new invitation once, as a page or as a dialog.
+type InvitationReveal struct {
+	Email   string
+	Role    string // "an owner" or "a member"
+	Link    string // rendered once, in this response only
+	Expires Moment
+}
+
+func (InvitationReveal) screen() screen {
+	return screen{file: "people/invitation.html", layout: layoutPortal, section: SectionPeople}
+}
+
+// InvitationCreated updates the page after a person was invited: an empty form, the table and the
+// dialog.
+type InvitationCreated struct {
+	List   *PeopleList // nil leaves the table as it is, because it could not be read
+	Reveal InvitationReveal
+}
+
+func (InvitationCreated) fragment() string { return "invitation-created" }
+
+// Form returns the empty form.
+func (InvitationCreated) Form() InvitationForm { return InvitationForm{} }
+
+// JoinPage is the page of an invitation.
+type JoinPage struct {
+	Account  string // name of the account; empty if the invitation does not work
+	Role     string // "an owner" or "a member"
+	SignedIn string // email of the user who is signed in; empty for a visitor
+	Form     JoinForm
+}
+
+func (JoinPage) screen() screen { return screen{file: "people/join.html", layout: layoutPlain} }
+
+// JoinForm is the form that accepts an invitation. It never contains the submitted password.
+type JoinForm struct {
+	Email           string // of the new user
+	Action          string // path of the form
+	PasswordProblem string // the error of the password
+	Refusal         string // why the invitation was not accepted; the form is then not shown
+}
+
+func (JoinForm) fragment() string { return "join" }
