@@ -32,7 +32,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, token, password string, cl
 	if err != nil {
 		return User{}, "", false, err
 	}
-	ctx, cancel = context.WithTimeout(ctx, Timeout)
+	ctx, cancel = context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		user, sessionToken, pending, err = s.acceptInvitation(ctx, tx, token, hash, client)
@@ -51,7 +51,7 @@ func (s *Store) guessInvitation(ctx context.Context, token string, client Client
 	if err := s.checkSignInLimit(ctx, s.db, subject); err != nil {
 		return Invitation{}, err
 	}
-	answer, cancel := context.WithTimeout(ctx, Timeout)
+	answer, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	invitation, err := s.Invitation(answer, token)
 	if errors.Is(err, ErrInvitationInvalid) {

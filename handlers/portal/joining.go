@@ -26,7 +26,7 @@ func (p *Portal) showInvitation(c *gin.Context) error {
 func (p *Portal) join(c *gin.Context) error {
 	hideToken(c)
 	user, token, pending, err := p.store.AcceptInvitation(c.Request.Context(), c.Param("token"), c.PostForm("password"), newClient(c))
-	withDeadline(c, func() {
+	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refuseToJoin(c, err)
 		} else {

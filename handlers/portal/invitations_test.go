@@ -1,0 +1,143 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// invite invites a person as a member and returns the path of the link.
+func (c customer) invite(email string) string {
+	c.t.Helper()
+	page := c.post("/people/invitations", url.Values{"email": {email}, "role": {"member"}}).is(http.StatusOK)
+	return strings.TrimPrefix(page.one("textbox", "Invitation link").attr("value"), httpBase)
+}
+
+func TestInvitationIsShownOnceAndUsedOnce(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			email := "bob-" + c.email
+			v := as.of(t, c.visitor)
+			created := v.post("/people/invitations", url.Values{"email": {" " + email}, "role": {"member"}}).is(http.StatusOK)
+			created.one("heading", "Invitation created")
+			field := created.one("textbox", "Invitation link")
+			if !field.has("readonly") || strings.Count(created.body, field.attr("value")) != 1 {
+				t.Errorf("the link is not shown once, or not read-only: %v", field.node.Attr)
+			}
+			path, ok := strings.CutPrefix(field.attr("value"), httpBase)
+			if !ok {
+				t.Fatalf("the link is %s", field.attr("value"))
+			}
+			listed := c.get("/people").is(http.StatusOK)
+			row := listed.person(email)
+			row.all("cell", "")[1].exactly("Invited")
+			row.one("button", "Cancel invitation")
+			if strings.Contains(listed.body, path) {
+				t.Error("the list has the link")
+			}
+
+			guest := as.of(t, s.visitor(t))
+			page := s.visitor(t).get(path).is(http.StatusOK)
+			page.one("heading", "Join Example Ltd")
+			page.says(email, "a member")
+			if got := page.header.Get("Referrer-Policy"); got != "strict-origin" {
+				t.Errorf("Referrer-Policy %q", got)
+			}
+			refused := guest.post(path, url.Values{"password": {"short"}}).is(http.StatusUnprocessableEntity)
+			refused.one("alert", "12 characters")
+			if refused.one("textbox", "Password").has("value") {
+				t.Error("the password is in the page")
+			}
+			guest.post(path, url.Values{"password": {password}}).redirects("/api-keys")
+			guest.get("/people").is(http.StatusOK).person(email).says("You", "Member")
+			v.get("/activity").says("accepted the invitation to this account")
+
+			// Somebody to whom the link was forwarded comes too late.
+			late := as.of(t, s.visitor(t))
+			for _, again := range []answer{late.get(path), late.post(path, url.Values{"password": {password}})} {
+				again.is(http.StatusGone).one("alert", "already been used")
+			}
+			late.get("/people").redirects("/login?next=%2Fpeople")
+		})
+	})
+}
+
+func TestInvitationThatEnded(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
+	bothVoices(t, func(t *testing.T, as voice) {
+		c, other := s.customer(t), s.customer(t)
+		expired := c.invite("expired-" + c.email)
+		clock.Advance(7 * models.Day)
+		c.signIn(c.email, password).redirects("/api-keys")
+		other.signIn(other.email, password).redirects("/api-keys")
+		cancelled := c.invite("cancelled-" + c.email)
+		v := as.of(t, c.visitor)
+		cancel := c.get("/people").person("cancelled-"+c.email).one("button", "Cancel invitation").form().attr("action")
+		as.of(t, other.visitor).post(cancel, nil).is(http.StatusNotFound)
+		follow(v, v.post(cancel, nil)).says("The invitation of cancelled-" + c.email + " was cancelled.")
+		v.post(cancel, nil).is(http.StatusNotFound)
+		guest := as.of(t, s.visitor(t))
+		for _, path := range []string{expired, cancelled, "/invitations/guess", cancelled + "x"} {
+			guest.get(path).is(http.StatusGone).one("alert", "cancelled or has expired")
+			guest.post(path, url.Values{"password": {password}}).is(http.StatusGone)
+		}
+		if containsText(c.get("/people"), "Invited") {
+			t.Error("an invitation that ended is listed")
+		}
+	})
+}
+
+func TestInvitationIsRefusedWithTheInputKept(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c, other := s.customer(t), s.customer(t)
+			member := c.colleague(models.RoleMember)
+			c.invite("bob-" + c.email)
+			v := as.of(t, c.visitor)
+			for email, message := range map[string]string{
+				"eve": "Enter an email address", "bob-" + c.email: "already been invited",
+				member.email: "already in this account", other.email: "already in use",
+			} {
+				refused := v.post("/people/invitations", url.Values{"email": {email}, "role": {"owner"}}).is(http.StatusUnprocessableEntity)
+				refused.one("alert", message)
+				if got := refused.one("textbox", "Email").attr("value"); got != email {
+					t.Errorf("the field holds %q, want %q", got, email)
+				}
+			}
+			v.post("/people/invitations", url.Values{"email": {"x-" + c.email}, "role": {"admin"}}).is(http.StatusUnprocessableEntity).one("alert", "role")
+		})
+	})
+}
+
+func TestInvitationOpenedBySomeoneSignedIn(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, other := s.customer(t), s.customer(t)
+		path := c.invite("bob-" + c.email)
+		copied := other.copied()
+		other.get(path).is(http.StatusOK).says("You are signed in as " + other.email)
+		other.post(path, url.Values{"password": {password}}).redirects("/api-keys")
+		other.get("/account").is(http.StatusOK).says("bob-" + c.email)
+		copied.get("/account").is(http.StatusSeeOther) // the old session has ended
+	})
+}
+
+func TestGuessesOfInvitationsGet429(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	path, guest := c.invite("bob-"+c.email), s.visitor(t)
+	for range 10 {
+		guest.post("/invitations/guess", url.Values{"password": {password}}).is(http.StatusGone)
+	}
+	refused := guest.post(path, url.Values{"password": {password}}).is(http.StatusTooManyRequests)
+	refused.one("alert", "Too many attempts")
+	if refused.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+}
