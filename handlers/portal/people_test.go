@@ -20,7 +20,7 @@ func (c customer) colleague(role models.Role) customer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	other := customer{c.visitor.site.visitor(c.t), email, c.account}
+	other := customer{c.site.visitor(c.t), email, c.account}
 	other.signIn(email, password).redirects("/api-keys")
 	return other
 }
