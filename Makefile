@@ -7,6 +7,7 @@ npm_done := node_modules/.package-lock.json
 npm_tools := node_modules/.tools
 assets   := static/vendor/htmx.min.js
 tools    := bin/tools/.built
+livekit  := bin/tools/livekit-server
 FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
 
@@ -24,7 +25,7 @@ build: $(assets) ## Build bin/portal, one static binary
 
 assets: $(assets) ## Fetch the browser assets that the program embeds
 
-test: $(npm_tools) $(assets) ## Run all tests on SQLite, PostgreSQL and a real browser
+test: $(npm_tools) $(assets) $(livekit) ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
@@ -64,6 +65,12 @@ $(npm_tools): package.json package-lock.json .npmrc
 $(assets): $(npm_done)
 	@mkdir -p $(@D)
 	cp node_modules/htmx.org/dist/$(@F) $@
+
+# A voice server for the tests. A clean build takes minutes; Go caches its packages.
+$(livekit): tools/livekit/go.mod tools/livekit/go.sum
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 go build -C tools/livekit -o ../../$@ github.com/livekit/livekit-server/cmd/server
+	@touch $@
 
 $(tools): tools/go.mod tools/go.sum
 	@mkdir -p $(@D)

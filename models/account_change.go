@@ -87,16 +87,18 @@ func (s *Store) setAccountDisabled(ctx context.Context, tx bun.Tx, id uuid.UUID,
 	if err != nil || !changed {
 		return err
 	}
-	action := ActionAccountEnabled
-	if disabled {
-		action = ActionAccountDisabled
-		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
-			return err
-		}
-	}
 	account, err := findAccount(ctx, tx, id)
 	if err != nil {
 		return err
 	}
-	return s.record(ctx, tx, id, actor, action, id, account.Name)
+	if disabled {
+		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
+			return err
+		}
+		return s.recordEnd(ctx, tx, id, actor, ActionAccountDisabled, id, account.Name)
+	}
+	if err := s.allowCalls(ctx, tx, id); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, id, actor, ActionAccountEnabled, id, account.Name)
 }

@@ -48,6 +48,7 @@ const (
 	ActionKeyRevoked   Action = "api_key.revoked"
 	ActionAgentCreated Action = "agent.created"
 	ActionAgentRemoved Action = "agent.removed"
+	ActionCallsEnded   Action = "calls.ended" // because the key was revoked, or the like
 
 	ActionSignedIn        Action = "session.created"
 	ActionSignInFailed    Action = "session.refused" // a wrong password for a user of the account
@@ -103,7 +104,7 @@ type Activity struct {
 	Label     string     // the name of the subject at that time
 	Address   string     // the actor's network address
 	At        time.Time
-	Count     int64 // number of sessions that were ended at once; otherwise 1
+	Count     int64 // number of sessions or calls that were ended; otherwise 1
 
 	// FormerLabel is the name of a key, agent or account before it was renamed, or the email
 	// before it was changed. It is empty for other actions and for old activities.

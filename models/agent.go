@@ -64,6 +64,9 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 		if removed, err := s.agentRemoved(ctx, tx, agent.ID, repeatable); err != nil || removed {
 			return cmp.Or(err, ErrAgentRemoved)
 		}
+		if err := s.allowCalls(ctx, tx, agent.ID); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
 	})
 	if errors.Is(err, ErrAgentIDTaken) {
@@ -181,6 +184,9 @@ func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent,
 func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	var agent Agent
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.holdAccounts(ctx, tx, accountID); err != nil {
+			return err
+		}
 		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
 			Returning("id, account_id, name, created_at").Scan(ctx)
 		if err != nil {
@@ -189,7 +195,7 @@ func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor 
 		if _, err := tx.NewDelete().Model((*lastToken)(nil)).Where("agent_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
+		return s.recordEnd(ctx, tx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return Agent{}, ErrAgentNotFound

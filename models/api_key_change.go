@@ -19,7 +19,7 @@ func (s *Store) RevokeAPIKey(ctx context.Context, accountID, id uuid.UUID, actor
 		if _, err := tx.NewUpdate().Model(key).Column("revoked_at").WherePK().Exec(ctx); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionKeyRevoked, id, key.Label)
+		return s.recordEnd(ctx, tx, accountID, actor, ActionKeyRevoked, id, key.Label)
 	})
 }
 
@@ -64,6 +64,9 @@ func (s *Store) changeKey(
 	var key APIKey
 	var revoked bool
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
+		if err := s.holdAccounts(ctx, tx, accountID); err != nil {
+			return err
+		}
 		if key, err = s.lockKey(ctx, tx, accountID, id); err != nil {
 			return err
 		}

@@ -144,6 +144,10 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		if closed := d.actions(t, models.ActionKeyRevoked); len(closed) != 1 || closed[0].SubjectID == nil || *closed[0].SubjectID != revokedID {
 			t.Errorf("want the revocation recorded, got %+v", closed)
 		}
+		queued := modelstest.OpenDatabase(t, url).NewSelect().Table("hang_ups").Where("subject_id = ?", revokedID)
+		if n, err := queued.Count(t.Context()); err != nil || n != 1 {
+			t.Errorf("the end of the key's calls is queued %d times, want 1: %v", n, err)
+		}
 		// The restored database works.
 		id, secret := d.generate(t, "new")
 		d.revoke(t, id)

@@ -23,6 +23,20 @@ func (s *Store) FlushSightings(ctx context.Context) error {
 	return errors.Join(s.flushLastSeen(ctx), s.flushLastTokens(ctx))
 }
 
+// EndCalls works on the queue of calls to end as if LiveKit had ended one call of each entry.
+func (s *Store) EndCalls(ctx context.Context) error {
+	due, err := s.claimHangUps(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.callSubjects(ctx, due)
+	for i := range due {
+		due[i].Ended = 1
+		err = errors.Join(err, s.recordEndedCalls(ctx, &due[i]))
+	}
+	return err
+}
+
 // TokenKeys returns the key pairs of widget tokens, that of the current secret first.
 func (k Keyring) TokenKeys(algorithm TokenAlgorithm) []crypto.Signer { return k.tokenKeys(algorithm) }
 

@@ -130,6 +130,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, err)
 	must(t, errOf(s.Replacement(ctx, c.ID, key.ID)))
 	must(t, errOf(s.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)))
+	must(t, s.EndCalls(ctx))
 	must(t, errOf(s.ConfirmRevocation(ctx, c.ID, key.ID)))
 	_, _, err = s.APIKeysWithUsage(ctx, c.ID, 30)
 	must(t, err)

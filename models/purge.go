@@ -74,6 +74,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"invitations", "id", "expires_at < ?", []any{now}},
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-authenticatorSetup)}},
+		{"hang_ups", "activity_id", "expires_at < ?", []any{now}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},

@@ -121,6 +121,18 @@ DELETE FROM identities WHERE user_id IN (SELECT id FROM current_users) AND NOT E
 	WHERE c.issuer = identities.issuer AND c.subject = identities.subject AND c.user_id = identities.user_id);
 `
 
+// endCalls queues the end of the calls of the keys that the restore revokes, in a restored state
+// that has this queue.
+func (r restoring) endCalls() string {
+	at := func(t time.Time) string { return "'" + t.Format("2006-01-02 15:04:05.999999-07:00") + "'" }
+	return strings.NewReplacer("NOW", at(r.now), "EXPIRY", at(r.now.Add(hangUpLife))).Replace(`
+DELETE FROM hang_ups;
+INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
+	SELECT a.id, a.subject_id, NOW, EXPIRY FROM activities AS a JOIN closed_keys AS c ON c.id = a.subject_id
+	WHERE a.action = 'api_key.revoked' AND a.at = NOW;
+`)
+}
+
 // secure returns the statements that make the restored state safe, and the query for the number of
 // revoked keys. randomEpoch and activityID are SQL expressions for new random values.
 func (r restoring) secure(randomEpoch, activityID string) (statements, count string) {

@@ -85,7 +85,11 @@ func (r restoring) beginPostgres() (string, error) {
 	lock := ""
 	if r.state != withoutSchema {
 		// The portal's transactions lock the tables in the same order.
-		lock = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, auth_epoch IN ACCESS EXCLUSIVE MODE;"
+		order := "accounts, users, agents, api_keys, sessions, activities, auth_epoch"
+		if r.state == withAccounts { // only then is the schema certain to be current
+			order = strings.Replace(order, "auth_epoch", "hang_ups, auth_epoch", 1)
+		}
+		lock = "LOCK TABLE " + order + " IN ACCESS EXCLUSIVE MODE;"
 	}
 	return fmt.Sprintf(`
 BEGIN;
@@ -134,6 +138,7 @@ DO $$ BEGIN
 IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'removed_at') THEN` + keepRoles + `END IF;
 IF to_regclass('invitations') IS NOT NULL THEN ` + endInvitations + `END IF;
 IF to_regclass('identities') IS NOT NULL THEN` + keepDisconnected + `END IF;
+IF to_regclass('hang_ups') IS NOT NULL THEN ` + r.endCalls() + `END IF;
 END $$;
 ` + count + ";\nCOMMIT;\n"
 }

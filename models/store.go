@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/livekit"
 	"portal/models/usage"
 )
 
@@ -45,6 +46,8 @@ type Store struct {
 
 	signInFailures signInFailureCounts
 
+	liveKit *livekit.Server // nil: no calls
+
 	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
 }
@@ -73,6 +76,8 @@ type Options struct {
 	PasswordMemory uint32
 	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s.
 	MigrationWait time.Duration
+	// LiveKit is the server with the calls that end with their key; nil: none.
+	LiveKit *livekit.Server
 	// OldSchema opens the database even if a migration would wait too long. It is for work that
 	// is also possible with an older schema.
 	OldSchema bool
@@ -129,7 +134,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
 		passwords: newPasswordHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
-		lastTokens: newLastSeenBuffer(),
+		lastTokens: newLastSeenBuffer(), liveKit: o.LiveKit,
 	}
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
@@ -195,5 +200,16 @@ func (s *Store) lockAccount(ctx context.Context, tx bun.Tx, accountID uuid.UUID)
 	}
 	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").
 		Where("id = ?", accountID).For("NO KEY UPDATE").Exec(ctx)
+	return err
+}
+
+// holdAccounts reads the account, so that the transaction uses the table accounts before others. A
+// restore locks the tables in this order. A transaction that changes a key and then records an
+// activity, which refers to the account, would otherwise deadlock with it.
+func (s *Store) holdAccounts(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
+	if s.db.Dialect().Name() != dialect.PG {
+		return nil
+	}
+	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID).Exec(ctx)
 	return err
 }

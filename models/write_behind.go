@@ -28,6 +28,9 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.flushLastSeen, report) })
 	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.flushLastTokens, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
+	if s.liveKit != nil {
+		s.stopped.Go(func() { s.endCallsRegularly(ctx) })
+	}
 }
 
 // repeat calls flush at intervals until ctx ends, and report with each error.

@@ -99,6 +99,14 @@ type APIKeyConfirmation struct {
 	Requests Count   // in the last 24 hours
 	InUse    bool    // used within the last 7 days
 	Checked  *Moment // when the key was last found active, after an unanswered revocation
+
+	Calls *OpenCalls // nil without a voice server
+}
+
+// OpenCalls is the number of calls that a revocation ends.
+type OpenCalls struct {
+	Known bool
+	Count int
 }
 
 // APIKeyRename is the form that changes the label of a key.

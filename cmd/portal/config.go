@@ -98,7 +98,7 @@ func (c *config) settings() (settings, error) {
 	var check checker
 	s := settings{
 		addr:           check.address("PORTAL_ADDR", c.Addr),
-		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, time.Hour),
+		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, models.MaxTokenTTL),
 		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
 		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
 		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),

@@ -68,6 +68,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, Keyring: keyring, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
 		PasswordsOff: s.passwordsOff,
+		LiveKit:      s.liveKit,
 	})
 	if err != nil {
 		return err

@@ -131,7 +131,7 @@ func TestActivityBeforeInvalidIDIsNotFound(t *testing.T) {
 
 var allActions = []models.Action{
 	models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked,
-	models.ActionAgentCreated, models.ActionAgentRemoved,
+	models.ActionAgentCreated, models.ActionAgentRemoved, models.ActionCallsEnded,
 	models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
 	models.ActionPasswordChanged, models.ActionPasswordReset,
 	models.ActionSessionsRevoked, models.ActionPasswordRefused, models.ActionEmailChanged, models.ActionDatabaseRestored,

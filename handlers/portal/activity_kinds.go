@@ -13,7 +13,7 @@ var activityKinds = []struct {
 	id, group, all string // all names the choice that selects the whole group
 	actions        []models.Action
 }{
-	{"keys", "Keys", "All key events", []models.Action{models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked}},
+	{"keys", "Keys", "All key events", []models.Action{models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked, models.ActionCallsEnded}},
 	{"agents", "Agents", "All agent events", []models.Action{models.ActionAgentCreated, models.ActionAgentRenamed, models.ActionAgentRemoved}},
 	{"sessions", "Sign-ins and sessions", "All sign-in events", []models.Action{
 		models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked, models.ActionSessionsRevoked,
@@ -44,6 +44,7 @@ var activityKindNames = map[models.Action]string{
 	models.ActionKeyGenerated:         "New keys",
 	models.ActionKeyRenamed:           "Renamed keys",
 	models.ActionKeyRevoked:           "Revoked keys",
+	models.ActionCallsEnded:           "Ended calls",
 	models.ActionAgentCreated:         "New agents",
 	models.ActionAgentRenamed:         "Renamed agents",
 	models.ActionAgentRemoved:         "Removed agents",

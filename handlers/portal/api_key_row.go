@@ -97,7 +97,8 @@ func (p *Portal) apiKeysPageWith(c *gin.Context, row templates.APIKeyRow) func()
 	}
 }
 
-// confirmation returns the usage of key that the confirmation of its revocation shows.
+// confirmation returns the usage and the open calls of key, which the confirmation of its
+// revocation shows.
 func (p *Portal) confirmation(c *gin.Context, key models.APIKey) (templates.APIKeyConfirmation, error) {
 	recent, err := p.store.RecentUsage(c.Request.Context(), key.AccountID, key.ID)
 	if err != nil {
@@ -107,6 +108,7 @@ func (p *Portal) confirmation(c *gin.Context, key models.APIKey) (templates.APIK
 	return templates.APIKeyConfirmation{
 		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(recent[key.ID].Requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
+		Calls: (*templates.OpenCalls)(p.store.OpenCalls(c.Request.Context(), key)),
 	}, nil
 }
 

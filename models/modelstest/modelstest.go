@@ -96,9 +96,10 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Main runs the tests of a package, stops the PostgreSQL server and exits. TestMain calls it.
+// Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. TestMain calls it.
 func Main(m *testing.M) {
 	code := m.Run()
+	stopLiveKit()
 	if err := stopCluster(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

@@ -1,0 +1,207 @@
+package models_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/livekit"
+	"portal/models/modelstest"
+	"portal/models/modelstest/livekitserver"
+	"portal/models/modelstest/subprocess"
+)
+
+// callFixture is a fixture with a LiveKit server, whose calls are rooms without participants.
+type callFixture struct {
+	*fixture
+	server *livekitserver.Server
+}
+
+// eachDatabaseWithCalls is [eachDatabase] with a LiveKit server.
+func eachDatabaseWithCalls(t *testing.T, run func(t *testing.T, f callFixture)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		server := modelstest.LiveKit(t)
+		run(t, callFixture{newFixture(t, url, models.Options{LiveKit: server.Portal()}), server})
+	})
+}
+
+// open opens a call and returns the name of its room.
+func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) string {
+	t.Helper()
+	name := fmt.Sprintf("%s_%s_%s", agentID, keyID, strings.ReplaceAll(uuid.NewString(), "-", ""))
+	must(t, f.server.CreateRoom(t.Context(), name))
+	return name
+}
+
+func (f callFixture) isOpen(t *testing.T, name string) bool {
+	t.Helper()
+	rooms, err := f.server.Portal().Rooms(t.Context())
+	must(t, err)
+	return slices.ContainsFunc(rooms, func(room livekit.Room) bool { return room.Name == name })
+}
+
+func (f callFixture) expectEnd(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		eventually(t, "the call ends", func() bool { return !f.isOpen(t, name) })
+	}
+}
+
+// endedCalls waits until the activities about ended calls have this many calls together, and
+// returns these activities.
+func (f callFixture) endedCalls(t *testing.T, c customer, want int64) []models.Activity {
+	t.Helper()
+	var ended []models.Activity
+	eventually(t, fmt.Sprintf("%d ended calls are recorded", want), func() bool {
+		ended = f.recorded(t, c, models.ActionCallsEnded)
+		total := int64(0)
+		for _, activity := range ended {
+			total += activity.Count
+		}
+		if total > want {
+			t.Fatalf("%d ended calls, want %d", total, want)
+		}
+		return total == want
+	})
+	return ended
+}
+
+func (f *fixture) hangUps(t *testing.T) int {
+	t.Helper()
+	return f.count(t, "SELECT count(*) FROM hang_ups")
+}
+
+func TestRevocationEndsCalls(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		ctx, c := t.Context(), f.customer(t)
+		agent, key, other := f.agent(t, c), errless(f.key(t, c)), errless(f.key(t, c))
+		first, second := f.open(t, agent.ID, key.ID), f.open(t, newID(), key.ID)
+		another := f.open(t, agent.ID, other.ID)
+		must(t, f.server.CreateRoom(ctx, "lobby"))
+		if open := f.OpenCalls(ctx, key); open == nil || *open != (models.OpenCalls{Known: true, Count: 2}) {
+			t.Errorf("open calls: %+v", open)
+		}
+		must(t, errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)))
+		f.expectEnd(t, first, second)
+		ended := f.endedCalls(t, c, 2)
+		if len(ended) != 1 || *ended[0].SubjectID != key.ID || ended[0].Label != key.Label ||
+			*ended[0].ActorID != c.user.ID || ended[0].Address != c.actor.Address {
+			t.Errorf("recorded %+v", ended)
+		}
+
+		// The participant joins again with the same token, twice within a minute.
+		for range 2 {
+			must(t, f.server.CreateRoom(ctx, first))
+			f.clock.Advance(2 * time.Second)
+			f.expectEnd(t, first)
+		}
+		f.clock.Advance(time.Minute)
+		if ended := f.endedCalls(t, c, 4); len(ended) != 2 {
+			t.Errorf("%d activities, want 2", len(ended))
+		}
+		if !f.isOpen(t, another) {
+			t.Error("a call of another key was ended")
+		}
+
+		f.clock.Advance(models.MaxTokenTTL + 3*time.Minute)
+		eventually(t, "the work is dropped once every token has expired", func() bool { return f.hangUps(t) == 0 })
+	})
+}
+
+func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		ctx, c := t.Context(), f.customer(t)
+		for name, test := range map[string]struct {
+			end   func(models.Agent) error
+			allow func(models.Agent) error
+		}{
+			"disabled account": {
+				func(models.Agent) error { return f.SetAccountDisabled(ctx, c.ID, true, models.Operator()) },
+				func(models.Agent) error { return f.SetAccountDisabled(ctx, c.ID, false, models.Operator()) },
+			},
+			"removed agent": {
+				func(agent models.Agent) error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
+				func(agent models.Agent) error {
+					_, _, err := f.PutAgent(ctx, c.ID, agent.ID, "Reception", models.Operator())
+					return err
+				},
+			},
+		} {
+			agent := f.agent(t, c)
+			call, other := f.open(t, agent.ID, newID()), f.open(t, newID(), newID())
+			must(t, test.end(agent))
+			f.expectEnd(t, call)
+			if !f.isOpen(t, other) {
+				t.Errorf("%s: the call of another account was ended", name)
+			}
+			must(t, test.allow(agent))
+			if n := f.hangUps(t); n != 0 {
+				t.Errorf("%s: calls are still being ended after the return (%d)", name, n)
+			}
+		}
+		f.endedCalls(t, c, 2)
+	})
+}
+
+func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		port, err := subprocess.FreePort()
+		must(t, err)
+		away := livekit.New(livekit.Options{
+			URL:    &url.URL{Scheme: "ws", Host: fmt.Sprintf("127.0.0.1:%d", port)},
+			APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret,
+		})
+		log := &modelstest.LogBuffer{}
+		f := newFixture(t, databaseURL, models.Options{LiveKit: away, Logger: log.Logger()})
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		if open := f.OpenCalls(t.Context(), key); open == nil || open.Known {
+			t.Errorf("open calls without LiveKit: %+v", open)
+		}
+		f.revoke(t, key)
+		eventually(t, "the failure is logged", func() bool { return strings.Contains(log.String(), "cannot end calls") })
+		server, err := livekitserver.StartOn(context.Background(), port)
+		must(t, err)
+		t.Cleanup(server.Stop)
+		calls := callFixture{f, server}
+		call := calls.open(t, newID(), key.ID)
+		f.clock.Advance(2 * time.Second)
+		calls.expectEnd(t, call)
+		calls.endedCalls(t, c, 1)
+		if n := strings.Count(log.String(), "cannot end calls"); n != 1 || strings.Contains(log.String(), livekitserver.APISecret) {
+			t.Errorf("the log has the failure %d times:\n%s", n, log)
+		}
+	})
+}
+
+// One instance at a time has the work. Each call is in one activity.
+func TestInstancesShareTheWorkOfEndingCalls(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		f.fixture.open(t, models.Options{LiveKit: f.server.Portal()})
+		c := f.customer(t)
+		var keys []models.APIKey
+		var calls []string
+		for range 5 {
+			key, _ := f.key(t, c)
+			keys = append(keys, key)
+			calls = append(calls, f.open(t, newID(), key.ID), f.open(t, newID(), key.ID))
+		}
+		for _, key := range keys {
+			f.revoke(t, key)
+		}
+		f.expectEnd(t, calls...)
+		f.endedCalls(t, c, int64(len(calls)))
+	})
+}
+
+func errless(key models.APIKey, _ string) models.APIKey { return key }

@@ -1,0 +1,91 @@
+package models
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+const (
+	// MaxTokenTTL is the longest lifetime of a widget token, and of the LiveKit token beside it.
+	MaxTokenTTL = time.Hour
+	// hangUpLife is how long the calls of a key, agent or account are ended. Then no token can
+	// open another one, even if the clocks of the portal and of LiveKit differ.
+	hangUpLife = MaxTokenTTL + 2*time.Minute
+	// hangUpInterval is the time between two searches for the same calls. A client with a valid
+	// token can join its room again. It also limits how long an instance that has stopped
+	// delays the work.
+	hangUpInterval = 2 * time.Second
+	// maxHangUps limits how many entries an instance works on at once.
+	maxHangUps = 1000
+)
+
+// hangUp is the work to end the calls that were opened with the tokens of a key, an agent or an
+// account.
+type hangUp struct {
+	bun.BaseModel `bun:"table:hang_ups"`
+
+	ActivityID uuid.UUID `bun:",pk"` // of the revocation, removal or disabling
+	SubjectID  uuid.UUID
+	DueAt      time.Time
+	ExpiresAt  time.Time
+	Ended      int64      // calls that are in no activity yet
+	RecordedAt *time.Time // the last activity about ended calls
+}
+
+// recordEnd records the activity of a revocation, removal or disabling, and queues the end of the
+// calls of its subject. It does so even without a LiveKit server, because operators' commands do
+// not know whether the portal has one.
+func (s *Store) recordEnd(ctx context.Context, tx bun.Tx, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
+	activity := Activity{ID: newID(), AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label}
+	if err := s.recordActivity(ctx, tx, actor, activity); err != nil {
+		return err
+	}
+	now := s.clock()
+	work := hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(hangUpLife)}
+	_, err := tx.NewInsert().Model(&work).Exec(ctx)
+	return err
+}
+
+// allowCalls cancels the end of calls of an agent or account that exists or is enabled again.
+func (s *Store) allowCalls(ctx context.Context, tx bun.Tx, subjectID uuid.UUID) error {
+	_, err := tx.NewDelete().Model((*hangUp)(nil)).Where("subject_id = ?", subjectID).Exec(ctx)
+	return err
+}
+
+// claimHangUps returns the work that is due. No other instance gets it before [hangUpInterval] has
+// passed. It deletes expired work.
+func (s *Store) claimHangUps(ctx context.Context) ([]hangUp, error) {
+	now := s.clock()
+	due := s.db.NewSelect().Model((*hangUp)(nil)).Column("activity_id").
+		Where("due_at <= ?", now).OrderExpr("due_at").Limit(maxHangUps)
+	// Without work, SQLite is not locked for writing.
+	if found, err := due.Exists(ctx); err != nil || !found {
+		return nil, err
+	}
+	if s.db.Dialect().Name() == dialect.PG {
+		due = due.For("UPDATE SKIP LOCKED")
+	}
+	var claimed []hangUp
+	err := s.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpInterval)).Where("activity_id IN (?)", due).
+		Returning("activity_id, subject_id, due_at, expires_at, ended, recorded_at").Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var expired []uuid.UUID
+	claimed = slices.DeleteFunc(claimed, func(work hangUp) bool {
+		if work.ExpiresAt.After(now) {
+			return false
+		}
+		expired = append(expired, work.ActivityID)
+		return true
+	})
+	if len(expired) > 0 {
+		_, err = s.db.NewDelete().Model((*hangUp)(nil)).Where("activity_id IN (?)", bun.List(expired)).Exec(ctx)
+	}
+	return claimed, err
+}

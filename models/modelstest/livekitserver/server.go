@@ -1,0 +1,157 @@
+// Package livekitserver runs LiveKit servers for tests. The Makefile builds the program.
+package livekitserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"portal/models/livekit"
+	"portal/models/modelstest/subprocess"
+)
+
+// The API key of every server, and its secret.
+const (
+	APIKey    = "APIofTheTests"
+	APISecret = "a LiveKit secret of the tests, 40 bytes"
+)
+
+// startTimeout allows for a slow machine.
+const startTimeout = time.Minute
+
+// program is the path from the repository's root.
+const program = "bin/tools/livekit-server"
+
+// Server is a LiveKit server on the loopback interface. Its rooms are in its memory.
+type Server struct {
+	URL *url.URL
+
+	child  *subprocess.Child
+	output bytes.Buffer
+}
+
+// Start starts a server on free ports. The caller must call Stop.
+func Start(ctx context.Context) (*Server, error) {
+	port, err := subprocess.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	return StartOn(ctx, port)
+}
+
+// StartOn is [Start] with a TCP port.
+func StartOn(ctx context.Context, port int) (*Server, error) {
+	path, err := findProgram()
+	if err != nil {
+		return nil, err
+	}
+	media, err := freeUDPPort()
+	if err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(map[string]any{
+		"port": port, "bind_addresses": []string{"127.0.0.1"},
+		"rtc": map[string]any{
+			"tcp_port": 0, "udp_port": media, "node_ip": "127.0.0.1", "enable_loopback_candidate": true,
+			"interfaces": map[string]any{"includes": []string{"lo"}},
+			"ips":        map[string]any{"includes": []string{"127.0.0.0/8"}},
+		},
+		"keys":    map[string]string{APIKey: APISecret},
+		"logging": map[string]string{"level": "warn"},
+		// A slow machine must not refuse rooms.
+		"limit": map[string]any{"num_tracks": -1},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: &url.URL{Scheme: "ws", Host: fmt.Sprintf("127.0.0.1:%d", port)}}
+	// The program outlives the context of one test.
+	command := exec.Command(path) //nolint:gosec,noctx // built by the Makefile; Stop kills it
+	command.Env = append(os.Environ(), "LIVEKIT_CONFIG="+string(config))
+	command.Stdout, command.Stderr = &s.output, &s.output
+	if s.child, err = subprocess.Start(command); err != nil {
+		return nil, fmt.Errorf("start LiveKit: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	ready := func(ctx context.Context) error { return subprocess.CheckOK(ctx, "http://"+s.URL.Host) }
+	if err := s.child.AwaitReady(ctx, ready); err != nil {
+		s.child.Kill()
+		return nil, fmt.Errorf("LiveKit: %w\n%s", err, s.output.String())
+	}
+	return s, nil
+}
+
+// Stop kills the server. A graceful stop would wait for its participants.
+func (s *Server) Stop() { s.child.Kill() }
+
+// Portal returns the server as the portal uses it.
+func (s *Server) Portal() *livekit.Server {
+	return livekit.New(livekit.Options{URL: s.URL, APIKey: APIKey, APISecret: APISecret})
+}
+
+// CreateRoom creates a room, as a browser does that joins it.
+func (s *Server) CreateRoom(ctx context.Context, name string) error {
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": APIKey, "exp": time.Now().Add(time.Minute).Unix(), "video": map[string]any{"roomCreate": true},
+	}).SignedString([]byte(APISecret))
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]string{"name": name})
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.URL.Host+"/twirp/livekit.RoomService/CreateRoom", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("create room: %s", response.Status)
+	}
+	return nil
+}
+
+// findProgram returns the path of the server's program in the nearest parent folder that has it.
+func findProgram() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		path := filepath.Join(folder, program)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New(program + " is missing: run `make " + program + "` at the root of the repository")
+}
+
+// freeUDPPort returns a free UDP port of the loopback interface. Another process may take it before
+// the server listens on it.
+func freeUDPPort() (int, error) {
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0") //nolint:noctx // it returns at once
+	if err != nil {
+		return 0, fmt.Errorf("find a free UDP port: %w", err)
+	}
+	port := conn.LocalAddr().(*net.UDPAddr).Port //nolint:errcheck // of a UDP connection
+	return port, conn.Close()
+}
