@@ -7,7 +7,7 @@ npm_done := node_modules/.package-lock.json
 npm_tools := node_modules/.tools
 assets   := static/vendor/htmx.min.js
 tools    := bin/tools/.built
-livekit  := bin/tools/livekit-server
+livekit  := bin/tools/livekit-server bin/tools/echo-agent
 FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
 
@@ -66,10 +66,16 @@ $(assets): $(npm_done)
 	@mkdir -p $(@D)
 	cp node_modules/htmx.org/dist/$(@F) $@
 
-# A voice server for the tests. A clean build takes minutes; Go caches its packages.
-$(livekit): tools/livekit/go.mod tools/livekit/go.sum
+# A voice server and a voice agent for the tests. A clean build takes minutes; Go caches its
+# packages.
+bin/tools/livekit-server: tools/livekit/go.mod tools/livekit/go.sum
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C tools/livekit -o ../../$@ github.com/livekit/livekit-server/cmd/server
+	@touch $@
+
+bin/tools/echo-agent: e2e/echo/main.go e2e/echo/go.mod e2e/echo/go.sum
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 go build -C e2e/echo -o ../../$@
 	@touch $@
 
 $(tools): tools/go.mod tools/go.sum

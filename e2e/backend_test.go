@@ -20,6 +20,8 @@ type reply struct {
 	Error  string `json:"error"`
 	Code   string `json:"code"`
 	Token  string `json:"access_token"`
+
+	LiveKit *access `json:"livekit"`
 }
 
 var backendClient = &http.Client{Timeout: time.Minute}

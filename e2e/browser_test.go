@@ -50,6 +50,8 @@ var withBackForwardCache = []string{"--disable-back-forward-cache"}
 func chromiumFlags() []string {
 	flags := []string{
 		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
+		// A microphone that beeps, without a question for permission.
+		"--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
 	}
 	if os.Geteuid() == 0 {
 		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root

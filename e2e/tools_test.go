@@ -50,7 +50,7 @@ func findTools(root string, m machine) (tools, error) {
 	if found.driver == "" {
 		cli = filepath.Join(found.driverPackage(), "cli.js")
 	}
-	for _, file := range []string{cli, found.axe(), filepath.Join(root, "node_modules", "jose")} {
+	for _, file := range []string{cli, found.axe(), filepath.Join(root, "node_modules", "jose"), filepath.Join(root, "node_modules", "livekit-client")} {
 		if _, err := os.Stat(file); err != nil {
 			missing = append(missing, fmt.Errorf("%s is missing: run `npm ci` at the root of the repository", file))
 		}

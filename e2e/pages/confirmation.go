@@ -18,6 +18,13 @@ func (c Confirmation) ExpectWarning() {
 	}
 }
 
+// ExpectCalls checks what the row says about open calls.
+func (c Confirmation) ExpectCalls(text string) {
+	k := c.row.keys
+	k.t.Helper()
+	k.visible(k.table().GetByText(text), "text %q", text)
+}
+
 // ExpectFocusOnCancel waits until Cancel has the focus.
 func (c Confirmation) ExpectFocusOnCancel() {
 	c.row.keys.t.Helper()

@@ -1,0 +1,185 @@
+// Command echo is a voice agent for tests. It joins every room of a LiveKit server and sends the
+// audio back that it hears. It is a module of its own, so that LiveKit's packages are not
+// dependencies of the portal.
+//
+// It reads LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET, and prints a JSON object on a line
+// for each event. With the argument verify it reads a token from standard input instead, checks it
+// as LiveKit does, and prints its grants.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/livekit/protocol/auth"
+	"github.com/livekit/protocol/livekit"
+	"github.com/livekit/protocol/logger"
+	lksdk "github.com/livekit/server-sdk-go/v2"
+	"github.com/pion/webrtc/v4"
+)
+
+const (
+	identity = "echo"
+	// pollInterval is the time between two looks for new rooms.
+	pollInterval = 200 * time.Millisecond
+	// reportEvery is the number of packets between two events. A packet has 20 ms of audio.
+	reportEvery = 25
+)
+
+// event is a line of the output.
+type event struct {
+	Event   string            `json:"event"` // ready, joined, audio or left
+	Room    string            `json:"room,omitempty"`
+	Packets int               `json:"packets,omitempty"` // received and sent back
+	From    map[string]string `json:"from,omitempty"`    // the attributes of the participant
+}
+
+type agent struct {
+	url, apiKey, apiSecret string
+
+	rooms *lksdk.RoomServiceClient
+
+	mu     sync.Mutex
+	joined map[string]*lksdk.Room
+	out    *json.Encoder
+}
+
+func main() {
+	logger.InitFromConfig(&logger.Config{Level: "error"}, "echo")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &agent{
+		url: os.Getenv("LIVEKIT_URL"), apiKey: os.Getenv("LIVEKIT_API_KEY"), apiSecret: os.Getenv("LIVEKIT_API_SECRET"),
+		joined: map[string]*lksdk.Room{}, out: json.NewEncoder(os.Stdout),
+	}
+	run := a.run
+	if len(os.Args) == 2 && os.Args[1] == "verify" {
+		run = a.verify
+	}
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}
+
+// verify prints the grants of the token on standard input.
+func (a *agent) verify(context.Context) error {
+	input, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	token, err := auth.ParseAPIToken(strings.TrimSpace(string(input)))
+	if err != nil {
+		return err
+	}
+	if token.APIKey() != a.apiKey {
+		return errors.New("the token has another API key")
+	}
+	_, grants, err := token.Verify(a.apiSecret)
+	if err != nil {
+		return err
+	}
+	return a.out.Encode(grants)
+}
+
+// run joins rooms until ctx ends.
+func (a *agent) run(ctx context.Context) error {
+	a.rooms = lksdk.NewRoomServiceClient(a.url, a.apiKey, a.apiSecret)
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	a.print(event{Event: "ready"})
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		list, err := a.rooms.ListRooms(ctx, &livekit.ListRoomsRequest{})
+		if err != nil {
+			continue // the server is away
+		}
+		for _, room := range list.GetRooms() {
+			if err := a.join(room.GetName()); err != nil {
+				fmt.Fprintln(os.Stderr, "echo: join:", err)
+			}
+		}
+	}
+}
+
+func (a *agent) join(name string) error {
+	a.mu.Lock()
+	_, already := a.joined[name]
+	a.mu.Unlock()
+	if already {
+		return nil
+	}
+	callback := lksdk.NewRoomCallback()
+	var room *lksdk.Room
+	ready := make(chan struct{})
+	callback.OnTrackSubscribed = func(track *webrtc.TrackRemote, _ *lksdk.RemoteTrackPublication, from *lksdk.RemoteParticipant) {
+		<-ready
+		if track.Kind() == webrtc.RTPCodecTypeAudio {
+			go a.echo(room, name, track, from.Attributes())
+		}
+	}
+	callback.OnDisconnected = func() {
+		a.mu.Lock()
+		delete(a.joined, name)
+		a.mu.Unlock()
+		a.print(event{Event: "left", Room: name})
+	}
+	room, err := lksdk.ConnectToRoom(a.url, lksdk.ConnectInfo{
+		APIKey: a.apiKey, APISecret: a.apiSecret, RoomName: name, ParticipantIdentity: identity,
+	}, callback)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.joined[name] = room
+	a.mu.Unlock()
+	close(ready)
+	a.print(event{Event: "joined", Room: name})
+	return nil
+}
+
+// echo sends the packets of a track back until the track ends.
+func (a *agent) echo(room *lksdk.Room, name string, heard *webrtc.TrackRemote, from map[string]string) {
+	said, err := webrtc.NewTrackLocalStaticRTP(heard.Codec().RTPCodecCapability, "echo", "echo")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "echo: track:", err)
+		return
+	}
+	if _, err := room.LocalParticipant.PublishTrack(said, &lksdk.TrackPublicationOptions{
+		Name: "echo", Source: livekit.TrackSource_MICROPHONE,
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, "echo: publish:", err)
+		return
+	}
+	for packets := 1; ; packets++ {
+		packet, _, err := heard.ReadRTP()
+		if err != nil {
+			return
+		}
+		if err := said.WriteRTP(packet); err != nil {
+			return
+		}
+		if packets%reportEvery == 0 {
+			a.print(event{Event: "audio", Room: name, Packets: packets, From: from})
+		}
+	}
+}
+
+func (a *agent) print(e event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.out.Encode(e)
+}

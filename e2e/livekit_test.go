@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models/livekit"
+	"portal/models/modelstest/livekitserver"
+)
+
+// startLiveKit starts a LiveKit server until the test ends.
+func startLiveKit(t *testing.T) *livekitserver.Server {
+	t.Helper()
+	server, err := livekitserver.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
+}
+
+// liveKitSettings are the settings of a portal with this server.
+func liveKitSettings(server *livekitserver.Server) []string {
+	return []string{
+		"PORTAL_LIVEKIT_URL=" + server.URL.String(),
+		"PORTAL_LIVEKIT_API_KEY=" + livekitserver.APIKey, "PORTAL_LIVEKIT_API_SECRET=" + livekitserver.APISecret,
+	}
+}
+
+// echoAgent is the voice agent of e2e/echo, which joins every room and sends back what it hears.
+type echoAgent struct {
+	t      *testing.T
+	events chan echoEvent
+}
+
+type echoEvent struct {
+	Event, Room string
+	Packets     int
+	From        map[string]string
+}
+
+// echoCommand returns a command that runs the agent. The Makefile builds it.
+func echoCommand(t *testing.T, serverURL string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	path := filepath.Join(theRun.root, "bin", "tools", "echo-agent")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("bin/tools/echo-agent is missing, run `make bin/tools/echo-agent`: %v", err)
+	}
+	command := exec.Command(path, arguments...)
+	command.Env = []string{
+		"LIVEKIT_URL=" + serverURL,
+		"LIVEKIT_API_KEY=" + livekitserver.APIKey, "LIVEKIT_API_SECRET=" + livekitserver.APISecret,
+	}
+	return command
+}
+
+// startEcho starts the agent until the test ends.
+func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
+	t.Helper()
+	command := echoCommand(t, server.URL.String())
+	command.Stderr = t.Output()
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The buffer is larger than the number of events of a test, so that the agent never blocks.
+	a := &echoAgent{t, make(chan echoEvent, 10_000)}
+	go func() {
+		defer close(a.events)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			var event echoEvent
+			if json.Unmarshal(lines.Bytes(), &event) == nil {
+				a.events <- event
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return a
+}
+
+// expectAudio waits until the agent has received this many packets from a participant whose token
+// is for agentID.
+func (a *echoAgent) expectAudio(agentID string, packets int) {
+	a.t.Helper()
+	for timeout := time.After(time.Minute); ; {
+		select {
+		case event, running := <-a.events:
+			if !running {
+				a.t.Fatal("the echo agent has stopped")
+			}
+			if event.Event == "audio" && event.From["agentId"] == agentID && event.Packets >= packets {
+				a.t.Logf("the agent received %d packets", event.Packets)
+				return
+			}
+		case <-timeout:
+			a.t.Fatal("the echo agent hears nothing")
+		}
+	}
+}
+
+// verifyWithLiveKit returns the grants that LiveKit's own library finds in a token.
+func verifyWithLiveKit(t *testing.T, token string) string {
+	t.Helper()
+	command := echoCommand(t, "", "verify")
+	command.Stdin = strings.NewReader(token)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("verify the token: %v: %s", err, stderr.String())
+	}
+	return string(output)
+}
+
+// expiredAccess returns a participant token that expired an hour ago.
+func expiredAccess(t *testing.T, server *livekitserver.Server) string {
+	t.Helper()
+	token, err := server.Portal().ParticipantToken(livekit.Participant{
+		Identity: "late", AgentID: uuid.New(), KeyID: uuid.New(), ExpiresAt: time.Now().Add(-time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// validateToken asks LiveKit whether a browser could join with a token.
+func validateToken(t *testing.T, server *livekitserver.Server, token string) (status int, text string) {
+	t.Helper()
+	return askLiveKit(t, http.MethodGet, server, "/rtc/validate?access_token="+url.QueryEscape(token), "", "")
+}
+
+// callRoomService calls a method of LiveKit's room service and returns the status.
+func callRoomService(t *testing.T, server *livekitserver.Server, token, method, body string) int {
+	t.Helper()
+	status, _ := askLiveKit(t, http.MethodPost, server, "/twirp/livekit.RoomService/"+method, token, body)
+	return status
+}
+
+func askLiveKit(t *testing.T, method string, server *livekitserver.Server, path, token, body string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+server.URL.Host+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	if token == "" {
+		request.Header.Del("Authorization")
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := backendClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
