@@ -17,6 +17,7 @@ import (
 // The PostgreSQL server that all tests of this process share.
 var (
 	cluster      *postgres.Cluster
+	admin        *sql.DB // on the cluster's database "postgres"
 	startOnce    sync.Once
 	errStart     error
 	lastDatabase atomic.Int64
@@ -61,11 +62,11 @@ func createDatabase(t testing.TB, template string) string {
 		t.Fatal(errStart)
 	}
 	name := fmt.Sprintf("test_%d", lastDatabase.Add(1))
-	if err := execOnCluster("CREATE DATABASE " + name + " TEMPLATE " + template); err != nil {
+	if err := execAsAdmin("CREATE DATABASE " + name + " TEMPLATE " + template + copyStrategy()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := execOnCluster("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+		if err := execAsAdmin("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -74,7 +75,11 @@ func createDatabase(t testing.TB, template string) string {
 
 // createTemplate creates the migrated database that the databases of tests are copies of.
 func createTemplate() error {
-	if err := execOnCluster("CREATE DATABASE migrated"); err != nil {
+	var err error
+	if admin, err = sql.Open("pgx", cluster.URL("postgres")); err != nil {
+		return err
+	}
+	if err := execAsAdmin("CREATE DATABASE migrated"); err != nil {
 		return err
 	}
 	store, err := models.Open(context.Background(), cluster.URL("migrated"), models.Options{})
@@ -84,13 +89,20 @@ func createTemplate() error {
 	return store.Close(context.Background())
 }
 
-func execOnCluster(statement string) error {
-	db, err := sql.Open("pgx", cluster.URL("postgres"))
-	if err != nil {
-		return err
+// copyStrategy returns the option of CREATE DATABASE that copies the template's files, which takes a
+// fifth of the default's time. PostgreSQL has the option since version 15, and before that it always
+// copied files.
+var copyStrategy = sync.OnceValue(func() string {
+	var supported bool
+	err := admin.QueryRow("SELECT current_setting('server_version_num')::int >= 150000").Scan(&supported)
+	if err != nil || !supported {
+		return ""
 	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.Exec(statement); err != nil {
+	return " STRATEGY FILE_COPY"
+})
+
+func execAsAdmin(statement string) error {
+	if _, err := admin.Exec(statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
 	return nil
@@ -100,5 +112,6 @@ func stopCluster() error {
 	if cluster == nil {
 		return nil
 	}
+	_ = admin.Close()
 	return cluster.Stop()
 }
