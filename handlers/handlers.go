@@ -129,7 +129,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	engine.NoRoute(func(c *gin.Context) {
 		byPath(c, func() { jsonAPI.NotFound(c) }, func() { pages.NotFound(c) })
 	})
-	engine.NoMethod(middleware.AllowHead(), func(c *gin.Context) {
+	engine.NoMethod(middleware.AllowHead(), jsonAPI.Preflight, func(c *gin.Context) {
 		byPath(c, func() { jsonAPI.MethodNotAllowed(c) }, func() { pages.MethodNotAllowed(c) })
 	})
 

@@ -112,6 +112,12 @@ func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
 			if got := serve(h, r).Header().Get("Access-Control-Allow-Origin"); got != want {
 				t.Errorf("%s: Access-Control-Allow-Origin %q, want %q", path, got, want)
 			}
+			r.Method = http.MethodOptions
+			r.Header.Set("Access-Control-Request-Method", http.MethodGet)
+			preflight := serve(h, r)
+			if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != want || (preflight.Code == http.StatusNoContent) != (want != "") {
+				t.Errorf("preflight of %s: status %d, Access-Control-Allow-Origin %q, want %q", path, preflight.Code, got, want)
+			}
 		}
 	})
 }

@@ -89,12 +89,25 @@ func (s *Store) PutAgent(ctx context.Context, accountID, id uuid.UUID, name stri
 	if _, err := s.Account(ctx, accountID); err != nil {
 		return Agent{}, false, err
 	}
-	agent, err = s.CreateAgent(ctx, accountID, NewAgent{ID: id, Name: name}, actor)
-	if !errors.Is(err, ErrAgentIDTaken) {
-		return agent, err == nil, err
+	for range 2 {
+		agent, err = s.CreateAgent(ctx, accountID, NewAgent{ID: id, Name: name}, actor)
+		if !errors.Is(err, ErrAgentIDTaken) {
+			return agent, err == nil, err
+		}
+		agent, err = s.renameAgent(ctx, accountID, id, name, actor)
+		if !errors.Is(err, ErrAgentNotFound) {
+			return agent, false, err
+		}
+		// The agent is another account's, or it was removed in the meantime.
 	}
+	return Agent{}, false, ErrAgentIDTaken
+}
+
+// renameAgent renames one of the account's agents and records the activity, unless it has the name.
+// The error may be an [*InvalidError] for the field "name", [ErrAgentNotFound] or [ErrUnavailable].
+func (s *Store) renameAgent(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
 	if name, err = cleanName("name", "Name", name); err != nil {
-		return Agent{}, false, err
+		return Agent{}, err
 	}
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockAccount(ctx, tx, accountID); err != nil {
@@ -112,9 +125,9 @@ func (s *Store) PutAgent(ctx context.Context, accountID, id uuid.UUID, name stri
 		return s.recordActivity(ctx, tx, actor, activity)
 	})
 	if errors.Is(err, ErrAgentNotFound) {
-		return Agent{}, false, ErrAgentIDTaken
+		return Agent{}, ErrAgentNotFound
 	}
-	return agent, false, failed("rename agent", err)
+	return agent, failed("rename agent", err)
 }
 
 // checkAgentLimit returns [ErrAgentLimit] if the account has too many agents. The transaction must
@@ -138,7 +151,7 @@ func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofFor
 }
 
 // Agents returns a page of the account's agents, by name. The error may be [ErrUnavailable], or
-// [ErrAgentNotFound] if the account does not have the agent that the page follows.
+// [ErrAgentNotFound] if the account never had the agent that the page follows.
 func (s *Store) Agents(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
 	return listAgents(ctx, s.db, accountID, page)
 }
@@ -149,6 +162,9 @@ func listAgents(ctx context.Context, db *bun.DB, accountID uuid.UUID, page Page)
 		OrderExpr("lower(name), name, id").Limit(int64(page.Limit) + 1)
 	if page.After != uuid.Nil {
 		last, err := findAgent(ctx, db, accountID, page.After)
+		if errors.Is(err, ErrAgentNotFound) {
+			last, err = findRemovedAgent(ctx, db, accountID, page.After)
+		}
 		if err != nil {
 			return List[Agent]{}, err
 		}
@@ -174,6 +190,22 @@ func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent,
 	}
 	if err != nil {
 		return Agent{}, failed("find agent", err)
+	}
+	return agent, nil
+}
+
+// findRemovedAgent returns the id and the last name of an agent that was removed from the account.
+// The error may be [ErrAgentNotFound] or [ErrUnavailable].
+func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
+	agent := Agent{ID: id, AccountID: accountID}
+	err := db.NewSelect().Model((*Activity)(nil)).Column("label").
+		Where("account_id = ? AND subject_id = ? AND action = ?", accountID, id, ActionAgentRemoved).
+		OrderExpr("id DESC").Limit(1).Scan(ctx, &agent.Name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Agent{}, ErrAgentNotFound
+	}
+	if err != nil {
+		return Agent{}, failed("find removed agent", err)
 	}
 	return agent, nil
 }

@@ -1,12 +1,14 @@
 package models_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"portal/models"
 )
@@ -73,6 +75,39 @@ func TestAgentWithAGivenID(t *testing.T) {
 		}
 	})
 }
+
+// PutAgent finds that the id is taken in one transaction, and renames the agent in the next.
+func TestAgentIsPutWhileItIsRemoved(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		agent, removed := f.agent(t, c), false
+		store := f.Watched(&onSecondTransaction{do: func() {
+			must(t, errOf(f.RemoveAgent(t.Context(), c.ID, agent.ID, c.actor)))
+			removed = true
+		}})
+		put, created, err := store.PutAgent(t.Context(), c.ID, agent.ID, "Lobby", c.actor)
+		if err != nil || put.Name != "Lobby" || !created || !removed {
+			t.Errorf("%+v, created: %t, %v, removed: %t", put, created, err, removed)
+		}
+	})
+}
+
+// onSecondTransaction is a query hook. It calls do before the second transaction begins.
+type onSecondTransaction struct {
+	begun int
+	do    func()
+}
+
+func (o *onSecondTransaction) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	if event.Query == "BEGIN" {
+		if o.begun++; o.begun == 2 {
+			o.do()
+		}
+	}
+	return ctx
+}
+
+func (o *onSecondTransaction) AfterQuery(context.Context, *bun.QueryEvent) {}
 
 func TestInvalidAgentNameIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {

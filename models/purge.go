@@ -57,7 +57,7 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 }
 
 // purge deletes old activities and usage rows, expired and idle sessions, pending sign-ins, sign-in
-// links, invitations and set-ups of authenticator apps, and old sign-in failures.
+// links, invitations set-ups of authenticator apps, old sign-in failures, and users who were removed long ago.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	// Another instance may not have written a later use of the session yet.
@@ -78,6 +78,11 @@ func (s *Store) purge(ctx context.Context) error {
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},
+		// All activities of these users are older. A key's page names the user who generated it.
+		{
+			"users", "id", "removed_at < ? AND NOT EXISTS (SELECT 1 FROM api_keys AS k WHERE k.account_id = users.account_id AND k.created_by = users.id)",
+			[]any{forgotten},
+		},
 	} {
 		if err := s.purgeTable(ctx, old); err != nil {
 			errs = append(errs, fmt.Errorf("purge %s: %w", old.table, err))

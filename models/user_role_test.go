@@ -3,6 +3,7 @@ package models_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -97,6 +98,29 @@ func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
 		}
 		if keys, err := f.KeysGeneratedBy(t.Context(), other.ID, c.user.ID); err != nil || len(keys) != 0 {
 			t.Errorf("another account sees %+v, %v", keys, err)
+		}
+	})
+}
+
+func TestRemovedUsersArePurged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		removed, withKey := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
+		_, _, err := f.GenerateAPIKey(t.Context(), c.ID, form("kept"), models.UserActor(withKey.ID, ""))
+		must(t, err)
+		for _, user := range []models.User{removed, withKey} {
+			must(t, f.RemoveUser(t.Context(), c.ID, user.ID, c.actor))
+		}
+		users := func() int { return f.count(t, "SELECT count(*) FROM users WHERE account_id = ?", c.ID) }
+		f.clock.Advance(400 * models.Day)
+		must(t, f.Purge(t.Context()))
+		if n := users(); n != 3 {
+			t.Errorf("%d users are left while activities are kept, want 3", n)
+		}
+		f.clock.Advance(time.Hour)
+		must(t, f.Purge(t.Context()))
+		if n := users(); n != 2 {
+			t.Errorf("%d users are left, want the owner and the creator of a key", n)
 		}
 	})
 }

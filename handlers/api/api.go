@@ -79,12 +79,15 @@ const (
 	introspectionPath = "/api/widget/introspect"
 )
 
+// descriptionPath is the path of the OpenAPI document.
+const descriptionPath = "/openapi.json"
+
 // Register adds the routes to r.
 func (a *API) Register(r gin.IRouter) {
 	// Public.
 	r.GET("/healthz", a.public(a.showHealth))
 	r.GET("/readyz", a.public(a.showReadiness))
-	r.GET("/openapi.json", a.public(a.showDescription))
+	r.GET(descriptionPath, a.public(a.showDescription))
 	r.GET(signingKeysPath, a.public(a.showSigningKeys))
 	r.GET("/.well-known/oauth-authorization-server", a.public(a.showDiscovery))
 	r.GET("/.well-known/openid-configuration", a.public(a.showDiscovery))

@@ -20,6 +20,19 @@ func setPublicHeaders(c *gin.Context) {
 	c.Header("Access-Control-Allow-Origin", "*")
 }
 
+// Preflight answers the request with which a browser asks whether a page of another origin may send
+// a request for a public document. It does nothing for other requests.
+func (a *API) Preflight(c *gin.Context) {
+	path := c.Request.URL.Path
+	if c.Request.Method != http.MethodOptions || path != descriptionPath && path != signingKeysPath {
+		return
+	}
+	setPublicHeaders(c)
+	c.Header("Access-Control-Allow-Methods", "GET, HEAD")
+	c.Header("Access-Control-Allow-Headers", "*")
+	c.AbortWithStatus(http.StatusNoContent)
+}
+
 // discoveryBody is the metadata of RFC 8414 and of OpenID Connect Discovery. Both require the last
 // three fields. The portal issues no ID tokens and has no authorization endpoint, so they describe
 // what a library needs to verify a widget token, as the documents of Kubernetes do.

@@ -232,7 +232,7 @@ func TestInvalidOperatorInputChangesNothing(t *testing.T) {
 				s.operate(method, path, content).fails(http.StatusBadRequest, "INVALID_REQUEST")
 			}
 		}
-		for _, query := range []string{"?limit=0", "?limit=1001", "?limit=x", "?limit=", "?after=x", "?after="} {
+		for _, query := range []string{"?limit=0", "?limit=1001", "?limit=x", "?limit=", "?after=x", "?after=", "?limit=%zz", "?limit=1&limit=1", "?after=%zz"} {
 			for _, list := range []string{"/operator/accounts", account + "/agents", account + "/users", account + "/keys"} {
 				s.operate(http.MethodGet, list+query, "").fails(http.StatusBadRequest, "INVALID_REQUEST")
 			}
