@@ -40,6 +40,10 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	keys.Filter(second)
 	keys.ExpectAlertSaying(`whole key`)
 
+	invitation := pages.OpenPeople(v.Tab).Invite("guest@example.com", "Member")
+	c.join(t, strings.TrimPrefix(invitation.Link(), c.portal.URL))
+	invitation.Done()
+
 	c.useKey(t, first, agentID)
 	c.misuse(t, second)
 	c.operator(t, second, "key", "revoke", "--key", "-")
@@ -61,14 +65,15 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if len(c.known) != 12 {
-		t.Errorf("want 12 secrets, got %q", slices.Collect(maps.Keys(c.known)))
+	if len(c.known) != 14 {
+		t.Errorf("want 14 secrets, got %q", slices.Collect(maps.Keys(c.known)))
 	}
 	metrics := c.metrics(t)
 	if err := c.portal.stop(); err != nil {
 		t.Error(err)
 	}
 	c.searchFor(t, "the portal's log", c.portal.log.String(), `"route":"/login"`)
+	c.searchFor(t, "the portal's log", c.portal.log.String(), `"method":"POST","route":"/invitations/:token","status":303`)
 	c.searchFor(t, "the output of operator commands", c.operatorOutput.String(), "portal: nas_...")
 	c.searchFor(t, "the metrics", metrics, "portal_http_requests_total")
 	c.searchFor(t, "PostgreSQL's log", readFile(t, c.cluster.LogFile()), "INSERT INTO \"api_keys\"")
@@ -158,6 +163,16 @@ func (c *canary) useKey(t *testing.T, key, agentID string) {
 		c.secret("widget token", parts[len(parts)-1])
 		c.send(t, "/api/widget/introspect", "application/x-www-form-urlencoded", "Bearer "+key, url.Values{"token": {got.Token}}.Encode())
 	}
+}
+
+// join opens the path of an invitation and accepts it.
+func (c *canary) join(t *testing.T, path string) {
+	t.Helper()
+	c.secret("invitation token", strings.TrimPrefix(path, "/invitations/"))
+	form := url.Values{"password": {c.secret("guest's password", randomHex(12))}}
+	c.send(t, path, "", "", "")
+	c.send(t, path+"x", "application/x-www-form-urlencoded", "", form.Encode())
+	c.send(t, path, "application/x-www-form-urlencoded", "", form.Encode())
 }
 
 // misuse sends the key in wrong places: paths, queries, bodies and malformed headers.

@@ -82,6 +82,7 @@ func inBothModes(t *testing.T, test func(t *testing.T, mode profile)) {
 // customer is an account of the portal with its one user.
 type customer struct {
 	at       *process
+	account  string // name
 	email    string
 	password string
 }
@@ -92,8 +93,8 @@ var customers atomic.Int64
 func (p *process) newCustomer(t *testing.T) customer {
 	t.Helper()
 	n := customers.Add(1)
-	c := customer{at: p, email: "customer" + pad(n) + "@example.com", password: randomHex(12)}
-	if _, err := p.operator(c.password, "account", "create", "--name", "Customer "+pad(n), "--email", c.email); err != nil {
+	c := customer{at: p, account: "Customer " + pad(n), email: "customer" + pad(n) + "@example.com", password: randomHex(12)}
+	if _, err := p.operator(c.password, "account", "create", "--name", c.account, "--email", c.email); err != nil {
 		t.Fatal(err)
 	}
 	return c

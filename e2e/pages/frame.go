@@ -16,7 +16,7 @@ func (f Frame) Follow(name string) {
 // ExpectCurrent checks that the navigation marks only this link as the current page.
 func (f Frame) ExpectCurrent(name string) {
 	f.t.Helper()
-	for _, link := range []string{"API Keys", "Agents", "Activity"} {
+	for _, link := range []string{"API Keys", "Agents", "Integrate", "Activity", "People"} {
 		assertion := f.expect.Locator(f.link(link))
 		if link == name {
 			f.must(assertion.ToHaveAttribute("aria-current", "page"), "expect %s to be the current page", link)
