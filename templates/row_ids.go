@@ -23,8 +23,9 @@ func fillRowIDs(html []byte) []byte {
 	for range count {
 		before, rest, _ := bytes.Cut(html, []byte(rowID))
 		for _, start := range rowStarts {
-			if i := bytes.LastIndex(before, start); i >= 0 {
-				id = before[i+len(start):][:idLength]
+			// Several rows may end here. bytes.LastIndex is much slower.
+			for _, row, found := bytes.Cut(before, start); found; _, row, found = bytes.Cut(row, start) {
+				id = row[:idLength]
 			}
 		}
 		filled = append(append(filled, before...), id...)
