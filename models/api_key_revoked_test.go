@@ -25,7 +25,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		old, _ := f.key(t, c)
 		f.revoke(t, old)
 		f.clock.Advance(models.RevokedKeysKept / 2)
-		f.key(t, c) // active
+		active, _ := f.key(t, c)
 		foreign, _ := f.key(t, other)
 		f.revoke(t, foreign)
 		leaked, secret := f.key(t, c)
@@ -52,6 +52,17 @@ func TestRevokedAPIKeys(t *testing.T) {
 		}
 		if refusals, err := f.Refusals(ctx, other.ID, ids...); err != nil || len(refusals) != 0 {
 			t.Errorf("refusals for another account: %v, %v", refusals, err)
+		}
+		for limit, want := range map[int][]uuid.UUID{1: {active.ID, leaked.ID}, 10: {active.ID, leaked.ID, old.ID}} {
+			names, err := f.APIKeyNames(ctx, c.ID, limit)
+			must(t, err)
+			var named []uuid.UUID
+			for _, name := range names {
+				named = append(named, name.ID)
+			}
+			if !slices.Equal(named, want) {
+				t.Errorf("names of at most %d revoked keys: %v, want %v", limit, named, want)
+			}
 		}
 		if ids, _ := listed(uuid.Nil, 1); !slices.Equal(ids, []uuid.UUID{leaked.ID}) {
 			t.Errorf("first page: %v", ids)

@@ -123,31 +123,26 @@ func (p *Portal) activityFilter(c *gin.Context, view activityView) (templates.Ac
 // filter. The chosen key is always among them.
 func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked []templates.ActivityKey, err error) {
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	keys, err := p.store.APIKeys(ctx, account)
-	if err != nil {
-		return nil, nil, err
-	}
-	old, err := p.store.RevokedAPIKeys(ctx, account, uuid.Nil, revokedPerPage)
+	keys, err := p.store.APIKeyNames(ctx, account, revokedPerPage)
 	if err != nil {
 		return nil, nil, err
 	}
 	found := chosen == uuid.Nil
-	choice := func(key models.APIKey) templates.ActivityKey {
-		found = found || key.ID == chosen
-		return templates.ActivityKey{ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: key.ID == chosen}
-	}
 	for _, key := range keys {
-		active = append(active, choice(key))
-	}
-	for _, key := range old {
-		revoked = append(revoked, choice(key.APIKey))
+		choice := templates.ActivityKey{ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: key.ID == chosen}
+		found = found || choice.Chosen
+		if key.RevokedAt == nil {
+			active = append(active, choice)
+		} else {
+			revoked = append(revoked, choice)
+		}
 	}
 	if !found {
 		key, err := p.store.APIKey(ctx, account, chosen)
 		if err != nil {
 			return nil, nil, err
 		}
-		revoked = append(revoked, choice(key))
+		revoked = append(revoked, templates.ActivityKey{ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: true})
 	}
 	return active, revoked, nil
 }

@@ -1,0 +1,42 @@
+package models
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// APIKeyName identifies a key for a user.
+type APIKeyName struct {
+	ID        uuid.UUID
+	Label     string
+	LastFour  string
+	RevokedAt *time.Time
+}
+
+// Masked is [APIKey.Masked].
+func (k APIKeyName) Masked() string { return masked(k.LastFour) }
+
+// APIKeyNames returns the account's active keys, the newest first, and after them the keys of
+// [Store.RevokedAPIKeys]. The error may be [ErrUnavailable].
+func (s *Store) APIKeyNames(ctx context.Context, accountID uuid.UUID, revokedLimit int) ([]APIKeyName, error) {
+	const columns = "id, label, last_four, revoked_at"
+	active := s.db.NewSelect().Table("api_keys").ColumnExpr(columns).
+		Where("account_id = ? AND revoked_at IS NULL", accountID).OrderExpr("id DESC")
+	revoked := s.db.NewSelect().Table("api_keys").ColumnExpr(columns).
+		Where("account_id = ? AND revoked_at >= ?", accountID, s.clock().Add(-RevokedKeysKept)).
+		OrderExpr("revoked_at DESC, id DESC").Limit(int64(revokedLimit))
+	names := []APIKeyName{}
+	// SQLite allows neither an order nor a limit inside a union, but it allows them in a table
+	// expression.
+	rows := func(keys *bun.SelectQuery) *bun.SelectQuery {
+		return s.db.NewSelect().TableExpr("(?) AS part", keys).ColumnExpr(columns)
+	}
+	err := rows(active).UnionAll(rows(revoked)).Scan(ctx, &names)
+	if err != nil {
+		return nil, failed("list the names of API keys", err)
+	}
+	return names, nil
+}
