@@ -38,3 +38,12 @@ type IdentityForm struct {
 }
 
 func (IdentityForm) fragment() string { return "identity-form" }
+
+// IdentityDisconnected updates the account page after a disconnection: the form, and the list
+// without the other sessions.
+type IdentityDisconnected struct {
+	Form IdentityForm
+	List SessionList
+}
+
+func (IdentityDisconnected) fragment() string { return "identity-disconnected" }

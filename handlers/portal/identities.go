@@ -110,9 +110,7 @@ func (p *Portal) removeIdentity(c *gin.Context) error {
 	}
 	form.Focused = true
 	if !refused {
-		return p.reply(c, reply{
-			notice: p.provider.Name() + " disconnected. Signed out of all other sessions.", fragment: form, location: accountPath,
-		})
+		return p.identityDisconnected(c, form)
 	}
 	form.Problem = p.onlySignIn()
 	return p.reply(c, reply{status: problem.From(models.ErrOnlySignIn).Status, fragment: form, page: func() (templates.Page, error) {
@@ -120,6 +118,19 @@ func (p *Portal) removeIdentity(c *gin.Context) error {
 		page.Identity = form
 		return page, err
 	}})
+}
+
+// identityDisconnected renews the section and the list of sessions on the account page.
+func (p *Portal) identityDisconnected(c *gin.Context, form templates.IdentityForm) error {
+	list, err := p.sessionList(c)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{
+		notice:   p.provider.Name() + " disconnected. Signed out of all other sessions.",
+		fragment: templates.IdentityDisconnected{Form: form, List: list},
+		location: accountPath,
+	})
 }
 
 // onlySignIn says how to keep a way to sign in without the provider.
