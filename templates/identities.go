@@ -18,6 +18,7 @@ type IdentityProblemPage struct {
 	Unknown     bool   // no user is connected to the identity
 	Another     bool   // the user can choose another identity
 	Connecting  bool   // the user is signed in and wanted to connect an identity
+	Joining     bool   // the user wanted to accept an invitation
 	NoPasswords bool   // sign-in with a password is turned off
 	Again       string // path that starts the sign-in again
 	RequestID   string // for support; may be empty

@@ -121,7 +121,11 @@ type JoinPage struct {
 	Account  string // name of the account; empty if the invitation does not work
 	Role     string // "an owner" or "a member"
 	SignedIn string // email of the user who is signed in; empty for a visitor
-	Form     JoinForm
+
+	Provider     string // name of the OpenID Connect provider; empty: none
+	ProviderPath string // of the link that joins with it
+
+	Form JoinForm
 }
 
 func (JoinPage) screen() screen { return screen{file: "people/join.html", layout: layoutPlain} }
@@ -132,6 +136,7 @@ type JoinForm struct {
 	Action          string // path of the form
 	PasswordProblem string // the error of the password
 	Refusal         string // why the invitation was not accepted; the form is then not shown
+	NoPasswords     bool   // sign-in with a password is turned off, so there is no form
 }
 
 func (JoinForm) fragment() string { return "join" }

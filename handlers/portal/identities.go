@@ -46,9 +46,12 @@ func (p *Portal) finishProviderSignIn(c *gin.Context) error {
 		return p.refuseIdentity(c, begun, models.Identity{}, err)
 	}
 	p.withDeadline(c, func() {
-		if begun.Purpose == connects {
+		switch begun.Purpose {
+		case connects:
 			err = p.connectIdentity(c, begun, found)
-		} else {
+		case joins:
+			err = p.joinWithIdentity(c, begun, found)
+		case signsIn:
 			err = p.signInWithIdentity(c, begun, found)
 		}
 	})

@@ -236,6 +236,46 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 	})
 }
 
+func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
+	onProviderSite(t, models.Options{PasswordsOff: true}, func(d *handlers.Deps) { d.PasswordsOff = true }, func(t *testing.T, s *site) {
+		account, err := s.store.CreateAccount(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		invite := func(email string) string {
+			_, token, err := s.store.CreateInvitation(t.Context(), account.ID, models.NewInvitation{Email: email, Role: models.RoleMember}, models.Operator())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return "/invitations/" + token
+		}
+		path, v := invite("ada@example.com"), s.visitor(t)
+		page := v.get(path).is(http.StatusOK)
+		page.one("heading", "Join Example Ltd")
+		page.none("textbox", "Password")
+		join := page.one("link", "Join with Acme ID").attr("href")
+		v.post(path, url.Values{"password": {"a much longer battery staple"}}).is(http.StatusForbidden)
+
+		callback := handlerstest.NewPerson(t).SignIn(v.get(join).is(http.StatusSeeOther).header.Get("Location"), "ada")
+		s.visitor(t).get(callback).is(http.StatusBadRequest) // another browser
+		v.get(callback).redirects("/api-keys")
+		v.get("/account").says("ada@example.com")
+		activity := v.get("/activity")
+		activity.says("ada@example.com accepted the invitation")
+		activity.says("ada@example.com signed in with Acme ID")
+		s.visitor(t).get(join).is(http.StatusGone)
+		s.visitor(t).signInAs("ada").redirects("/agents")
+
+		// An identity with a user does not use up a second invitation.
+		second, w := invite("bob@example.com"), s.visitor(t)
+		join = w.get(second).one("link", "Join with Acme ID").attr("href")
+		refused := w.get(handlerstest.NewPerson(t).SignIn(w.get(join).header.Get("Location"), "ada")).is(http.StatusConflict)
+		refused.one("heading", "Join with Acme ID")
+		again := w.get(refused.one("link", "Use another Acme ID identity").attr("href")).header.Get("Location")
+		w.get(handlerstest.NewPerson(t).SignIn(again, "bob")).redirects("/api-keys")
+	})
+}
+
 func TestOnlyWayToSignInIsNotDisconnected(t *testing.T) {
 	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)

@@ -24,15 +24,17 @@ type purpose int
 const (
 	signsIn  purpose = iota // as the user of the identity
 	connects                // the identity to the user of a session
+	joins                   // as a new user with an invitation
 )
 
 // attempt is a sign-in at the provider that has begun.
 type attempt struct {
 	identity.Attempt
 
-	Purpose purpose
-	Next    string    // path to open after a sign-in
-	Session uuid.UUID // in which to connect the identity
+	Purpose    purpose
+	Next       string    // path to open after a sign-in
+	Session    uuid.UUID // in which to connect the identity
+	Invitation string    // token of the invitation
 }
 
 // beginAttempt stores a new attempt in the browser and returns the provider's address. It replaces

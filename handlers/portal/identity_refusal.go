@@ -23,7 +23,7 @@ func (p *Portal) refuseIdentity(c *gin.Context, begun attempt, found models.Iden
 	}
 	page := templates.IdentityProblemPage{
 		Provider: p.provider.Name(), Problem: message, Email: found.Email,
-		Connecting: begun.Purpose == connects, NoPasswords: p.passwordsOff,
+		Connecting: begun.Purpose == connects, Joining: begun.Purpose == joins, NoPasswords: p.passwordsOff,
 		Unknown: errors.Is(err, models.ErrIdentityNotFound),
 		Another: found.Subject != "",
 	}
@@ -31,12 +31,15 @@ func (p *Portal) refuseIdentity(c *gin.Context, begun attempt, found models.Iden
 		_ = c.Error(err) // for the log
 		page.RequestID = middleware.RequestIDOf(c)
 	}
-	query := url.Values{"next": {p.destination(begun.Next)}}
+	path, query := providerPath, url.Values{"next": {p.destination(begun.Next)}}
+	if page.Joining {
+		path, query = p.joinPath(begun.Invitation), url.Values{}
+	}
 	if page.Another {
 		// Otherwise the provider would return the same identity again.
 		query.Set("again", "yes")
 	}
-	page.Again = providerPath + "?" + query.Encode()
+	page.Again = (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 	return p.sendPage(c, status, page)
 }
 

@@ -48,7 +48,11 @@ func (p *Portal) showJoinForm(c *gin.Context, status int, form templates.JoinFor
 		return err
 	}
 	form.Email, form.Action = invitation.Email, c.Request.URL.Path
+	form.NoPasswords = p.passwordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
+	if p.provider != nil {
+		page.Provider, page.ProviderPath = p.provider.Name(), p.joinPath(c.Param("token"))
+	}
 	if session != nil {
 		page.SignedIn = session.Email
 	}

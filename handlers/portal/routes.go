@@ -31,6 +31,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	if p.provider != nil {
 		r.GET(providerPath, p.handle(p.startProviderSignIn))
 		r.GET(CallbackPath, p.handle(p.finishProviderSignIn))
+		r.GET(invitationPath+"/:token/oidc", p.handle(p.startProviderJoin))
 		changes := r.Group(identityPath, p.redactQuery, p.requireSession, p.requireFreshSignIn)
 		changes.POST("", p.handle(p.createIdentity))
 		changes.POST("/removal", p.deadline, p.handle(p.removeIdentity))
