@@ -146,6 +146,7 @@ type runningExample struct {
 	*subprocess.Child
 
 	site   string                // its URL
+	folder string                // its working directory
 	output *modelstest.LogBuffer // standard output and standard error
 }
 
@@ -210,7 +211,7 @@ func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 			<-child.Exited()
 		}
 	})
-	return runningExample{child, "http://" + address, output}
+	return runningExample{child, "http://" + address, folder, output}
 }
 
 func requestFromExample(t *testing.T, site string) (status int, body []byte) {

@@ -13,6 +13,8 @@ var (
 	nodeBackend string
 	//go:embed integration/reference/backend.py
 	pythonBackend string
+	//go:embed integration/reference/widget.html
+	widgetPage string
 )
 
 // ExampleFile is a complete file for customers. Pages fold it, because it is long.
@@ -22,12 +24,13 @@ type ExampleFile struct {
 	Snippet
 }
 
-// newBackends returns the same backend in several languages.
-func newBackends(fill *strings.Replacer) []ExampleFile {
+// newReference returns a page with a voice widget, and the same backend for it in several languages.
+func newReference(fill *strings.Replacer) []ExampleFile {
 	file := func(name, title, about, id, language, code string) ExampleFile {
 		return ExampleFile{name, about, newExample(id, title, language, code, fill)}
 	}
 	return []ExampleFile{
+		file("widget.html", "Widget page", "the page", "widget-page", "html", widgetPage),
 		file("backend.go", "Go backend", "Go", "backend-go", "go", goBackend),
 		file("backend.mjs", "Node backend", "Node 20 or later", "backend-node", "javascript", nodeBackend),
 		file("backend.py", "Python backend", "Python 3.11 or later", "backend-python", "python", pythonBackend),

@@ -94,7 +94,7 @@ type GuideSection struct{ ID, Name, Words string }
 func GuideSections() []GuideSection {
 	return []GuideSection{
 		{"quick-start", "From key to widget in five minutes", "quickstart generate environment server browser"},
-		{"backend", "Start from a complete backend", "server Go Node Python CORS origins visitor"},
+		{"widget", "Start from a complete widget", "LiveKit page microphone backend server Go Node Python CORS origins visitor"},
 		{"verify", "Verify a widget token", "jwt jwks jose signature claims nbf exp audience CORS EdDSA ES256 discovery openid-configuration"},
 		{"renew", "Renew early and cache", "expires jitter 80 % user"},
 		{"introspection", "Introspect a token", "active revoked RFC 7662"},

@@ -48,7 +48,7 @@ type Examples struct {
 	Environment Snippet
 	Servers     Alternatives // the same server in several languages
 	Browser     Snippet
-	Backends    []ExampleFile // complete servers
+	Reference   []ExampleFile // a page with a voice widget and its backend
 }
 
 // Alternatives are examples that do the same, of which the reader chooses one.
@@ -87,6 +87,6 @@ func NewExamples(tokenURL, agentID string) Examples {
 			snippet("python", "Python", "python", pythonSnippet),
 		}},
 		Browser:  snippet("browser", "Browser", "javascript", browserSnippet),
-		Backends: newBackends(fill),
+		Reference: newReference(fill),
 	}
 }

@@ -111,7 +111,7 @@ func startVoiceRuntime(t *testing.T, portal *instance, env ...string) (address s
 	address = freeAddress(t)
 	log := &modelstest.LogBuffer{}
 	command := exec.Command(program)
-	command.Env = append(env, "PORT="+address[strings.LastIndex(address, ":")+1:])
+	command.Env = append([]string{"PORT=" + address[strings.LastIndex(address, ":")+1:]}, env...)
 	command.Stdout, command.Stderr = log, log
 	child, err := subprocess.Start(command)
 	if err != nil {

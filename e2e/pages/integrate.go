@@ -35,7 +35,7 @@ func (i Integrate) Example(name string) string {
 // File unfolds the complete file with this name and returns its code.
 func (i Integrate) File(file, name string) string {
 	i.t.Helper()
-	i.click(i.Page.GetByText(file, playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}), file)
+	i.click(i.Page.Locator("summary").Filter(playwright.LocatorFilterOptions{HasText: file}), file)
 	return i.Example(name)
 }
 
