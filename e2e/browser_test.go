@@ -49,7 +49,6 @@ var withBackForwardCache = []string{"--disable-back-forward-cache"}
 
 func chromiumFlags() []string {
 	flags := []string{
-		"--use-fake-device-for-media-stream", // a microphone that beeps
 		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
 		// A microphone that beeps, without a question for permission.
 		"--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",

@@ -3,18 +3,14 @@ package e2e
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/playwright-community/playwright-go"
-
 	"portal/e2e/pages"
+	"portal/models/modelstest/livekitserver"
 )
-
-func withMicrophone(o *playwright.BrowserNewContextOptions) {
-	o.Permissions = append(o.Permissions, "microphone")
-}
 
 // widgetSite is a customer's site with the widget page and one of the backends.
 type widgetSite struct {
@@ -22,43 +18,39 @@ type widgetSite struct {
 
 	customer customer
 	portal   *visitor // signed in to the portal
+	agentID  string
 	key      string
 }
 
-// startWidget starts a customer's site on a portal with this LiveKit server, or with none.
-func startWidget(t *testing.T, backend exampleServer, livekitURL string) widgetSite {
+// startWidget starts a customer's site on a portal with this LiveKit server.
+func startWidget(t *testing.T, backend exampleServer, server *url.URL) widgetSite {
 	t.Helper()
-	var s settings
-	if livekitURL != "" {
-		s.extra = []string{"PORTAL_LIVEKIT_URL=" + livekitURL, "PORTAL_LIVEKIT_API_KEY=key", "PORTAL_LIVEKIT_API_SECRET=" + randomHex(16)}
-	}
-	c := ownPortal(t, s).newCustomer(t)
-	c.newAgent(t, "Front desk")
+	c := ownPortal(t, settings{extra: liveKitSettings(&livekitserver.Server{URL: server})}).newCustomer(t)
+	agentID := c.newAgent(t, "Front desk")
 	v := visit(t, c.at.URL)
 	v.setCookies(t, c.session(t))
 	key := pages.OpenKeys(v.Tab).Add("widget")
 	integrate := pages.OpenIntegrate(v.Tab)
-	backend.env = []string{"LIVEKIT_URL=" + livekitURL, "BEHIND_PROXY=1"}
-	server := backend.start(t, integrate.File(backend.file, backend.name), key)
-	folder := server.folder
-	if err := os.WriteFile(filepath.Join(folder, "widget.html"), []byte(integrate.File("widget.html", "Widget page")), 0o600); err != nil {
+	backend.env = []string{"LIVEKIT_URL=" + server.String(), "BEHIND_PROXY=1"}
+	running := backend.start(t, integrate.File(backend.file, backend.name), key)
+	if err := os.WriteFile(filepath.Join(running.folder, "widget.html"), []byte(integrate.File("widget.html", "Widget page")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(theRun.root, "node_modules"), filepath.Join(folder, "node_modules")); err != nil {
+	if err := os.Symlink(filepath.Join(theRun.root, "node_modules"), filepath.Join(running.folder, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	return widgetSite{server, c, v, key}
+	return widgetSite{running, c, v, agentID, key}
 }
 
 // silentServer returns the URL of a LiveKit server that accepts connections and sends nothing.
-func silentServer(t *testing.T) string {
+func silentServer(t *testing.T) *url.URL {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	return "ws://" + listener.Addr().String()
+	return &url.URL{Scheme: "ws", Host: listener.Addr().String()}
 }
 
 // brokenConnections matches the messages of the browser and of livekit-client about connections.
@@ -75,19 +67,16 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 		w.ExpectIdle()
 		w.ExpectSilence()
 	}
-	visitWidget := func(t *testing.T, profiles ...profile) *visitor {
-		t.Helper()
-		v := visit(t, site.site, append(profiles, withoutMotion)...)
-		v.allow(brokenConnections)
-		return v
+	for name, want := range map[string]string{
+		"NotAllowedError": `The microphone is blocked`, "NotFoundError": `No microphone was found`, "NotReadableError": `Another program uses the microphone`,
+	} {
+		v := visit(t, site.site)
+		v.addInitScript(t, `navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', '`+name+`') }`)
+		fails(t, v, want)
 	}
-	fails(t, visitWidget(t), `The microphone is blocked`)
 
-	v := visitWidget(t, withMicrophone)
-	v.addInitScript(t, `navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotFoundError') }`)
-	fails(t, v, `No microphone was found`)
-
-	v = visitWidget(t, withMicrophone)
+	v := visit(t, site.site, withoutMotion)
+	v.allow(brokenConnections)
 	w := pages.OpenWidget(v.Tab)
 	w.Talk()
 	w.ExpectStatusSaying(`Connecting`)
@@ -115,6 +104,37 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 	fails(t, v, `Too many calls. Press Talk again in \d+ seconds?\.`)
 }
 
+func TestTheWidgetTalks(t *testing.T) {
+	t.Parallel()
+	server := startLiveKit(t)
+	echo := startEcho(t, server)
+	site := startWidget(t, referenceBackends[0], server.URL)
+	v := visit(t, site.site)
+	v.allow(brokenConnections + `|/livekit-client\.js\)`) // the library logs the end of a call
+	v.addInitScript(t, shortTokens)
+	w := pages.OpenWidget(v.Tab)
+	w.Talk()
+	w.ExpectStatusSaying(`You are in the call`)
+	w.ExpectLevel()
+	echo.expectAudio(site.agentID, 50)
+	w.ExpectVoice()
+	w.ExpectTokens(3) // the call goes on with new tokens
+	w.ExpectStatusSaying(`You are in the call`)
+	w.Talk()
+	w.ExpectStatusSaying(`The call has ended`)
+	w.ExpectIdle()
+
+	w.Talk()
+	w.ExpectStatusSaying(`You are in the call`)
+	if _, err := site.customer.at.operator(site.key, "key", "revoke", "--key", "-"); err != nil {
+		t.Fatal(err)
+	}
+	w.AwaitEnd()
+	w.ExpectAlertSaying(`can no longer start calls`)
+	w.ExpectIdle()
+	w.ExpectSilence()
+}
+
 // The server never answers, so the page stays in the call while it connects.
 func TestTheWidgetRenewsItsToken(t *testing.T) {
 	t.Parallel()
@@ -122,15 +142,13 @@ func TestTheWidgetRenewsItsToken(t *testing.T) {
 		t.Run(backend.name, func(t *testing.T) {
 			t.Parallel()
 			site := startWidget(t, backend, silentServer(t))
-			v := visit(t, site.site, withMicrophone, withoutMotion)
+			v := visit(t, site.site)
 			v.allow(brokenConnections)
 			v.addInitScript(t, shortTokens)
 			w := pages.OpenWidget(v.Tab)
 			w.Talk()
 			w.ExpectCalling()
-			if _, err := v.Page.WaitForFunction(`() => new Set(window.tokens).size >= 2`, nil); err != nil {
-				t.Fatalf("no second token: %v", err)
-			}
+			w.ExpectTokens(2)
 			want := `can no longer start calls`
 			if i == 0 {
 				if _, err := site.customer.at.operator(site.key, "key", "revoke", "--key", "-"); err != nil {

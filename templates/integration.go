@@ -86,7 +86,7 @@ func NewExamples(tokenURL, agentID string) Examples {
 			snippet("node", "Node", "javascript", nodeSnippet),
 			snippet("python", "Python", "python", pythonSnippet),
 		}},
-		Browser:  snippet("browser", "Browser", "javascript", browserSnippet),
+		Browser:   snippet("browser", "Browser", "javascript", browserSnippet),
 		Reference: newReference(fill),
 	}
 }
