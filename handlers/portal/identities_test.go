@@ -105,7 +105,7 @@ func TestProviderIsConnectedAndSignsIn(t *testing.T) {
 	})
 }
 
-func TestUnknownIdentityIsToldWhatToDo(t *testing.T) {
+func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
 	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)
 		link := v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID")

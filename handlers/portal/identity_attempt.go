@@ -18,7 +18,7 @@ const (
 	attemptAge = 10 * time.Minute
 )
 
-// purpose is what a sign-in at the provider is for.
+// purpose is the reason for a sign-in at the provider.
 type purpose int
 
 const (

@@ -37,7 +37,7 @@ type metadata struct {
 	found   atomic.Pointer[discovered]
 }
 
-// discovered is what the metadata say.
+// discovered is the content of the metadata.
 type discovered struct {
 	provider    *oidc.Provider
 	verifier    *oidc.IDTokenVerifier
