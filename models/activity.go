@@ -68,6 +68,10 @@ const (
 	ActionCodeRefused          Action = "code.refused" // a wrong code after the right password
 	ActionRecoveryCodeUsed     Action = "recovery_code.used"
 	ActionRecoveryCodesRenewed Action = "recovery_codes.renewed"
+	ActionPasskeyAdded         Action = "passkey.added"
+	ActionPasskeyRemoved       Action = "passkey.removed"
+	ActionSecondFactorRequired Action = "second_factor.required" // of everyone in the account
+	ActionSecondFactorOptional Action = "second_factor.optional"
 	ActionSecondFactorReset    Action = "second_factor.reset" // by an operator
 
 	ActionAccountCreated  Action = "account.created"

@@ -12,6 +12,7 @@ import (
 type Factors struct {
 	AuthenticatorSince *time.Time // when two-step verification was turned on; nil: it is off
 	RecoveryCodes      int        // unused ones
+	Required           bool       // the account requires an authenticator app or a passkey
 }
 
 // Factors returns the factors of a session's user. The error may be [ErrUnavailable].
@@ -20,13 +21,18 @@ func (s *Store) Factors(ctx context.Context, session Session) (Factors, error) {
 	err := s.db.NewSelect().Model((*User)(nil)).
 		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
 		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
+		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
 		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
 	return factors, failed("find factors", err)
 }
 
-// secondStepDue reports whether a user who has entered the password must make a second step.
-func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (bool, error) {
-	return db.NewSelect().Model((*authenticator)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", userID).Exists(ctx)
+// secondStepDue reports whether a user who has entered the password must make a second step. A user
+// with passkeys only must sign in with one of them if the account requires a second factor.
+func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool, err error) {
+	err = db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL) OR a.second_factor_required AND "+hasFactor).
+		Join("JOIN accounts AS a ON a.id = u.account_id").Where("u.id = ?", userID).Scan(ctx, &due)
+	return due, err
 }
 
 // ResetSecondFactor removes the factors of the user with this email besides the password, ends the
@@ -54,7 +60,7 @@ func (s *Store) ResetSecondFactor(ctx context.Context, email string) error {
 
 // deleteFactors deletes the factors of a user besides the password.
 func deleteFactors(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
-	for _, model := range []any{(*authenticator)(nil), (*recoveryCode)(nil)} {
+	for _, model := range []any{(*authenticator)(nil), (*recoveryCode)(nil), (*Passkey)(nil)} {
 		if _, err := tx.NewDelete().Model(model).Where("user_id = ?", userID).Exec(ctx); err != nil {
 			return err
 		}

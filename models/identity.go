@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -148,8 +149,8 @@ func (s *Store) DisconnectIdentity(ctx context.Context, session Session, issuer,
 		if err != nil {
 			return err
 		}
-		if !s.hasPassword(user) {
-			return ErrOnlySignIn
+		if can, err := s.canSignIn(ctx, tx, user); err != nil || !can {
+			return cmp.Or(err, ErrOnlySignIn)
 		}
 		if err := s.record(ctx, tx, user.AccountID, actor, ActionIdentityDisconnected, user.ID, provider); err != nil {
 			return err

@@ -100,7 +100,7 @@ SELECT pg_advisory_xact_lock(%d);
 %s
 DROP TABLE IF EXISTS %s;
 DROP FUNCTION IF EXISTS %s;
-`, migrationLock, lock, r.readCurrent(""), strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
+`, migrationLock, lock, r.readCurrent("")+r.readCurrentFactors(""), strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
 }
 
 // createdNames returns the names of the tables or functions that the migrations create.
@@ -139,6 +139,7 @@ IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'users'::regclass AND attna
 IF to_regclass('invitations') IS NOT NULL THEN ` + endInvitations + `END IF;
 IF to_regclass('identities') IS NOT NULL THEN` + keepDisconnected + `END IF;
 IF to_regclass('hang_ups') IS NOT NULL THEN ` + r.endCalls() + `END IF;
+IF to_regclass('passkeys') IS NOT NULL THEN` + keepFactors + `END IF;
 END $$;
 ` + count + ";\nCOMMIT;\n"
 }

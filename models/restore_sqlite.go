@@ -85,7 +85,7 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	// DETACH, because the transaction below would also lock an attached database.
 	for _, statement := range []string{
-		"ATTACH '" + strings.ReplaceAll(path, "'", "''") + "' AS live", r.readCurrent("live."), "DETACH live",
+		"ATTACH '" + strings.ReplaceAll(path, "'", "''") + "' AS live", r.readCurrent("live.") + r.readCurrentFactors("live."), "DETACH live",
 	} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return 0, err
@@ -96,7 +96,7 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 		milliseconds[:8], milliseconds[8:])
 	err = conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		statements, count := r.secure("randomblob(16)", id)
-		if _, err := tx.ExecContext(ctx, statements+keepRoles+endInvitations+keepDisconnected+r.endCalls()); err != nil {
+		if _, err := tx.ExecContext(ctx, statements+keepRoles+endInvitations+keepDisconnected+keepFactors+r.endCalls()); err != nil {
 			return err
 		}
 		return tx.QueryRowContext(ctx, count).Scan(&revoked)

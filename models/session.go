@@ -47,6 +47,7 @@ type Session struct {
 	AccountName string    `bun:",scanonly"`
 	Email       string    `bun:",scanonly"`
 	Role        Role      `bun:",scanonly"` // of the user, at the time of the request
+	FactorDue   bool      `bun:",scanonly"` // the account requires a second factor, and the user has none
 	NoPassword  bool      `bun:",scanonly"` // the user has no password, or passwords are off
 }
 
@@ -141,6 +142,7 @@ func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) 
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
 		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+absentEnd).
+		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AS factor_due").
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.reference_hash = ?", hashToken(token)).Scan(ctx)

@@ -39,7 +39,7 @@ var bundles = map[string][]string{
 	},
 	"app.js": {
 		"js/page.js", "js/requests.js", "js/copy.js", "js/reveal.js", "js/menus.js", "js/confirmations.js",
-		"js/times.js", "js/passwords.js", "js/labels.js", "js/list.js", "js/outcome.js",
+		"js/times.js", "js/passwords.js", "js/passkeys.js", "js/labels.js", "js/list.js", "js/outcome.js",
 	},
 	"docs.css":    {"css/docs/layout.css", "css/docs/content.css"},
 	"docs.js":     {"js/page.js", "js/copy.js", "js/docs/search.js", "js/docs/try.js"},

@@ -4,13 +4,38 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // Factors are the sections of the account page about factors.
 type Factors struct {
 	Since         *Moment // when two-step verification was turned on; nil: it is off
 	RecoveryCodes int     // unused ones
+
+	Passkeys     bool // browsers support passkeys at the address of the portal
+	PasskeyItems []PasskeyItem
+
+	Owner    bool // the user may require a second factor of everyone
+	Required bool // it is required
 }
+
+// PasskeyItem is a passkey of the user.
+type PasskeyItem struct {
+	ID      uuid.UUID
+	Name    string // the device on which it was created
+	Created Moment
+	Used    *Moment // nil: never
+}
+
+// SecondFactorPage asks a user to set up a second factor before anything else.
+type SecondFactorPage struct{ Passkeys bool }
+
+func (SecondFactorPage) screen() screen {
+	return screen{file: "account/second_factor.html", layout: layoutPlain}
+}
+
+func (SecondFactorPage) fragment() string { return "second-factor" }
 
 // AuthenticatorPage sets up an authenticator app. It shows the secret only in its first response.
 type AuthenticatorPage struct {
@@ -84,7 +109,10 @@ func (RecoveryCodesPage) screen() screen {
 func (RecoveryCodesPage) fragment() string { return "recovery-codes" }
 
 // SecondStepPage asks for the code of the second step of a sign-in.
-type SecondStepPage struct{ Form SecondStepForm }
+type SecondStepPage struct {
+	Form     SecondStepForm
+	Passkeys bool // offers to sign in with a passkey
+}
 
 func (SecondStepPage) screen() screen {
 	return screen{file: "sessions/second_step.html", layout: layoutPlain}

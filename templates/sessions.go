@@ -6,6 +6,7 @@ type SignInPage struct {
 	SupportURL   string // where users ask for a new password; empty: they ask their contact
 	Provider     string // name of the OpenID Connect provider; empty: none
 	ProviderPath string // of the link that signs in there
+	Passkeys     bool   // browsers support passkeys at the address of the portal
 }
 
 func (SignInPage) screen() screen { return screen{file: "sessions/new.html", layout: layoutPlain} }

@@ -41,6 +41,8 @@ type commandLine struct {
 		Add     userAddCommand     `cmd:"" help:"Add a user to an account; read the password from standard input and print the user's id."`
 		Disable userDisableCommand `cmd:"" help:"Sign a user out and refuse further sign-ins."`
 		Enable  userEnableCommand  `cmd:"" help:"Let a user sign in again."`
+
+		ResetSecondFactor userResetSecondFactorCommand `cmd:"" help:"Remove a user's authenticator app, recovery codes and passkeys, and sign the user out."`
 	} `cmd:"" help:"For operators: users."`
 	Agent struct {
 		Create agentCreateCommand `cmd:"" help:"Create an agent of an account; print its id."`

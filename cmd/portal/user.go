@@ -89,6 +89,18 @@ func (f userFlag) setDisabled(ctx context.Context, t terminal, disabled bool) er
 	})
 }
 
+type userResetSecondFactorCommand struct{ userFlag }
+
+func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error {
+	return withStore(ctx, func(store *models.Store) error {
+		if err := store.ResetSecondFactor(ctx, c.Email); err != nil {
+			return c.explain(err)
+		}
+		_, err := fmt.Fprintf(t.err, "portal: the authenticator app, the recovery codes and the passkeys of %s are removed, and all of the user's sessions ended\n", c.Email)
+		return err
+	})
+}
+
 // explain adds the command that helps to an error.
 func (f userFlag) explain(err error) error {
 	if errors.Is(err, models.ErrUserNotFound) {

@@ -21,9 +21,10 @@ var activityKinds = []struct {
 	{"credentials", "Email and password", "All email and password events", []models.Action{
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
 	}},
-	{"factors", "Two-step verification", "All two-step verification events", []models.Action{
+	{"factors", "Second factors", "All events of second factors", []models.Action{
 		models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionCodeRefused,
-		models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed, models.ActionSecondFactorReset,
+		models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed, models.ActionPasskeyAdded, models.ActionPasskeyRemoved,
+		models.ActionSecondFactorRequired, models.ActionSecondFactorOptional, models.ActionSecondFactorReset,
 	}},
 	{"identities", "Sign-in with a provider", "All provider events", []models.Action{
 		models.ActionIdentityConnected, models.ActionIdentityDisconnected,
@@ -75,8 +76,12 @@ var activityKindNames = map[models.Action]string{
 	models.ActionAccountEnabled:       "Account enabled",
 	models.ActionDatabaseRestored:     "Restored backups",
 
-	models.ActionAuthenticatorOn:      "Turned on",
-	models.ActionAuthenticatorOff:     "Turned off",
+	models.ActionAuthenticatorOn:      "Two-step verification turned on",
+	models.ActionAuthenticatorOff:     "Two-step verification turned off",
+	models.ActionPasskeyAdded:         "New passkeys",
+	models.ActionPasskeyRemoved:       "Removed passkeys",
+	models.ActionSecondFactorRequired: "Second factor required",
+	models.ActionSecondFactorOptional: "Second factor no longer required",
 	models.ActionCodeRefused:          "Incorrect codes",
 	models.ActionRecoveryCodeUsed:     "Used recovery codes",
 	models.ActionRecoveryCodesRenewed: "New recovery codes",

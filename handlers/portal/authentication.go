@@ -42,6 +42,12 @@ func (p *Portal) requireSession(c *gin.Context) {
 	default:
 		c.Set(sessionContextKey, *session)
 		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
+		if mustSetUp(c, *session) {
+			if err := p.redirect(c, secondFactorPath); err != nil {
+				p.Render(c, err)
+			}
+			c.Abort()
+		}
 	}
 }
 

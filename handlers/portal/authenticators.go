@@ -81,7 +81,13 @@ func (p *Portal) factors(c *gin.Context) (templates.Factors, error) {
 	if err != nil {
 		return templates.Factors{}, err
 	}
-	view := templates.Factors{RecoveryCodes: found.RecoveryCodes}
+	view := templates.Factors{
+		RecoveryCodes: found.RecoveryCodes, Required: found.Required, Owner: sessionFrom(c).Role == models.RoleOwner,
+		Passkeys: p.webauthn != nil,
+	}
+	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
+		return templates.Factors{}, err
+	}
 	if found.AuthenticatorSince != nil {
 		since := templates.NewMoment(*found.AuthenticatorSince, p.now())
 		view.Since = &since

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/gorilla/securecookie"
 
 	"portal/handlers/middleware"
@@ -42,21 +43,23 @@ type Deps struct {
 
 // Portal handles the requests of browsers.
 type Portal struct {
-	store     *models.Store
-	sessions  *sessionStore
-	cookies   cookies
-	flashes   []securecookie.Codec
-	devices   []securecookie.Codec
-	pending   []securecookie.Codec
-	templates *templates.Templates
-	assets    *static.Assets
-	tokenURL  string // of the endpoint in the examples
-	agentsURL string // of the endpoint in the examples of an account without agents
-	now       func() time.Time
-	waiting   chan struct{} // holds one value for each held response
-	actions   middleware.Slots
-	stopping  <-chan struct{}
-	pages     []string // patterns of the paths that sign-in may lead back to
+	store      *models.Store
+	sessions   *sessionStore
+	cookies    cookies
+	flashes    []securecookie.Codec
+	devices    []securecookie.Codec
+	pending    []securecookie.Codec
+	webauthn   *webauthn.WebAuthn // nil: no passkeys
+	challenges []securecookie.Codec
+	templates  *templates.Templates
+	assets     *static.Assets
+	tokenURL   string // of the endpoint in the examples
+	agentsURL  string // of the endpoint in the examples of an account without agents
+	now        func() time.Time
+	waiting    chan struct{} // holds one value for each held response
+	actions    middleware.Slots
+	stopping   <-chan struct{}
+	pages      []string // patterns of the paths that sign-in may lead back to
 
 	provider     *identity.Provider // nil: none
 	attempts     []securecookie.Codec
@@ -99,6 +102,10 @@ func New(d Deps) (*Portal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
+	relyingParty, err := newWebAuthn(d.BaseURL, d.Name)
+	if err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
+	}
 	jar := cookies{secure: d.BaseURL.Scheme == "https"}
 	var provider *identity.Provider
 	if d.Provider != nil {
@@ -107,20 +114,22 @@ func New(d Deps) (*Portal, error) {
 		provider = identity.New(config)
 	}
 	return &Portal{
-		store:     d.Store,
-		sessions:  newSessionStore(d.Store, d.CookieKeys, d.SessionMax, jar),
-		cookies:   jar,
-		flashes:   newCodecs(d.CookieKeys, flashAge),
-		devices:   newCodecs(d.CookieKeys, deviceAge),
-		pending:   newCodecs(d.CookieKeys, pendingAge),
-		templates: files.templates,
-		assets:    files.assets,
-		tokenURL:  d.BaseURL.JoinPath("/api/widget/token").String(),
-		agentsURL: d.BaseURL.JoinPath("/api/agents").String(),
-		now:       d.Now,
-		waiting:   make(chan struct{}, maxWaiting),
-		actions:   middleware.NewSlots(maxActions),
-		stopping:  d.Stopping,
+		store:      d.Store,
+		sessions:   newSessionStore(d.Store, d.CookieKeys, d.SessionMax, jar),
+		cookies:    jar,
+		flashes:    newCodecs(d.CookieKeys, flashAge),
+		devices:    newCodecs(d.CookieKeys, deviceAge),
+		pending:    newCodecs(d.CookieKeys, pendingAge),
+		webauthn:   relyingParty,
+		challenges: newCodecs(d.CookieKeys, models.ChallengeLife),
+		templates:  files.templates,
+		assets:     files.assets,
+		tokenURL:   d.BaseURL.JoinPath("/api/widget/token").String(),
+		agentsURL:  d.BaseURL.JoinPath("/api/agents").String(),
+		now:        d.Now,
+		waiting:    make(chan struct{}, maxWaiting),
+		actions:    middleware.NewSlots(maxActions),
+		stopping:   d.Stopping,
 
 		provider: provider, attempts: newCodecs(d.CookieKeys, attemptAge), passwordsOff: d.PasswordsOff,
 

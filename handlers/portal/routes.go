@@ -64,6 +64,14 @@ func (p *Portal) Register(r gin.IRouter) {
 	factors.POST("/account/authenticator/confirmation", p.handle(p.enableAuthenticator))
 	factors.POST("/account/authenticator/removal", p.handle(p.disableAuthenticator))
 	factors.POST("/account/recovery-codes", p.handle(p.renewRecoveryCodes))
+	factors.POST("/account/second-factor/requirement", p.handle(p.requireSecondFactor))
+	factors.POST(passkeysPath+"/:id/removal", p.handle(p.removePasskey))
+	if p.webauthn != nil {
+		factors.POST(passkeysPath, p.handle(p.createPasskey))
+		factors.POST(passkeysPath+"/options", p.handle(p.passkeyOptions))
+		r.POST(passkeySignInPath, deadline, p.handle(p.signInWithPasskey))
+		r.POST(passkeySignInPath+"/options", deadline, p.handle(p.passkeySignInOptions))
+	}
 
 	users := r.Group("", p.redactQuery, deadline, p.requireSession)
 	page(users, "/", p.home)
@@ -91,6 +99,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.POST(activityPath+"/filter", p.handle(p.filterActivities))
 	page(users, peoplePath, p.listPeople)
 	page(users, accountPath, p.showAccount)
+	page(users, secondFactorPath, p.newSecondFactor)
 	users.POST("/account/sessions/:id/revocation", p.handle(p.revokeSession))
 	page(users, "/account/other-sessions/revocation", p.newOthersRevocation)
 	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))

@@ -46,7 +46,7 @@ func (p *Portal) showSecondStep(c *gin.Context) error {
 	if _, err := p.store.PendingSignInUser(c.Request.Context(), p.pendingToken(c)); err != nil {
 		return p.refuseCode(c, form, err)
 	}
-	return p.reply(c, reply{fragment: form, page: present(templates.SecondStepPage{Form: form})})
+	return p.reply(c, reply{fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.webauthn != nil})})
 }
 
 // finishSignIn checks the code of the second step and signs in.
@@ -77,5 +77,5 @@ func (p *Portal) refuseCode(c *gin.Context, form templates.SecondStepForm, err e
 	refusal := problem.From(err)
 	setRetryAfter(c, refusal)
 	form.Problem = refusal.Message
-	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form})})
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.webauthn != nil})})
 }

@@ -31,7 +31,7 @@ func (p *Portal) newSession(c *gin.Context) error {
 }
 
 func (p *Portal) signInPage(form templates.SignInForm) templates.SignInPage {
-	page := templates.SignInPage{Form: form, SupportURL: p.supportURL}
+	page := templates.SignInPage{Form: form, SupportURL: p.supportURL, Passkeys: p.webauthn != nil}
 	if p.provider != nil {
 		page.Provider = p.provider.Name()
 		page.ProviderPath = providerPath + "?" + url.Values{"next": {form.Next}}.Encode()

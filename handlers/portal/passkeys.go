@@ -1,0 +1,171 @@
+package portal
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+const (
+	passkeysPath      = "/account/passkeys"
+	passkeySignInPath = "/login/passkey"
+)
+
+// credentialField is the name of the field with the browser's answer, as JSON.
+const credentialField = "credential"
+
+// passkeyOptions returns the options with which a browser creates a passkey.
+func (p *Portal) passkeyOptions(c *gin.Context) error {
+	passkeys, err := p.store.Passkeys(c.Request.Context(), sessionFrom(c))
+	if err != nil {
+		return err
+	}
+	user := passkeyUser{session: sessionFrom(c)}
+	if user.credentials, err = credentialsOf(passkeys...); err != nil {
+		return err
+	}
+	options, challenge, err := p.webauthn.BeginRegistration(user,
+		webauthn.WithExclusions(webauthn.Credentials(user.credentials).CredentialDescriptors()))
+	if err != nil {
+		return err
+	}
+	return p.sendOptions(c, options, challenge)
+}
+
+// createPasskey stores the passkey that the browser has created. If the form came without one,
+// because the password was asked for first, the page says to try again.
+func (p *Portal) createPasskey(c *gin.Context) error {
+	if c.PostForm(credentialField) == "" {
+		return p.redirectWith(c, accountPath, "Confirmed. Press “Add a passkey” again.")
+	}
+	challenge, known := p.takeChallenge(c)
+	answer, err := protocol.ParseCredentialCreationResponseBytes([]byte(c.PostForm(credentialField)))
+	if !known || err != nil {
+		return p.passkeyRefused(c)
+	}
+	session := sessionFrom(c)
+	credential, err := p.webauthn.CreateCredential(passkeyUser{session: session}, challenge, answer)
+	if err != nil {
+		return p.passkeyRefused(c)
+	}
+	record, err := json.Marshal(credential)
+	if err != nil {
+		return err
+	}
+	err = p.store.AddPasskey(c.Request.Context(), session, models.Passkey{
+		CredentialID: credential.ID, Credential: string(record), SignCount: int64(credential.Authenticator.SignCount),
+		Name: device(c.Request.UserAgent()),
+	}, challenge.Challenge, actorOf(c))
+	switch {
+	case errors.Is(err, models.ErrPasskeyLimit):
+		return p.redirectWith(c, accountPath, "You have 10 passkeys, which is the limit. Remove one first.")
+	case errors.Is(err, models.ErrPasskeyTaken), errors.Is(err, models.ErrChallengeUsed):
+		return p.passkeyRefused(c)
+	case err != nil:
+		return err
+	}
+	return p.redirectWith(c, accountPath, "Passkey added.")
+}
+
+func (p *Portal) passkeyRefused(c *gin.Context) error {
+	return p.redirectWith(c, accountPath, "The passkey could not be added. Try again.")
+}
+
+// removePasskey removes one of the user's passkeys.
+func (p *Portal) removePasskey(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	err = p.store.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
+	switch {
+	case errors.Is(err, models.ErrOnlySignIn):
+		return p.redirectWith(c, accountPath, "This is the only way in which you can sign in. Set a password or add another passkey first.")
+	case errors.Is(err, models.ErrPasskeyNotFound):
+		return problem.NotFound()
+	case err != nil:
+		return err
+	}
+	return p.redirectWith(c, accountPath, "Passkey removed. Signed out of all other sessions.")
+}
+
+// passkeySignInOptions returns the options with which a browser signs in. They do not depend on the
+// user.
+func (p *Portal) passkeySignInOptions(c *gin.Context) error {
+	options, challenge, err := p.webauthn.BeginDiscoverableLogin()
+	if err != nil {
+		return err
+	}
+	return p.sendOptions(c, options, challenge)
+}
+
+// signInWithPasskey signs in the user whose passkey has answered the challenge.
+func (p *Portal) signInWithPasskey(c *gin.Context) error {
+	form := p.signInForm(p.destination(c.PostForm("next")))
+	passkey, challenge, err := p.verifyPasskey(c)
+	var user models.User
+	var token string
+	var pending bool
+	if err == nil {
+		user, token, pending, err = p.store.SignInWithPasskey(c.Request.Context(), passkey, challenge, newClient(c))
+	}
+	switch {
+	case err == nil:
+		return p.signedIn(c, user.Email, token, pending, form.Next)
+	case errors.Is(err, models.ErrPasskeyNotFound), errors.Is(err, models.ErrChallengeUsed):
+		form.Problem = "This passkey was not accepted. Try again, or sign in another way."
+	case errors.Is(err, models.ErrSignInDisabled):
+		form.Problem = problem.From(err).Message
+	default:
+		return err
+	}
+	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: present(p.signInPage(form))})
+}
+
+// verifyPasskey checks the answer in the form. It returns the passkey with its new counter, and the
+// challenge. The error is [models.ErrPasskeyNotFound] if the answer is not valid.
+func (p *Portal) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
+	challenge, known := p.takeChallenge(c)
+	answer, err := protocol.ParseCredentialRequestResponseBytes([]byte(c.PostForm(credentialField)))
+	if !known || err != nil {
+		return models.Passkey{}, "", models.ErrPasskeyNotFound
+	}
+	passkey, err := p.store.Passkey(c.Request.Context(), answer.RawID)
+	if err != nil {
+		return models.Passkey{}, "", err
+	}
+	user := passkeyUser{session: models.Session{UserID: passkey.UserID}}
+	if user.credentials, err = credentialsOf(passkey); err != nil {
+		return models.Passkey{}, "", err
+	}
+	credential, err := p.webauthn.ValidateDiscoverableLogin(
+		func(_, _ []byte) (webauthn.User, error) { return user, nil }, challenge, answer)
+	if err != nil || credential.Authenticator.CloneWarning {
+		return models.Passkey{}, "", models.ErrPasskeyNotFound
+	}
+	record, err := json.Marshal(credential)
+	passkey.Credential, passkey.SignCount = string(record), int64(credential.Authenticator.SignCount)
+	return passkey, challenge.Challenge, err
+}
+
+// passkeyItems returns the passkeys of the account page.
+func (p *Portal) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
+	passkeys, err := p.store.Passkeys(c.Request.Context(), sessionFrom(c))
+	for _, passkey := range passkeys {
+		item := templates.PasskeyItem{ID: passkey.ID, Name: passkey.Name, Created: templates.NewMoment(passkey.CreatedAt, p.now())}
+		if passkey.LastUsedAt != nil {
+			used := templates.NewMoment(*passkey.LastUsedAt, p.now())
+			item.Used = &used
+		}
+		items = append(items, item)
+	}
+	return items, err
+}

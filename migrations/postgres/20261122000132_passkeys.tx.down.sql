@@ -1,0 +1,2 @@
+DROP TABLE used_challenges;
+DROP TABLE passkeys;

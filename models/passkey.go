@@ -1,0 +1,188 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// MaxPasskeys is the number of passkeys that a user can have.
+	MaxPasskeys = 10
+	// ChallengeLife is how long a challenge can be answered.
+	ChallengeLife = 5 * time.Minute
+)
+
+// Passkey is a WebAuthn credential with which a user signs in. It has no secret.
+type Passkey struct {
+	bun.BaseModel `bun:"table:passkeys,alias:passkey"`
+
+	ID           uuid.UUID `bun:",pk"`
+	UserID       uuid.UUID
+	CredentialID []byte
+	Credential   string // the credential record as JSON; only the caller reads it
+	SignCount    int64  // signature counter; 0 if the authenticator has none
+	Name         string
+	CreatedAt    time.Time
+	LastUsedAt   *time.Time // nil: never
+}
+
+// usedChallenge is a WebAuthn challenge that has been answered.
+type usedChallenge struct {
+	bun.BaseModel `bun:"table:used_challenges,alias:used_challenge"`
+
+	ChallengeHash []byte `bun:",pk"` // SHA-256
+	ExpiresAt     time.Time
+}
+
+// Passkeys returns the passkeys of a session's user, the oldest first. The error may be
+// [ErrUnavailable].
+func (s *Store) Passkeys(ctx context.Context, session Session) ([]Passkey, error) {
+	passkeys := []Passkey{}
+	err := s.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(MaxPasskeys).Scan(ctx)
+	return passkeys, failed("list passkeys", err)
+}
+
+// AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
+// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed] or
+// [ErrUnavailable].
+func (s *Store) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
+	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, s.clock()
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		if err := s.useChallenge(ctx, tx, challenge); err != nil {
+			return err
+		}
+		count, err := tx.NewSelect().Model((*Passkey)(nil)).Where("user_id = ?", session.UserID).Count(ctx)
+		if err == nil && count >= MaxPasskeys {
+			err = ErrPasskeyLimit
+		}
+		if err != nil {
+			return err
+		}
+		result, err := tx.NewInsert().Model(&passkey).On("CONFLICT (credential_id) DO NOTHING").Exec(ctx)
+		if err := unlessAffected(result, err, ErrPasskeyTaken); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, session.AccountID, actor, ActionPasskeyAdded, passkey.ID, passkey.Name)
+	})
+	return failed("add passkey", err)
+}
+
+// RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
+// the activity. The error may be [ErrPasskeyNotFound], [ErrOnlySignIn] if the user could not sign in
+// any more, or [ErrUnavailable].
+func (s *Store) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+			return err
+		}
+		user, err := findUser(ctx, tx, "u.id = ?", session.UserID)
+		if err != nil {
+			return err
+		}
+		var removed Passkey
+		err = tx.NewSelect().Model(&removed).Where("id = ? AND user_id = ?", id, user.ID).Scan(ctx)
+		if err != nil {
+			return noRows(err, ErrPasskeyNotFound)
+		}
+		if _, err := tx.NewDelete().Model(&removed).WherePK().Exec(ctx); err != nil {
+			return err
+		}
+		if can, err := s.canSignIn(ctx, tx, user); err != nil || !can {
+			return cmp.Or(err, ErrOnlySignIn)
+		}
+		if err := s.record(ctx, tx, session.AccountID, actor, ActionPasskeyRemoved, id, removed.Name); err != nil {
+			return err
+		}
+		return s.endOtherSessions(ctx, tx, session.AccountID, user.ID, session.ID, actor)
+	})
+	return failed("remove passkey", err)
+}
+
+// canSignIn reports whether a user can sign in without an operator: with a password, an identity or
+// a passkey.
+func (s *Store) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, error) {
+	if s.hasPassword(user) {
+		return true, nil
+	}
+	for _, model := range []any{(*Identity)(nil), (*Passkey)(nil)} {
+		if exists, err := db.NewSelect().Model(model).Where("user_id = ?", user.ID).Exists(ctx); err != nil || exists {
+			return exists, err
+		}
+	}
+	return false, nil
+}
+
+// Passkey returns the passkey with the credential id. The error may be [ErrPasskeyNotFound] or
+// [ErrUnavailable].
+func (s *Store) Passkey(ctx context.Context, credentialID []byte) (Passkey, error) {
+	var passkey Passkey
+	err := s.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
+	if err != nil {
+		return Passkey{}, failed("find passkey", noRows(err, ErrPasskeyNotFound))
+	}
+	return passkey, nil
+}
+
+// SignInWithPasskey starts a session for the user of a passkey that has just answered a challenge,
+// as [Store.SignIn] does. The passkey has its new signature counter and credential record.
+//
+// The error may be [ErrPasskeyNotFound] if the passkey was removed or its counter is not new,
+// [ErrChallengeUsed], [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) SignInWithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (user User, token string, pending bool, err error) {
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		user, err = findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
+		switch {
+		case errors.Is(err, ErrUserNotFound):
+			return ErrPasskeyNotFound
+		case err != nil:
+			return err
+		case user.Disabled:
+			return ErrSignInDisabled
+		}
+		// The sign-in is first, because it locks the account and the user.
+		token, pending, err = s.signIn(ctx, tx, user, WithPasskey, client)
+		if errors.Is(err, ErrWrongCredentials) {
+			return ErrSignInDisabled
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.useChallenge(ctx, tx, challenge); err != nil {
+			return err
+		}
+		// A counter that does not grow is a sign of a copied authenticator (WebAuthn section
+		// 6.1.1).
+		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
+			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, s.clock()).
+			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
+		return unlessAffected(result, err, ErrPasskeyNotFound)
+	})
+	if err != nil {
+		return User{}, "", false, failed("sign in with a passkey", err)
+	}
+	return user, token, pending, nil
+}
+
+// useChallenge returns [ErrChallengeUsed] if the challenge has been answered before.
+func (s *Store) useChallenge(ctx context.Context, tx bun.Tx, challenge string) error {
+	used := usedChallenge{ChallengeHash: hashToken(challenge), ExpiresAt: s.clock().Add(2 * ChallengeLife)}
+	result, err := tx.NewInsert().Model(&used).On("CONFLICT (challenge_hash) DO NOTHING").Exec(ctx)
+	return unlessAffected(result, err, ErrChallengeUsed)
+}
+
+// noRows returns missing in place of [sql.ErrNoRows].
+func noRows(err, missing error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return missing
+	}
+	return err
+}
