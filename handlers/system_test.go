@@ -118,6 +118,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	for _, session := range sessions {
 		own("sessions", session.ID)
 	}
+	own("passkeys", s.passkey(t, account.ID, user.ID))
 	link, _, err := s.store.CreateSignInLink(ctx, account.ID, user.ID, models.Operator())
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +144,19 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		own("activity", activity.ID)
 	}
 	return c
+}
+
+// passkey adds a passkey to a user and returns its id.
+func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
+	t.Helper()
+	session := models.Session{AccountID: accountID, UserID: userID}
+	passkey := models.Passkey{CredentialID: userID[:], Credential: "{}", Name: "Phone"}
+	modelstest.Must(t, s.store.AddPasskey(t.Context(), session, passkey, uuid.NewString(), models.Operator()))
+	stored, err := s.store.Passkeys(t.Context(), session)
+	if err != nil || len(stored) != 1 {
+		t.Fatalf("passkeys %v, %v", stored, err)
+	}
+	return stored[0].ID
 }
 
 func (s *system) signIn(t *testing.T, email string) *http.Cookie {

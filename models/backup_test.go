@@ -309,6 +309,36 @@ func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
 	})
 }
 
+func TestRestoreBringsBackNoUsedFactor(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		modelstest.Exec(t, url, "INSERT INTO passkeys (id, user_id, credential_id, credential, sign_count, name, created_at) SELECT id, id, email_hash, '{}', 7, 'Phone', created_at FROM users")
+		modelstest.Exec(t, url, "INSERT INTO authenticators (user_id, secret, key_id, created_at, enabled_at, last_step) SELECT id, email_hash, substr(email_hash, 1, 8), created_at, created_at, 1 FROM users")
+		modelstest.Exec(t, url, "INSERT INTO recovery_codes (code_hash, user_id) SELECT email_hash, id FROM users")
+		file := d.backUp(t)
+		for _, change := range []string{
+			"DELETE FROM recovery_codes", "UPDATE authenticators SET last_step = 2", "UPDATE passkeys SET sign_count = 8",
+			"UPDATE accounts SET second_factor_required = TRUE",
+		} {
+			modelstest.Exec(t, url, change)
+		}
+		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		db := modelstest.OpenDatabase(t, url)
+		for query, want := range map[string]int{
+			"SELECT count(*) FROM recovery_codes": 0, "SELECT last_step FROM authenticators": 2, "SELECT sign_count FROM passkeys": 8,
+			"SELECT count(*) FROM accounts WHERE second_factor_required": 1,
+		} {
+			var got int
+			if err := db.QueryRowContext(t.Context(), query).Scan(&got); err != nil || got != want {
+				t.Errorf("%s: %d, %v, want %d", query, got, err, want)
+			}
+		}
+	})
+}
+
 func TestFailedRestoreChangesNothing(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {

@@ -201,3 +201,69 @@ func TestOldSignInIsConfirmedByThePassword(t *testing.T) {
 		})
 	})
 }
+
+// A user whose account requires a second factor can only set one up or sign out.
+func TestSecondFactorIsSetUpFirst(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		c := s.customer(t)
+		member, _ := c.newMember()
+		member.get("/account").none("button", "Require a second factor")
+		member.post("/account/second-factor/requirement", url.Values{"required": {"yes"}}).is(http.StatusForbidden)
+		c.get("/account").one("button", "Require a second factor")
+		c.post("/account/second-factor/requirement", url.Values{"required": {"yes"}}).redirects("/account")
+		for _, v := range []*visitor{member, member.fragments()} {
+			for _, path := range []string{"/", "/api-keys", "/account", "/activity", "/agents", "/activity/export"} {
+				v.get(path).redirects("/account/second-factor")
+			}
+			v.post("/api-keys", url.Values{"label": {"prod"}}).redirects("/account/second-factor")
+			v.post("/account/password", passwords("", firstPassword)).redirects("/account/second-factor")
+		}
+		member.get("/account/second-factor").is(http.StatusOK).one("button", "Sign out")
+		secret := member.post("/account/authenticator", nil).is(http.StatusOK).authenticatorSecret()
+		member.post("/account/authenticator/confirmation", codes(codeOf(t, secret, clock.Now()))).is(http.StatusOK)
+		member.get("/account").is(http.StatusOK)
+		member.get("/account/second-factor").redirects("/account")
+		c.get("/api-keys").redirects("/account/second-factor")
+	})
+}
+
+// Browsers offer passkeys at a host name with https, and on localhost.
+func TestPasskeysAreOfferedWhereBrowsersSupportThem(t *testing.T) {
+	t.Parallel()
+	for base, offered := range map[string]bool{
+		"https://portal.test": true, "http://localhost:8080": true, "http://portal.test": false,
+		"http://127.0.0.1:8080": false, "https://[::1]": false, "https://192.0.2.1": false,
+	} {
+		s := sqliteSite(t, base)
+		buttons := len(s.visitor(t).get("/login").is(http.StatusOK).all("button", "Sign in with a passkey"))
+		if (buttons == 1) != offered {
+			t.Errorf("%s: %d buttons", base, buttons)
+		}
+		account := s.customer(t).get("/account")
+		if buttons := len(account.all("button", "Add a passkey")); (buttons == 1) != offered {
+			t.Errorf("%s: %d buttons to add one", base, buttons)
+		}
+		if !offered {
+			account.says("Passkeys are not available at this address.")
+		}
+	}
+}
+
+func TestForgedPasskeyIsRefused(t *testing.T) {
+	t.Parallel()
+	s := sqliteSite(t, "https://portal.test")
+	c := s.customer(t)
+	options := c.post("/account/passkeys/options", nil).is(http.StatusOK)
+	if !strings.Contains(options.body, `"userVerification":"required"`) || !strings.Contains(options.body, `"id":"portal.test"`) {
+		t.Errorf("the options are %s", options.body)
+	}
+	c.post("/account/passkeys", url.Values{"credential": {"{}"}}).redirects("/account")
+	c.get("/account").says("The passkey could not be added.")
+	v := s.visitor(t)
+	for range 2 { // with a challenge, and without
+		for _, credential := range []string{"", "{}", "x"} {
+			v.post("/login/passkey", url.Values{"credential": {credential}}).is(http.StatusUnprocessableEntity).one("alert", "This passkey was not accepted.")
+		}
+		v.post("/login/passkey/options", nil).is(http.StatusOK)
+	}
+}

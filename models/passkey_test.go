@@ -1,0 +1,163 @@
+package models_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// passkey adds a passkey to the user of a session and returns it as stored.
+func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Actor) models.Passkey {
+	t.Helper()
+	id := []byte(uuid.NewString())
+	must(t, f.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
+	stored, err := f.Passkey(t.Context(), id)
+	must(t, err)
+	return stored
+}
+
+func TestPasskeySignsIn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		session, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		foreign, err := f.Session(ctx, f.session(t, other), browser)
+		must(t, err)
+		passkey := f.passkey(t, session, c.actor)
+		use := func(count int64, challenge string) error {
+			answered := passkey
+			answered.SignCount = count
+			_, _, _, err := f.SignInWithPasskey(ctx, answered, challenge, browser)
+			return err
+		}
+		must(t, use(2, "first"))
+		checkError(t, "the same challenge", use(3, "first"), models.ErrChallengeUsed)
+		checkError(t, "the same counter", use(2, "second"), models.ErrPasskeyNotFound)
+		done, errs := atOnce(4, func(i int) error { return use(int64(10+i), "third") })
+		if done != 1 {
+			t.Errorf("%d answers to one challenge were accepted: %v", done, errs)
+		}
+		checkError(t, "another account's", f.RemovePasskey(ctx, foreign, passkey.ID, other.actor), models.ErrPasskeyNotFound)
+		taken := f.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
+		checkError(t, "another user's passkey", taken, models.ErrPasskeyTaken)
+
+		must(t, f.SetUserDisabled(ctx, c.user.Email, true))
+		checkError(t, "a disabled user", use(20, "fifth"), models.ErrSignInDisabled)
+		must(t, f.SetUserDisabled(ctx, c.user.Email, false))
+		must(t, f.RemovePasskey(ctx, session, passkey.ID, c.actor))
+		checkError(t, "removed", use(21, "sixth"), models.ErrPasskeyNotFound)
+		for _, action := range []models.Action{models.ActionPasskeyAdded, models.ActionPasskeyRemoved} {
+			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].Label != "Phone" {
+				t.Errorf("%s: recorded %+v", action, recorded)
+			}
+		}
+		f.clock.Advance(3 * models.ChallengeLife)
+		must(t, f.Purge(ctx))
+		if n := f.count(t, "SELECT count(*) FROM used_challenges"); n != 0 {
+			t.Errorf("%d expired challenges are left", n)
+		}
+	})
+}
+
+func TestUserHasTenPasskeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		must(t, err)
+		done, errs := atOnce(12, func(i int) error {
+			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
+			return f.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
+		})
+		if done != models.MaxPasskeys {
+			t.Errorf("%d were added: %v", done, errs)
+		}
+		for _, err := range errs {
+			checkError(t, "one more", err, models.ErrPasskeyLimit)
+		}
+	})
+}
+
+func TestLastWayToSignInStays(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		c, token := f.newMember(t, f.customer(t))
+		session, err := f.Session(ctx, token, browser)
+		must(t, err)
+		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
+		must(t, f.RemovePasskey(ctx, session, first.ID, c.actor))
+		checkError(t, "the last passkey", f.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
+		if _, err := f.Passkey(ctx, second.CredentialID); err != nil {
+			t.Errorf("it is gone: %v", err)
+		}
+	})
+}
+
+func TestSecondFactorIsRequired(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, owner := t.Context(), f.customer(t)
+		member, token := f.newMember(t, owner)
+		checkError(t, "by a member", f.RequireSecondFactor(ctx, owner.ID, true, member.actor), models.ErrNotOwner)
+		checkError(t, "by another account's owner", f.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), models.ErrNotOwner)
+		due := func(want bool) models.Session {
+			t.Helper()
+			session, err := f.Session(ctx, token, browser)
+			if err != nil || session.FactorDue != want {
+				t.Errorf("due %t, %v, want %t", session.FactorDue, err, want)
+			}
+			return session
+		}
+		due(false)
+		for range 2 {
+			must(t, f.RequireSecondFactor(ctx, owner.ID, true, owner.actor))
+		}
+		session := due(true)
+		f.passkey(t, session, member.actor)
+		due(false)
+		// A password alone would get around the passkey.
+		must(t, errOf(f.ChangePassword(ctx, session, "", newPassword, member.actor)))
+		user, err := f.VerifyPassword(ctx, member.user.Email, newPassword, browser)
+		must(t, err)
+		if _, pending, err := f.SignIn(ctx, user, models.WithPassword, browser); err != nil || !pending {
+			t.Errorf("pending %t, %v", pending, err)
+		}
+		must(t, f.RequireSecondFactor(ctx, owner.ID, false, owner.actor))
+		if _, pending, err := f.SignIn(ctx, user, models.WithPassword, browser); err != nil || pending {
+			t.Errorf("pending %t, %v", pending, err)
+		}
+		for _, action := range []models.Action{models.ActionSecondFactorRequired, models.ActionSecondFactorOptional} {
+			if recorded := f.recorded(t, owner, action); len(recorded) != 1 {
+				t.Errorf("%s: recorded %+v", action, recorded)
+			}
+		}
+	})
+}
+
+func TestOperatorResetsSecondFactors(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		f.twoSteps(t, c)
+		token := f.session(t, c)
+		session, err := f.Session(ctx, token, browser)
+		must(t, err)
+		passkey := f.passkey(t, session, c.actor)
+		must(t, f.ResetSecondFactor(ctx, c.user.Email))
+		checkError(t, "a session", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the passkey", errOf(f.Passkey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
+		if _, pending, err := f.SignIn(ctx, c.user, models.WithPassword, browser); err != nil || pending {
+			t.Errorf("pending %t, %v", pending, err)
+		}
+		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
+			t.Errorf("%d recovery codes are left", n)
+		}
+		if recorded := f.recorded(t, c, models.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
+			t.Errorf("recorded %+v", recorded)
+		}
+		if err := f.ResetSecondFactor(ctx, "nobody@example.com"); !errors.Is(err, models.ErrUserNotFound) {
+			t.Errorf("nobody: %v", err)
+		}
+	})
+}
