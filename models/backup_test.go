@@ -290,7 +290,14 @@ func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		invitation, token, err := d.CreateInvitation(t.Context(), d.account.ID, models.NewInvitation{Email: "guest@example.com", Role: models.RoleOwner}, models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
 		file := d.backUp(t)
+		if _, err := d.CancelInvitation(t.Context(), d.account.ID, invitation.ID, models.Operator()); err != nil {
+			t.Fatal(err)
+		}
 		modelstest.Exec(t, url, "UPDATE users SET role = 'member' WHERE email = 'bob@example.com'")
 		if err := d.RemoveUser(t.Context(), d.account.ID, removed.ID, models.Operator()); err != nil {
 			t.Fatal(err)
@@ -304,6 +311,9 @@ func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
 		}
 		if _, err := d.SignInLinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
 			t.Errorf("the link: %v", err)
+		}
+		if _, err := d.Invitation(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
+			t.Errorf("the cancelled invitation: %v", err)
 		}
 		add("eve@example.com")
 	})
