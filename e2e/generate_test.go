@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 func TestAnInvalidLabelStaysInTheField(t *testing.T) {
@@ -142,15 +142,10 @@ func TestARetryAfterALostResponseSaysThatTheKeyExists(t *testing.T) {
 
 func TestTheKeyLimitIsExplained(t *testing.T) {
 	t.Parallel()
-	_, v, _ := startSignedIn(t, sharedPortal(t))
+	c, v, _ := startSignedIn(t, sharedPortal(t))
 	v.allow(`status of 4\d\d`)
-	cookies := v.cookies(t)
-	for n := range 99 {
-		form := url.Values{"label": {"key " + pad(int64(n))}, "form_id": {uuid.NewString()}}
-		if status, _ := postForm(t, v.Site+"/api-keys", form, cookies); status != http.StatusOK {
-			t.Fatalf("generating a key by HTTP returned %d", status)
-		}
-	}
+	c.generate(t, v.cookies(t), "key 042")
+	modelstest.Keys(t, c.at.settings.databaseURL, uuid.MustParse(c.accountID), 98)
 	keys := pages.OpenKeys(v.Tab)
 	keys.Add("the hundredth")
 	keys.Submit("one too many")

@@ -16,9 +16,9 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// maxParallel is the number of tests that run at the same time. Each uses a browser and a portal,
-// so with more of them expectations would time out.
-const maxParallel = 3
+// parallel is the number of tests that run at the same time, unless the flag -parallel is set. Tests
+// also wait, so there may be more of them than processors.
+const parallel = 3
 
 // theRun is the run that all tests share.
 var theRun *testRun
@@ -48,8 +48,10 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil && n > maxParallel {
-		_ = flag.Set("test.parallel", strconv.Itoa(maxParallel))
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", strconv.Itoa(parallel))
 	}
 	run, err := newRun()
 	if err != nil {

@@ -81,10 +81,11 @@ func inBothModes(t *testing.T, test func(t *testing.T, mode profile)) {
 
 // customer is an account of the portal with its one user.
 type customer struct {
-	at       *process
-	account  string // name
-	email    string
-	password string
+	at        *process
+	account   string // name
+	accountID string
+	email     string
+	password  string
 }
 
 var customers atomic.Int64
@@ -94,7 +95,8 @@ func (p *process) newCustomer(t *testing.T) customer {
 	t.Helper()
 	n := customers.Add(1)
 	c := customer{at: p, account: "Customer " + pad(n), email: "customer" + pad(n) + "@example.com", password: randomHex(12)}
-	if _, err := p.operator(c.password, "account", "create", "--name", c.account, "--email", c.email); err != nil {
+	var err error
+	if c.accountID, err = p.operator(c.password, "account", "create", "--name", c.account, "--email", c.email); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -82,11 +82,13 @@ func (a Agents) CopyID(name string) {
 	a.click(a.entry(name).GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "Copy"}), "the copy button of "+name)
 }
 
-// Remove removes the agent and confirms the removal.
+// Remove removes the agent, confirms the removal and waits until it is done.
 func (a Agents) Remove(name string) {
 	a.t.Helper()
 	a.StartRemoval(name)
 	a.click(a.role("button", "Confirm removal"), "Confirm removal")
+	a.hidden(a.role("button", "Confirm removal"), "button Confirm removal")
+	a.settled()
 }
 
 // StartRemoval opens the confirmation of an agent's removal.
