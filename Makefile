@@ -32,6 +32,7 @@ test: $(npm_tools) $(assets) $(livekit) ## Run all tests on SQLite, PostgreSQL a
 check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, vulnerabilities and licenses
 	tools/check-format $(sources)
 	go vet $(packages)
+	go vet -C e2e/echo
 	bin/tools/golangci-lint run
 	go mod tidy -diff
 	go mod verify

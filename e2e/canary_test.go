@@ -65,8 +65,8 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if len(c.known) != 14 {
-		t.Errorf("want 14 secrets, got %q", slices.Collect(maps.Keys(c.known)))
+	if len(c.known) != 15 {
+		t.Errorf("want 15 secrets, got %q", slices.Collect(maps.Keys(c.known)))
 	}
 	metrics := c.metrics(t)
 	if err := c.portal.stop(); err != nil {
@@ -74,6 +74,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	}
 	c.searchFor(t, "the portal's log", c.portal.log.String(), `"route":"/login"`)
 	c.searchFor(t, "the portal's log", c.portal.log.String(), `"method":"POST","route":"/invitations/:token","status":303`)
+	c.searchFor(t, "the portal's log", c.portal.log.String(), "cannot end calls")
 	c.searchFor(t, "the output of operator commands", c.operatorOutput.String(), "portal: nas_...")
 	c.searchFor(t, "the metrics", metrics, "portal_http_requests_total")
 	c.searchFor(t, "PostgreSQL's log", readFile(t, c.cluster.LogFile()), "INSERT INTO \"api_keys\"")
@@ -104,6 +105,9 @@ func newCanary(t *testing.T) *canary {
 		databaseURL: cluster.URL("postgres"), secret: c.secret("PORTAL_SECRET", randomHex(32)),
 		extra: []string{
 			"PORTAL_SECRET_PREVIOUS=" + c.secret("PORTAL_SECRET_PREVIOUS", randomHex(32)), "PORTAL_METRICS_ADDR=" + monitor,
+			// Nothing listens there, so the portal logs that it cannot end calls.
+			"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=APIofTheCanary",
+			"PORTAL_LIVEKIT_API_SECRET=" + c.secret("PORTAL_LIVEKIT_API_SECRET", randomHex(32)),
 		},
 	})
 	if err != nil {

@@ -157,7 +157,8 @@ func (s *Store) recordEndedCalls(ctx context.Context, work *hangUp) error {
 	if work.Ended == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	// The calls have ended, also when the portal stops meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	now := s.clock()
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
