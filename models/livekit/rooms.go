@@ -86,7 +86,7 @@ func (s *Server) call(ctx context.Context, method string, body, result any) erro
 	if err != nil {
 		return fmt.Errorf("livekit: %s: %w", method, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // the response has been read
+	defer response.Body.Close()
 	content := io.LimitReader(response.Body, maxResponse)
 	switch response.StatusCode {
 	case http.StatusOK:

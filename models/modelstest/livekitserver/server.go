@@ -77,7 +77,7 @@ func StartOn(ctx context.Context, port int) (*Server, error) {
 	}
 	s := &Server{URL: &url.URL{Scheme: "ws", Host: fmt.Sprintf("127.0.0.1:%d", port)}}
 	// The program outlives the context of one test.
-	command := exec.Command(path) //nolint:gosec,noctx // built by the Makefile; Stop kills it
+	command := exec.Command(path) //nolint:gosec // built by the Makefile; Stop kills it
 	command.Env = append(os.Environ(), "LIVEKIT_CONFIG="+string(config))
 	command.Stdout, command.Stderr = &s.output, &s.output
 	if s.child, err = subprocess.Start(command); err != nil {
@@ -148,10 +148,10 @@ func findProgram() (string, error) {
 // freeUDPPort returns a free UDP port of the loopback interface. Another process may take it before
 // the server listens on it.
 func freeUDPPort() (int, error) {
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0") //nolint:noctx // it returns at once
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free UDP port: %w", err)
 	}
-	port := conn.LocalAddr().(*net.UDPAddr).Port //nolint:errcheck // of a UDP connection
+	port := conn.LocalAddr().(*net.UDPAddr).Port
 	return port, conn.Close()
 }
