@@ -11,7 +11,7 @@ livekit  := bin/tools/livekit-server bin/tools/echo-agent
 FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
 
-.PHONY: help run build assets test check bench chaos fuzz fmt
+.PHONY: help run demo build assets test check bench chaos fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -19,6 +19,9 @@ help: ## List the targets
 
 run: build ## Serve the portal on http://127.0.0.1:8080 with a demo account and SQLite under data/
 	@exec bin/portal serve --demo
+
+demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a customer's site with a voice widget
+	@exec tools/demo
 
 build: $(assets) ## Build bin/portal, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal

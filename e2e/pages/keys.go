@@ -229,3 +229,11 @@ func (k Keys) SubmitAsPage(label string) {
 	_, err := k.generate().Evaluate(`b => HTMLFormElement.prototype.submit.call(b.form)`, nil)
 	k.must(err, "submit the form as a page")
 }
+
+// RevokeMasked revokes the key that the list shows as masked.
+func (k Keys) RevokeMasked(masked string) {
+	k.t.Helper()
+	row := k.Page.GetByRole("row").Filter(playwright.LocatorFilterOptions{Has: k.role("cell", masked)})
+	k.click(within(row, "button", "Revoke"), "Revoke")
+	k.click(k.role("button", "Confirm revoke"), "Confirm revoke")
+}
