@@ -21,11 +21,15 @@ func TestRowsHaveTheirOwnIDs(t *testing.T) {
 		wants []string
 	}{
 		{
-			templates.APIKeysPage{List: templates.APIKeyList{Keys: keys}}, `<tr id="api-key-`, [2]uuid.UUID{keys[0].ID, keys[1].ID},
+			templates.APIKeysPage{List: templates.APIKeyList{Keys: keys}},
+			`<tr id="api-key-`,
+			[2]uuid.UUID{keys[0].ID, keys[1].ID},
 			[]string{`id="label-*"`, `action="/api-keys/*/usage"`, `hx-get="/api-keys/*/name"`, `href="/api-keys/*/rotation"`, `id="revoke-*"`},
 		},
 		{
-			templates.AgentsPage{List: templates.AgentList{Agents: agents}}, `<li id="agent-`, [2]uuid.UUID{agents[0].ID, agents[1].ID},
+			templates.AgentsPage{List: templates.AgentList{Agents: agents}},
+			`<li id="agent-`,
+			[2]uuid.UUID{agents[0].ID, agents[1].ID},
 			[]string{`id="agent-*-name"`, `>*</code>`, `action="/agents/*/removal"`},
 		},
 	} {
