@@ -54,7 +54,7 @@ func (p *Provider) Start(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec // our own script
+	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec,noctx // our own script; a cleanup stops it
 	command.Dir = repositoryRoot(t)
 	// Its warnings about a development setup are expected.
 	out, err := command.StdoutPipe()
