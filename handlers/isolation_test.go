@@ -25,7 +25,7 @@ func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 		tried := 0
 		for _, r := range s.routes(t) {
 			kind := collection(r.Path)
-			// A sign-in link or an invitation works for everyone who has its token.
+			// Links work for everyone who has their token.
 			if kind == "" || strings.HasSuffix(kind, " token") {
 				continue
 			}

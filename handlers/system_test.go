@@ -42,7 +42,7 @@ func newSystem(t *testing.T, databaseURL string) *system {
 func newSystemLoggingTo(t *testing.T, databaseURL string, log io.Writer) *system {
 	t.Helper()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	s := &system{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger})}
+	s := &system{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger, Mail: true})}
 	s.deps = handlerstest.Deps(t, s.store, "http://portal.test", nil)
 	s.deps.SecurityContact = "mailto:security@example.com"
 	s.deps.Logger = logger
@@ -136,6 +136,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	}
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
+	c.objectIDs["password-resets token"] = []string{s.resetToken(t, email)}
 	activities, err := s.store.Activities(ctx, account.ID, models.ActivityPage{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -157,6 +158,23 @@ func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 		t.Fatalf("passkeys %v, %v", stored, err)
 	}
 	return stored[0].ID
+}
+
+// resetToken returns the token of a link to set a new password.
+func (s *system) resetToken(t *testing.T, email string) string {
+	t.Helper()
+	if err := s.store.RequestPasswordReset(t.Context(), email, models.Client{Address: email}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		mail, token, err := s.store.ClaimMail(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mail.Kind == models.MailPasswordForgotten {
+			return token
+		}
+	}
 }
 
 func (s *system) signIn(t *testing.T, email string) *http.Cookie {

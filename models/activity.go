@@ -122,6 +122,9 @@ type Activity struct {
 	Repeats   int64 `bun:",scanonly"`
 	Elsewhere bool  `bun:",scanonly"`
 
+	// NewDevice is the email of a user who has signed in on a new device; otherwise empty.
+	NewDevice string `bun:"-"`
+
 	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the
 	// key that a generated key replaces. Both are empty if there is no such key or it was
 	// deleted.
@@ -212,7 +215,7 @@ func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, act
 }
 
 // recordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
-// it.
+// it. It also queues the mails about it.
 func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
@@ -222,6 +225,8 @@ func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, act
 	if actor.Kind == ActorUser {
 		activity.ActorID = &actor.ID
 	}
-	_, err := tx.NewInsert().Model(&activity).Exec(ctx)
-	return err
+	if _, err := tx.NewInsert().Model(&activity).Exec(ctx); err != nil {
+		return err
+	}
+	return s.queueNotice(ctx, tx, activity)
 }

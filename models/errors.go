@@ -54,6 +54,8 @@ var (
 	ErrKeyLimit          = fmt.Errorf("the account has reached its limit of %d active API keys", MaxActiveKeys)
 	ErrOnlySignIn        = errors.New("the user could not sign in any more")
 	ErrPasswordsOff      = errors.New("sign-in with a password is turned off")
+	ErrNoMail            = errors.New("no mail is due")
+	ErrResetLinkInvalid  = errors.New("the link to set a password has been used or has expired")
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
 	ErrSignInNotPending  = errors.New("no sign-in waits for its second step")
 	ErrSignInTooOld      = errors.New("the sign-in is too old for this change")

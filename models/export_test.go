@@ -43,7 +43,7 @@ func (k Keyring) TokenKeys(algorithm TokenAlgorithm) []crypto.Signer { return k.
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
 	return &Store{
-		signInLimit: defaultSignInLimit, timeout: s.timeout, sealer: s.sealer,
+		signInLimit: defaultSignInLimit, timeout: s.timeout, sealer: s.sealer, mail: s.mail,
 		db: s.db.WithQueryHook(hook), api: s.api.WithQueryHook(hook), now: s.now, logger: s.logger,
 		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
 		lastSeen: s.lastSeen, lastTokens: s.lastTokens, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,

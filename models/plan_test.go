@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ func (s *queryLog) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 func TestStatementsUseIndexes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		seen := &queryLog{}
+		f.Store = f.open(t, models.Options{Mail: true})
 		f.useEverything(t, f.Watched(seen))
 		if len(seen.all) < 60 {
 			t.Errorf("only %d statements", len(seen.all))
@@ -83,6 +85,17 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, err)
 	_, _, err = s.PutAgent(ctx, c.ID, uuid.New(), "Front desk", c.actor)
 	must(t, err)
+	must(t, s.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
+	for mail, token, err := s.ClaimMail(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.ClaimMail(ctx) {
+		must(t, err)
+		must(t, errOf(s.MailFailed(ctx, mail, false)))
+		must(t, s.MailSent(ctx, mail))
+		if token != "" {
+			must(t, errOf(s.PasswordResetUser(ctx, token)))
+			must(t, errOf(s.UsePasswordReset(ctx, token, "four words of another kind", models.Client{})))
+		}
+	}
+	must(t, errOf(s.MailsWaiting(ctx)))
 	replacement := form("rotated")
 	replacement.Replaces = key.ID
 	for _, err := range []error{
@@ -140,7 +153,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 }
 
 // smallTables do not grow with the number of customers or with time.
-var smallTables = []string{"auth_epoch", "usage_flushes"}
+var smallTables = []string{"auth_epoch", "usage_flushes", "outbox"}
 
 // scans returns the parts of a statement's plan that read a whole table.
 func (f *fixture) scans(t *testing.T, statement string) []string {

@@ -56,8 +56,9 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 	}
 }
 
-// purge deletes old activities and usage rows, expired and idle sessions, pending sign-ins, sign-in
-// links, invitations set-ups of authenticator apps, old sign-in failures, and users who were removed long ago.
+// purge deletes old activities and usage rows, expired and idle sessions, pending sign-ins, links,
+// invitations, set-ups of authenticator apps, old mails, old sign-in failures, and users who were
+// removed long ago.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.clock()
 	// Another instance may not have written a later use of the session yet.
@@ -76,6 +77,8 @@ func (s *Store) purge(ctx context.Context) error {
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-authenticatorSetup)}},
 		{"hang_ups", "activity_id", "expires_at < ?", []any{now}},
+		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},
+		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},

@@ -133,6 +133,12 @@ INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
 `)
 }
 
+// forgetMails are statements for a restored state that has an outbox. Its mails may have been sent.
+const forgetMails = `
+DELETE FROM outbox;
+DELETE FROM password_reset_links;
+`
+
 // secure returns the statements that make the restored state safe, and the query for the number of
 // revoked keys. randomEpoch and activityID are SQL expressions for new random values.
 func (r restoring) secure(randomEpoch, activityID string) (statements, count string) {

@@ -140,6 +140,7 @@ IF to_regclass('invitations') IS NOT NULL THEN ` + endInvitations + `END IF;
 IF to_regclass('identities') IS NOT NULL THEN` + keepDisconnected + `END IF;
 IF to_regclass('hang_ups') IS NOT NULL THEN ` + r.endCalls() + `END IF;
 IF to_regclass('passkeys') IS NOT NULL THEN` + keepFactors + `END IF;
+IF to_regclass('password_reset_links') IS NOT NULL THEN` + forgetMails + `END IF;
 END $$;
 ` + count + ";\nCOMMIT;\n"
 }

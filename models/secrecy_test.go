@@ -67,6 +67,8 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, errOf(f.RevokeAPIKey(ctx, account.ID, key.ID, actor)))
 	_, _ = f.Authenticate(ctx, secret)
 	_, _ = f.Authenticate(ctx, secret[:30])
+	s["reset token"] = f.resetToken(t, "ada@example.com")
+	must(t, errOf(f.PasswordResetUser(ctx, s["reset token"])))
 	return s
 }
 

@@ -102,7 +102,11 @@ func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, method 
 		return "", err
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
-	return token, s.record(ctx, tx, user.AccountID, UserActor(user.ID, client.Address), ActionSignedIn, session.ID, label)
+	activity := Activity{AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
+	if method != WithInvitation && !client.Device.belongsTo(user.Email) {
+		activity.NewDevice = user.Email
+	}
+	return token, s.recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity)
 }
 
 // lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled. Until the

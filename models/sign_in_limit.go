@@ -62,14 +62,18 @@ func (s *Store) recordSignInFailure(ctx context.Context, a attempt) error {
 		if err := s.checkSignInLimit(ctx, tx, a.limited); err != nil {
 			return err
 		}
-		failures := make([]signInFailure, len(a.counted))
-		for i, subject := range a.counted {
-			failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
-		}
-		_, err := tx.NewInsert().Model(&failures).Exec(ctx)
-		return err
+		return s.insertSignInFailures(ctx, tx, a.counted)
 	})
 	return failed("count a wrong password", err)
+}
+
+func (s *Store) insertSignInFailures(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
+	failures := make([]signInFailure, len(subjects))
+	for i, subject := range subjects {
+		failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
+	}
+	_, err := tx.NewInsert().Model(&failures).Exec(ctx)
+	return err
 }
 
 // lockSignIns locks these subjects until the transaction ends, so that one transaction at a time

@@ -19,6 +19,7 @@ type Stats struct {
 	Usage          usage.Stats
 	HashQueue      int // attempts that wait for password hashing
 	SignInFailures SignInFailures
+	MailsDropped   uint64 // because too many waited
 }
 
 // SignInFailures counts refused passwords and codes since the start of the process, at sign-in and to
@@ -48,7 +49,7 @@ func (c *signInFailureCounts) count(err error) {
 func (s *Store) Stats() Stats {
 	return Stats{
 		Authentication: s.authenticator.Stats(), PortalPool: s.db.Stats(), APIPool: s.api.Stats(),
-		Usage: s.usage.Stats(), HashQueue: s.passwords.length(),
+		Usage: s.usage.Stats(), HashQueue: s.passwords.length(), MailsDropped: s.mailsDropped.Load(),
 		SignInFailures: SignInFailures{
 			Wrong: s.signInFailures.wrong.Load(), Limited: s.signInFailures.limited.Load(), Disabled: s.signInFailures.disabled.Load(),
 		},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +49,9 @@ type Store struct {
 
 	liveKit *livekit.Server // nil: no calls
 
+	mail         bool // queue mails
+	mailsDropped atomic.Uint64
+
 	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
 }
@@ -65,6 +69,7 @@ type Options struct {
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
 	SignInLimit int           // wrong passwords a minute; 0 means 10, and only tests need another
+	Mail        bool          // queue mails in the outbox; an instance must send them
 
 	// Timeout limits each use of the database; 0 means [Timeout], and only tests need more.
 	Timeout time.Duration
@@ -134,7 +139,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
 		passwords: newPasswordHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
-		lastTokens: newLastSeenBuffer(), liveKit: o.LiveKit,
+		lastTokens: newLastSeenBuffer(), liveKit: o.LiveKit, mail: o.Mail,
 	}
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())

@@ -139,11 +139,11 @@ func (s *Store) setDisabled(ctx context.Context, tx bun.Tx, model any, id uuid.U
 	return changed > 0, err
 }
 
-// endAllSessions deletes the sessions, the pending sign-ins and the sign-in links of the users that
-// match where, and the invitations from them.
+// endAllSessions deletes the sessions, the pending sign-ins and the links of the users that match
+// where, and the invitations from them.
 func endAllSessions(ctx context.Context, tx bun.Tx, where string, args ...any) error {
 	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*pendingSignIn)(nil)} {
+	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*passwordResetLink)(nil), (*pendingSignIn)(nil)} {
 		if _, err := tx.NewDelete().Model(model).Where("user_id IN (?)", users).Exec(ctx); err != nil {
 			return err
 		}

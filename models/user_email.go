@@ -41,6 +41,10 @@ func (s *Store) ChangeEmail(ctx context.Context, session Session, password, emai
 		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
 			return err
 		}
+		// Links were sent to the old address.
+		if err := endPasswordResets(ctx, tx, user.ID); err != nil {
+			return err
+		}
 		return s.recordActivity(ctx, tx, actor, Activity{
 			AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &user.ID, Label: email, FormerLabel: user.Email,
 		})

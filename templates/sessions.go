@@ -3,7 +3,7 @@ package templates
 // SignInPage is /login.
 type SignInPage struct {
 	Form         SignInForm
-	SupportURL   string // where users ask for a new password; empty: they ask their contact
+	ForgottenURL string // where users get a new password; empty: they ask their contact
 	Provider     string // name of the OpenID Connect provider; empty: none
 	ProviderPath string // of the link that signs in there
 	Passkeys     bool   // browsers support passkeys at the address of the portal

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"net/mail"
 	"net/url"
 	"os"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/handlers/portal/identity"
+	"portal/mailer"
 	"portal/models"
 	"portal/models/livekit"
 )
@@ -45,6 +47,7 @@ type config struct {
 	LiveKitURL       string `env:"PORTAL_LIVEKIT_URL" placeholder:"URL" help:"LiveKit server for which tokens are issued too, as browsers reach it: a wss: or ws: URL. Default: off."`
 	LiveKitAPIKey    string `env:"PORTAL_LIVEKIT_API_KEY" placeholder:"KEY" help:"API key of the LiveKit server. Its secret is in PORTAL_LIVEKIT_API_SECRET."`
 	LiveKitAgentName string `env:"PORTAL_LIVEKIT_AGENT_NAME" placeholder:"NAME" help:"LiveKit agent that joins each new room. Default: none."`
+	MailFrom         string `env:"PORTAL_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of emails, such as portal@example.com; needs PORTAL_SMTP_URL. Default: no emails."`
 
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
@@ -53,6 +56,7 @@ type config struct {
 
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
+	SMTPURL          string `kong:"-" env:"PORTAL_SMTP_URL"`
 }
 
 // settings is the parsed configuration.
@@ -73,6 +77,8 @@ type settings struct {
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
 	operatorToken  string // empty: no operator API
+	smtp           mailer.Server
+	mailFrom       *mail.Address // nil: no emails
 
 	provider     *identity.Config // nil: no OpenID Connect provider
 	passwordsOff bool             // nobody signs in with a password
@@ -117,6 +123,7 @@ func (c *config) settings() (settings, error) {
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 		liveKit:         check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
 	}
+	s.smtp, s.mailFrom = check.mail(c.SMTPURL, c.MailFrom)
 	if c.BaseURL != "" {
 		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
 	}

@@ -129,6 +129,9 @@ func TestAllErrorsAreReportedTogether(t *testing.T) {
 		"PORTAL_OIDC_TRUST_EMAIL":   "perhaps",
 		"PORTAL_PASSWORD_SIGN_IN":   "never",
 
+		"PORTAL_SMTP_URL":  "smtp://hunter10@mail.example.com",
+		"PORTAL_MAIL_FROM": "hunter11",
+
 		"PORTAL_TEST_SIGN_IN_LIMIT": "none",
 	}
 	if len(env) != len(configFields()) {
@@ -167,6 +170,9 @@ func TestValues(t *testing.T) {
 		return env
 	}
 	one := func(name, value string) map[string]string { return map[string]string{name: value} }
+	mails := func(server, from string) map[string]string {
+		return map[string]string{"PORTAL_SMTP_URL": server, "PORTAL_MAIL_FROM": from}
+	}
 	liveKit := func(name, value string) map[string]string {
 		env := map[string]string{
 			"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx", "PORTAL_LIVEKIT_API_SECRET": goodSecret,
@@ -244,6 +250,20 @@ func TestValues(t *testing.T) {
 		{liveKit("PORTAL_LIVEKIT_API_SECRET", ""), "PORTAL_LIVEKIT_API_SECRET"},
 		{liveKit("PORTAL_LIVEKIT_API_SECRET", goodSecret[1:]), "PORTAL_LIVEKIT_API_SECRET"},
 		{one("PORTAL_LIVEKIT_AGENT_NAME", "receptionist"), "PORTAL_LIVEKIT_AGENT_NAME"},
+		{mails("smtp://mail.example.com", "portal@example.com"), ""},
+		{mails("smtp://portal:a%20%2Fsecret@mail.example.com:2525", "Acme <portal@example.com>"), ""},
+		{mails("smtps://portal:secret@mail.example.com", "portal@example.com"), ""},
+		{mails("smtp://10.0.0.1?tls=off", "portal@example.com"), ""},
+		{mails("smtp://portal:secret@127.0.0.1?tls=off", "portal@example.com"), ""},
+		{mails("smtp://portal:secret@10.0.0.1?tls=off", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("smtps://mail.example.com?tls=off", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("smtp://mail.example.com?tls=no", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("smtp://mail.example.com:0", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("smtp://mail.example.com/path", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("mail.example.com:587", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("", "portal@example.com"), "PORTAL_SMTP_URL"},
+		{mails("smtp://mail.example.com", ""), "PORTAL_MAIL_FROM"},
+		{mails("smtp://mail.example.com", "portal@example.com\nBcc: eve@example.com"), "PORTAL_MAIL_FROM"},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret), ""},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret[:31]), "PORTAL_OPERATOR_TOKEN"},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret+"\n"), "PORTAL_OPERATOR_TOKEN"},

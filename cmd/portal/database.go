@@ -50,7 +50,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 }
 
 // withStoreOptions is [withStore] with options. The store logs warnings to standard error, for
-// example when a migration waits for a table.
+// example when a migration waits for a table. If the environment configures emails, the store queues
+// those about the command's changes; an instance sends them.
 func withStoreOptions(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	d, err := databaseFromEnvironment()
 	if err != nil {
@@ -59,6 +60,7 @@ func withStoreOptions(ctx context.Context, options models.Options, work func(*mo
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}
+	options.Mail = os.Getenv("PORTAL_SMTP_URL") != ""
 	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	store, err := models.Open(ctx, d.url, options)
 	if err != nil {

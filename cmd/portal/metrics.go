@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"portal/mailer"
 	"portal/models"
 	"portal/models/authn"
 	"portal/models/usage"
@@ -18,12 +19,12 @@ import (
 
 // newRegistry returns a registry with the metrics of the Go runtime, the process and the store. The
 // handlers add those of requests.
-func newRegistry(store *models.Store) *prometheus.Registry {
+func newRegistry(store *models.Store, sender *mailer.Mailer) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		storeCollector{store},
+		storeCollector{store, sender},
 	)
 	return registry
 }
@@ -35,11 +36,14 @@ func metricsHandler(registry *prometheus.Registry) http.Handler {
 	return mux
 }
 
-// sessionsTimeout is the time limit of the only query that /metrics makes.
+// sessionsTimeout is the time limit of the queries that /metrics makes.
 const sessionsTimeout = time.Second
 
 // storeCollector reads the state of the store for each scrape.
-type storeCollector struct{ store *models.Store }
+type storeCollector struct {
+	store  *models.Store
+	sender *mailer.Mailer // nil: no emails
+}
 
 // Describe implements [prometheus.Collector]. It describes nothing, because sessions are missing
 // while the database does not answer.
@@ -64,6 +68,12 @@ func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	if count, err := c.store.CountSessions(ctx); err == nil {
 		send.gauge("sessions", "Sessions of users in the database. Missing if the database does not answer.", float64(count))
+	}
+	if c.sender != nil {
+		send.mail(c.sender.Stats(), stats.MailsDropped)
+		if count, err := c.store.MailsWaiting(ctx); err == nil {
+			send.gauge("mails_waiting", "Emails in the outbox, of all instances. Missing if the database does not answer.", float64(count))
+		}
 	}
 }
 
@@ -107,6 +117,14 @@ func (s sender) usage(stats usage.Stats) {
 	s.counter("usage_writes_total", "Transactions that wrote usage.", float64(stats.Pieces))
 	s.counter("usage_written_keys_total", "API keys whose usage these transactions wrote. If it grows more slowly at a steady rate of requests, usage is written less often.", float64(stats.Written))
 	s.counter("usage_dropped_requests_total", "Requests that were not counted, because the usage of too many API keys could not be written.", float64(stats.Dropped))
+}
+
+func (s sender) mail(stats mailer.Stats, overflow uint64) {
+	s.counter("mails_sent_total", "Emails that the SMTP server has accepted.", float64(stats.Sent))
+	s.counter("mail_failures_total", "Attempts to send an email that failed and will be repeated.", float64(stats.Failed))
+	const dropped = "Emails that will not be sent, by reason: refused by the server or too old, or too many waited."
+	s.counter("mails_dropped_total", dropped, float64(stats.Dropped), "reason", "undeliverable")
+	s.counter("mails_dropped_total", dropped, float64(overflow), "reason", "overflow")
 }
 
 func (s sender) pool(name string, stats sql.DBStats) {

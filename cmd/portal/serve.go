@@ -67,8 +67,8 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
 		Logger: logger, Tracer: tracer, Keyring: keyring, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
-		PasswordsOff: s.passwordsOff,
-		LiveKit:      s.liveKit,
+		PasswordsOff: s.passwordsOff, Mail: s.mailFrom != nil,
+		LiveKit: s.liveKit,
 	})
 	if err != nil {
 		return err
@@ -78,7 +78,12 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		return err
 	}
 	baseURL := s.publicURL(listeners.site.Addr())
-	registry := newRegistry(store)
+	sender, stopMail, err := s.startMail(ctx, store, baseURL, logger)
+	if err != nil {
+		return err
+	}
+	defer stopMail()
+	registry := newRegistry(store, sender)
 	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
 		Store:          store,

@@ -103,7 +103,7 @@ func (p *Portal) sessionList(c *gin.Context) (templates.SessionList, error) {
 	var list templates.SessionList
 	for _, session := range sessions {
 		item := templates.SessionItem{
-			ID: session.ID, Device: device(session.UserAgent), Current: session.ID == current.ID,
+			ID: session.ID, Device: templates.Device(session.UserAgent), Current: session.ID == current.ID,
 			Began: templates.NewMoment(session.CreatedAt, now), FirstAddress: session.FirstAddress,
 			Seen: templates.NewMoment(session.LastSeenAt, now), LastAddress: session.LastAddress,
 		}

@@ -84,7 +84,7 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 		case models.ActionKeyRevoked:
 			item.Refusals = templates.Count(usage[*activity.SubjectID].Refusals)
 		case models.ActionSessionRevoked:
-			item.Label = device(activity.Label)
+			item.Label = templates.Device(activity.Label)
 		default:
 		}
 		items = append(items, item)

@@ -61,7 +61,7 @@ func (p *Portal) finishProviderSignIn(c *gin.Context) error {
 // signInWithIdentity signs in the user of an identity. It ends the browser's session, if there is
 // one.
 func (p *Portal) signInWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
-	client := newClient(c)
+	client := p.newClient(c)
 	client.Provider = p.provider.Name()
 	user, token, pending, err := p.store.SignInWithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), client)
 	if err != nil {

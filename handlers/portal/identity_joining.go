@@ -28,7 +28,7 @@ func (p *Portal) startProviderJoin(c *gin.Context) error {
 // joinWithIdentity accepts an invitation for a user without a password, who signs in with the
 // identity.
 func (p *Portal) joinWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
-	client := newClient(c)
+	client := p.newClient(c)
 	client.Provider = p.provider.Name()
 	user, token, pending, err := p.store.JoinWithIdentity(c.Request.Context(), begun.Invitation, found, client)
 	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {

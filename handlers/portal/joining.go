@@ -25,7 +25,7 @@ func (p *Portal) showInvitation(c *gin.Context) error {
 // password hashing, so it sets its own deadlines.
 func (p *Portal) join(c *gin.Context) error {
 	hideToken(c)
-	user, token, pending, err := p.store.AcceptInvitation(c.Request.Context(), c.Param("token"), c.PostForm("password"), newClient(c))
+	user, token, pending, err := p.store.AcceptInvitation(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refuseToJoin(c, err)

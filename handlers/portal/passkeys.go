@@ -62,7 +62,7 @@ func (p *Portal) createPasskey(c *gin.Context) error {
 	}
 	err = p.store.AddPasskey(c.Request.Context(), session, models.Passkey{
 		CredentialID: credential.ID, Credential: string(record), SignCount: int64(credential.Authenticator.SignCount),
-		Name: device(c.Request.UserAgent()),
+		Name: templates.Device(c.Request.UserAgent()),
 	}, challenge.Challenge, actorOf(c))
 	switch {
 	case errors.Is(err, models.ErrPasskeyLimit):
@@ -115,7 +115,7 @@ func (p *Portal) signInWithPasskey(c *gin.Context) error {
 	var token string
 	var pending bool
 	if err == nil {
-		user, token, pending, err = p.store.SignInWithPasskey(c.Request.Context(), passkey, challenge, newClient(c))
+		user, token, pending, err = p.store.SignInWithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
 	}
 	switch {
 	case err == nil:

@@ -52,7 +52,7 @@ func (p *Portal) showSecondStep(c *gin.Context) error {
 // finishSignIn checks the code of the second step and signs in.
 func (p *Portal) finishSignIn(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.PostForm("next"))}
-	user, token, err := p.store.FinishSignIn(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), newClient(c))
+	user, token, err := p.store.FinishSignIn(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}

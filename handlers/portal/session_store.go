@@ -124,7 +124,8 @@ type clientKey struct{}
 
 // withClient stores the client in the request's context and returns the request.
 func withClient(c *gin.Context) *http.Request {
-	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), clientKey{}, newClient(c)))
+	client := models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
+	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), clientKey{}, client))
 	return c.Request
 }
 
@@ -136,8 +137,9 @@ func background(c *gin.Context) {
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), backgroundKey{}, true))
 }
 
-func newClient(c *gin.Context) models.Client {
-	return models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
+// newClient returns the client of a sign-in.
+func (p *Portal) newClient(c *gin.Context) models.Client {
+	return models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent(), Device: p.deviceOf(c)}
 }
 
 func clientOf(r *http.Request) models.Client {

@@ -29,7 +29,7 @@ func (p *Portal) showSignInLink(c *gin.Context) error {
 // useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
 func (p *Portal) useSignInLink(c *gin.Context) error {
 	hideToken(c)
-	user, token, err := p.store.UseSignInLink(c.Request.Context(), c.Param("token"), newClient(c))
+	user, token, err := p.store.UseSignInLink(c.Request.Context(), c.Param("token"), p.newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}

@@ -1,4 +1,4 @@
-package portal
+package templates
 
 import "strings"
 
@@ -31,8 +31,8 @@ var (
 	}
 )
 
-// device returns a name for the browser and the system of a User-Agent. Clients can send anything.
-func device(userAgent string) string {
+// Device returns a name for the browser and the system of a User-Agent. Clients can send anything.
+func Device(userAgent string) string {
 	var browser, system string
 	for _, known := range browsers {
 		if strings.Contains(userAgent, known.sign) {

@@ -1,0 +1,106 @@
+package portal
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// passwordResetPath is the page that asks for a link to set a new password. The token of a link
+// follows it.
+const passwordResetPath = "/password-resets"
+
+// requireMail responds 404 if the portal sends no mail or accepts no passwords.
+func (p *Portal) requireMail(c *gin.Context) {
+	if !p.store.SendsMail() || p.passwordsOff {
+		p.NotFound(c)
+		c.Abort()
+	}
+}
+
+// newPasswordReset shows the form that asks for a link.
+func (p *Portal) newPasswordReset(c *gin.Context) error {
+	return p.sendPage(c, http.StatusOK, templates.PasswordResetsPage{})
+}
+
+// createPasswordReset asks for a link. The response is the same for every email.
+func (p *Portal) createPasswordReset(c *gin.Context) error {
+	form := templates.ForgottenForm{Email: strings.TrimSpace(c.PostForm("email"))}
+	err := p.store.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
+	status := http.StatusOK
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	_, invalid := errors.AsType[*models.InvalidError](err)
+	switch {
+	case err == nil:
+		form.Sent = true
+	case limited, invalid:
+		refusal := problem.From(err)
+		setRetryAfter(c, refusal)
+		status, form.Problem = refusal.Status, refusal.Message
+		if limited {
+			form.Problem = "Too many requests. Wait " + refusal.RetryAfterSeconds() + " seconds, then try again."
+		}
+	default:
+		return err
+	}
+	return p.reply(c, reply{status: status, fragment: form, page: present(templates.PasswordResetsPage{Form: form})})
+}
+
+// showPasswordReset shows the form for the new password. Opening the page does not use the link,
+// because programs that scan messages open the links in them.
+func (p *Portal) showPasswordReset(c *gin.Context) error {
+	hideToken(c)
+	user, err := p.store.PasswordResetUser(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return p.refusePasswordReset(c, err)
+	}
+	form := templates.PasswordResetForm{Email: user.Email, Action: c.Request.URL.Path}
+	return p.sendPage(c, http.StatusOK, templates.PasswordResetPage{Form: form})
+}
+
+// usePasswordReset sets the new password and signs in. It waits in the queue for password hashing,
+// so it sets its own deadlines.
+func (p *Portal) usePasswordReset(c *gin.Context) error {
+	hideToken(c)
+	token := c.Param("token")
+	user, err := p.store.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
+	p.withDeadline(c, func() {
+		invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+		switch {
+		case isInvalid:
+			err = p.refuseNewPassword(c, token, invalid.Message)
+		case errors.Is(err, models.ErrResetLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
+			err = p.redirect(c, c.Request.URL.Path) // the page says why
+		case err == nil:
+			err = p.signIn(c, user, models.WithPassword, homePath)
+		}
+	})
+	return err
+}
+
+// refuseNewPassword shows the form again with the reason.
+func (p *Portal) refuseNewPassword(c *gin.Context, token, message string) error {
+	user, err := p.store.PasswordResetUser(c.Request.Context(), token)
+	if err != nil {
+		return p.refusePasswordReset(c, err)
+	}
+	form := templates.PasswordResetForm{Email: user.Email, Action: c.Request.URL.Path, Problem: message}
+	return p.reply(c, reply{
+		status: http.StatusUnprocessableEntity, fragment: form, page: present(templates.PasswordResetPage{Form: form}),
+	})
+}
+
+// refusePasswordReset shows why the link does not work. It returns err if err has another cause.
+func (p *Portal) refusePasswordReset(c *gin.Context, err error) error {
+	if !errors.Is(err, models.ErrResetLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
+		return err
+	}
+	refusal := problem.From(err)
+	return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
+}

@@ -1,0 +1,158 @@
+package portal_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const newPassword = "four words of another kind"
+
+// resetToken returns the token of the link in the next mail for this email, or "" if no such mail is
+// sent.
+func (s *site) resetToken(t testing.TB, email string) string {
+	t.Helper()
+	for {
+		mail, token, err := s.store.ClaimMail(t.Context())
+		if errors.Is(err, models.ErrNoMail) {
+			return ""
+		}
+		modelstest.Must(t, err)
+		modelstest.Must(t, s.store.MailSent(t.Context(), mail))
+		if token != "" && mail.Recipient == email {
+			return token
+		}
+	}
+}
+
+func resetOf(password string) url.Values { return url.Values{"new_password": {password}} }
+
+func TestForgottenPasswordIsReset(t *testing.T) {
+	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c, other := s.customer(t), s.customer(t)
+			v := as.of(t, other.visitor) // another customer's browser
+			if to := s.visitor(t).get("/login").one("link", "Forgot password?").attr("href"); to != "/password-resets" {
+				t.Errorf("the link leads to %s", to)
+			}
+			v.get("/password-resets").is(http.StatusOK).one("heading", "Reset your password")
+			v.post("/password-resets", url.Values{"email": {"no address"}}).is(http.StatusUnprocessableEntity).one("alert", "Enter an email address")
+			var answers []string
+			for _, email := range []string{c.email, "nobody@example.com", c.email} {
+				sent := v.post("/password-resets", url.Values{"email": {" " + email}}).is(http.StatusOK)
+				sent.says("If there is an account with the email " + email)
+				answers = append(answers, strings.ReplaceAll(sent.text(), email, ""))
+			}
+			if answers[0] != answers[1] {
+				t.Errorf("the answers differ:\n%s\n%s", answers[0], answers[1])
+			}
+			link, second := "/password-resets/"+s.resetToken(t, c.email), "/password-resets/"+s.resetToken(t, c.email)
+			if s.resetToken(t, "nobody@example.com") != "" || link == second {
+				t.Fatal("a link for nobody, or the same link twice")
+			}
+
+			for range 2 { // looking at the page does not use the link
+				page := s.visitor(t).get(link).is(http.StatusOK)
+				page.one("heading", "Set a new password")
+				page.says(c.email)
+				if policy := page.header.Get("Referrer-Policy"); policy != "strict-origin" {
+					t.Errorf("Referrer-Policy is %q", policy)
+				}
+			}
+			v.post(link, resetOf("short")).is(http.StatusUnprocessableEntity).one("alert", "12")
+			c.get("/api-keys").is(http.StatusOK)
+			v.post(link, resetOf(newPassword)).redirects("/api-keys")
+			voice{}.of(t, v).get("/account").is(http.StatusOK).says(c.email)
+			c.get("/api-keys").is(http.StatusSeeOther)
+			s.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
+			s.visitor(t).signIn(c.email, newPassword).redirects("/api-keys")
+			for _, used := range []string{link, second, "/password-resets/x"} {
+				v.get(used).is(http.StatusGone).one("alert", "already been used or has expired")
+				v.post(used, resetOf(password)).redirects(used)
+			}
+			if activity := v.get("/activity"); !strings.Contains(activity.text(), c.email+" reset the password of "+c.email) {
+				t.Errorf("the activity lacks the reset: %s", activity.text())
+			}
+		})
+	})
+}
+
+func TestResetRequestsAreLimitedByAddressAndEmail(t *testing.T) {
+	onSiteWith(t, models.Options{Mail: true, SignInLimit: 3}, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		v := s.visitor(t)
+		ask := func(email string) answer { return v.post("/password-resets", url.Values{"email": {email}}) }
+		for range 3 {
+			ask(c.email).is(http.StatusOK)
+		}
+		limited := ask("nobody@example.com").is(http.StatusTooManyRequests)
+		limited.one("alert", "Too many requests")
+		if limited.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		// From elsewhere the answer is the same, but no further mail is queued.
+		elsewhere := models.Client{Address: "203.0.113.9"}
+		modelstest.Must(t, s.store.RequestPasswordReset(t.Context(), c.email, elsewhere))
+		links := 0
+		for s.resetToken(t, c.email) != "" {
+			links++
+		}
+		if links != 3 {
+			t.Errorf("%d links", links)
+		}
+		// The limits are not those of sign-in.
+		s.visitor(t).signIn(c.email, password).redirects("/api-keys")
+	})
+}
+
+func TestDisabledUserGetsNoResetLink(t *testing.T) {
+	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		v := s.visitor(t)
+		v.post("/password-resets", url.Values{"email": {c.email}})
+		token := s.resetToken(t, c.email)
+		modelstest.Exec(t, s.databaseURL, "UPDATE users SET disabled_at = created_at")
+		v.get("/password-resets/"+token).is(http.StatusUnprocessableEntity).one("alert", "disabled")
+		v.post("/password-resets/"+token, resetOf(newPassword)).redirects("/password-resets/" + token)
+		v.post("/password-resets", url.Values{"email": {c.email}}).is(http.StatusOK).says("If there is an account")
+		if s.resetToken(t, c.email) != "" {
+			t.Error("a disabled user got a link")
+		}
+	})
+}
+
+func TestWithoutMailNobodyCanAskForALink(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	v := s.visitor(t)
+	for _, path := range []string{"/password-resets", "/password-resets/x"} {
+		v.get(path).is(http.StatusNotFound)
+		v.post(path, url.Values{"email": {"ada@example.com"}, "new_password": {newPassword}}).is(http.StatusNotFound)
+	}
+}
+
+func TestOnlyNewDevicesAreReported(t *testing.T) {
+	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
+		c := s.customer(t) // a first sign-in, on a new device
+		c.post("/logout", nil)
+		c.signIn(c.email, password).redirects("/api-keys")
+		reported := 0
+		for {
+			mail, _, err := s.store.ClaimMail(t.Context())
+			if errors.Is(err, models.ErrNoMail) {
+				break
+			}
+			modelstest.Must(t, err)
+			if mail.Kind == models.ActionSignedIn {
+				reported++
+			}
+		}
+		if reported != 1 {
+			t.Errorf("%d mails about two sign-ins on one device", reported)
+		}
+	})
+}

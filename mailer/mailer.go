@@ -1,0 +1,200 @@
+// Package mailer sends the mails in the outbox of package models by SMTP. Each instance of the
+// portal runs one [Mailer]. The outbox leases each mail to one of them at a time.
+package mailer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/mail"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"portal/models"
+	"portal/templates"
+)
+
+const (
+	pollInterval = time.Second
+	// unreachablePause is the time to the next attempt after the server did not accept a
+	// connection. All mails wait meanwhile.
+	unreachablePause = 10 * time.Second
+	// deliveryTimeout is the time after a claim in which the sending of a mail may begin.
+	// Together with stepTimeout it is shorter than the lease.
+	deliveryTimeout = time.Minute
+	// stopTimeout is how long the mail that is being sent may take after a stop.
+	stopTimeout = 3 * time.Second
+)
+
+// Config configures a [Mailer].
+type Config struct {
+	Store   *models.Store
+	Server  Server
+	From    *mail.Address // without a name, the product's name is used
+	Product string        // name of the product
+	BaseURL string        // of the portal
+	Logger  *slog.Logger
+}
+
+// Mailer sends mails.
+type Mailer struct {
+	Config
+
+	mails       *templates.Mails
+	poll, pause time.Duration // pollInterval and unreachablePause
+
+	sent, failed, dropped atomic.Uint64
+}
+
+// Stats count mails since the start of the process.
+type Stats struct {
+	Sent    uint64
+	Failed  uint64 // attempts that will be repeated
+	Dropped uint64 // refused by the server or too old
+}
+
+// New returns a mailer. It returns an error if a template is invalid.
+func New(c Config) (*Mailer, error) {
+	mails, err := templates.NewMails()
+	if err != nil {
+		return nil, err
+	}
+	if c.From.Name == "" {
+		c.From = &mail.Address{Name: c.Product, Address: c.From.Address}
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	return &Mailer{Config: c, mails: mails, poll: pollInterval, pause: unreachablePause}, nil
+}
+
+// Stats returns the counts.
+func (m *Mailer) Stats() Stats {
+	return Stats{Sent: m.sent.Load(), Failed: m.failed.Load(), Dropped: m.dropped.Load()}
+}
+
+// Run sends mails until ctx ends. The mail that is being sent then has three seconds. If it takes
+// longer, another instance sends it again after its lease.
+func (m *Mailer) Run(ctx context.Context) {
+	abandon := afterStop(ctx)
+	for {
+		wait := m.sendDue(ctx, abandon)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// sendDue sends the mails that are due. It returns the time to wait for the next call.
+func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Duration {
+	for ctx.Err() == nil {
+		err := m.sendNext(ctx, abandon)
+		if failed, ok := errors.AsType[*deliveryError](err); ok && failed.stage == "connect" {
+			return m.pause
+		}
+		if errors.Is(err, models.ErrNoMail) {
+			break
+		}
+		if err != nil && ctx.Err() == nil {
+			if _, ok := errors.AsType[*deliveryError](err); !ok {
+				m.Logger.ErrorContext(ctx, "cannot use the outbox", slog.Any("cause", err))
+				break
+			}
+		}
+	}
+	return m.poll
+}
+
+// sendNext claims a mail and sends it. It returns when abandon is closed, even if the server has not
+// responded. The error may be [models.ErrNoMail], a *deliveryError or an
+// error of the store.
+func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
+	claiming, cancel := context.WithTimeout(ctx, m.Store.Timeout())
+	defer cancel()
+	queued, token, err := m.Store.ClaimMail(claiming)
+	if err != nil {
+		return err
+	}
+	message, err := m.message(queued, token)
+	if err != nil {
+		// A template or an address is wrong, which a retry does not change.
+		return errors.Join(m.failedMail(ctx, queued, err, true), err)
+	}
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTimeout)
+	defer cancel()
+	outcome := make(chan error, 1)
+	go func() { outcome <- m.Server.deliver(sending, message) }()
+	select {
+	case err = <-outcome:
+	case <-abandon:
+		return ctx.Err() // the outcome is unknown, so the lease stays
+	}
+	if err != nil {
+		failed, _ := errors.AsType[*deliveryError](err)
+		return errors.Join(err, m.failedMail(ctx, queued, err, failed != nil && failed.permanent))
+	}
+	m.sent.Add(1)
+	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
+	defer cancel()
+	return m.Store.MailSent(finishing, queued)
+}
+
+// failedMail logs a failed attempt and schedules the next one.
+func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error, permanent bool) error {
+	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
+	defer cancel()
+	dropped, err := m.Store.MailFailed(finishing, queued, permanent)
+	level, text := slog.LevelWarn, "a mail was not sent and will be tried again"
+	if dropped {
+		level, text = slog.LevelError, "a mail was dropped"
+		m.dropped.Add(1)
+	} else {
+		m.failed.Add(1)
+	}
+	m.Logger.LogAttrs(ctx, level, text, slog.String("mail", queued.ID.String()), slog.String("kind", string(queued.Kind)),
+		slog.Int("attempt", queued.Attempts), slog.Any("cause", cause))
+	return err
+}
+
+// afterStop returns a channel that is closed stopTimeout after the end of ctx.
+func afterStop(ctx context.Context) <-chan struct{} {
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, func() { close(stopped) }) })
+	return stopped
+}
+
+// message returns the email of a queued mail.
+func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) {
+	device := ""
+	if queued.UserAgent != "" {
+		device = templates.Device(queued.UserAgent)
+	}
+	content, err := m.mails.Render(templates.Mail{
+		Kind: string(queued.Kind), Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
+		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
+		Device: device, Address: queued.Address,
+		At: templates.NewMoment(queued.At, queued.At), Token: token,
+	})
+	if err != nil {
+		return nil, err
+	}
+	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	if err := message.FromFormat(m.From.Name, m.From.Address); err != nil {
+		return nil, errors.New("the address of the sender is invalid")
+	}
+	if err := message.To((&mail.Address{Address: queued.Recipient}).String()); err != nil {
+		return nil, errors.New("the address of the recipient is invalid")
+	}
+	// A repeated mail has the same Message-ID, so that mail servers and programs can discard it.
+	_, domain, _ := strings.Cut(m.From.Address, "@")
+	message.SetMessageIDWithValue(queued.ID.String() + "@" + domain)
+	message.SetDateWithValue(queued.At)
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834
+	message.Subject(content.Subject + " – " + m.Product)
+	message.SetBodyString(gomail.TypeTextPlain, content.Text)
+	message.AddAlternativeString(gomail.TypeTextHTML, content.HTML)
+	return message, nil
+}

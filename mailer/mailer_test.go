@@ -1,0 +1,315 @@
+package mailer_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/mailer"
+	"portal/mailer/mailertest"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
+
+const password = "correct horse battery staple"
+
+// system is a store that queues mails, on a real database.
+type system struct {
+	*models.Store
+	url   string
+	clock *modelstest.Clock
+	log   *modelstest.LogBuffer
+}
+
+func eachDatabase(t *testing.T, run func(t *testing.T, s *system)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		clock := modelstest.NewClock(time.Date(2026, time.March, 14, 15, 9, 26, 0, time.UTC))
+		s := &system{url: url, clock: clock, log: &modelstest.LogBuffer{}}
+		s.Store = s.open(t)
+		run(t, s)
+	})
+}
+
+func (s *system) open(t *testing.T) *models.Store {
+	t.Helper()
+	return modelstest.Open(t, s.url, models.Options{Mail: true, Now: s.clock.Now, Logger: s.log.Logger()})
+}
+
+// account creates an account with an owner who has this email.
+func (s *system) account(t *testing.T, email string) (models.Account, models.User) {
+	t.Helper()
+	account, err := s.CreateAccount(t.Context(), models.NewAccount{Name: "Acme <Ltd>", Email: email, Password: password})
+	modelstest.Must(t, err)
+	user, err := s.VerifyPassword(t.Context(), email, password, models.Client{Address: "203.0.113.7"})
+	modelstest.Must(t, err)
+	return account, user
+}
+
+// key generates a key and returns its value.
+func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (models.APIKey, string) {
+	t.Helper()
+	key, secret, err := s.GenerateAPIKey(t.Context(), account.ID, models.NewAPIKey{Label: "prod <1>", FormID: uuid.New()}, actor)
+	modelstest.Must(t, err)
+	return key, secret
+}
+
+// waiting returns the number of mails in the outbox.
+func (s *system) waiting(t *testing.T) int {
+	t.Helper()
+	n, err := s.MailsWaiting(t.Context())
+	modelstest.Must(t, err)
+	return n
+}
+
+// run sends the store's mails to the server until the returned function is called or the test ends.
+func (s *system) run(t *testing.T, store *models.Store, url string) (*mailer.Mailer, func()) {
+	t.Helper()
+	server, err := mailer.ParseServer(url)
+	modelstest.Must(t, err)
+	from, err := mailer.ParseSender("portal@example.com")
+	modelstest.Must(t, err)
+	m, err := mailer.New(mailer.Config{
+		Store: store, Server: server, From: from, Product: "Voice Portal", BaseURL: "https://portal.example.com", Logger: s.log.Logger(),
+	})
+	modelstest.Must(t, err)
+	m.Hurry()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Run(ctx)
+	}()
+	stop := func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return m, stop
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+func TestMailsReportChanges(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		account, user := s.account(t, "ada@example.com")
+		actor := models.UserActor(user.ID, "203.0.113.7")
+		known := models.Client{Address: "203.0.113.7", UserAgent: "Firefox/140.0 Linux", Device: models.NewDevice(user.Email)}
+		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.NewDevice("eve@example.com")}
+		s.run(t, s.Store, server.URL())
+
+		modelstest.Must(t, errOf(s.CreateSession(t.Context(), user, known)))
+		token, err := s.CreateSession(t.Context(), user, unknown)
+		modelstest.Must(t, err)
+		server.Await(1) // the mail about an ended session does not name the device
+		key, secret := s.key(t, account, actor)
+		for _, by := range []models.Actor{actor, models.Operator()} {
+			other, _ := s.key(t, account, models.Operator())
+			modelstest.Must(t, errOf(s.RevokeAPIKey(t.Context(), account.ID, other.ID, by)))
+		}
+		session, err := s.Session(t.Context(), token, unknown)
+		modelstest.Must(t, err)
+		modelstest.Must(t, errOf(s.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
+		modelstest.Must(t, s.ResetPassword(t.Context(), "ada@example.com", password))
+		user, err = s.VerifyPassword(t.Context(), user.Email, password, known)
+		modelstest.Must(t, err)
+		token, err = s.CreateSession(t.Context(), user, known)
+		modelstest.Must(t, err)
+		session, err = s.Session(t.Context(), token, known)
+		modelstest.Must(t, err)
+		server.Await(7)
+		modelstest.Must(t, s.ChangeEmail(t.Context(), session, password, "new@example.com", actor))
+
+		mails := server.Await(8)
+		want := []struct{ subject, text string }{
+			{"New sign-in", "Device: Firefox on Linux\nTime: 14 Mar 2026, 15:09:26 UTC\nAddress: 203.0.113.8"},
+			{"API key generated", "Label: prod <1>\nKey: " + key.Masked() + "\nBy: ada@example.com"},
+			{"API key generated", "By: Operator"},
+			{"API key generated", "By: Operator"},
+			{"API key revoked", "Acme <Ltd>"},
+			{"Your password was changed", "Address: 203.0.113.7"},
+			{"Your password was reset", "https://portal.example.com/login"},
+			{"Your email was changed", "to new@example.com"},
+		}
+		for i, want := range want {
+			mail := mails[i]
+			if mail.Subject != want.subject+" – Voice Portal" || !strings.Contains(mail.Text, want.text) {
+				t.Errorf("mail %d: %q\n%s\nwant %q with %q", i, mail.Subject, mail.Text, want.subject, want.text)
+			}
+			if mail.From != "portal@example.com" || mail.Header.Get("From") != `"Voice Portal" <portal@example.com>` ||
+				mail.To[0] != "ada@example.com" || mail.Header.Get("Auto-Submitted") != "auto-generated" {
+				t.Errorf("the envelope is %s to %s, the header %v", mail.From, mail.To, mail.Header)
+			}
+			if strings.Contains(mail.Raw, secret) || strings.Contains(mail.HTML, "<1>") || strings.Contains(mail.HTML, "<Ltd>") {
+				t.Errorf("it has the key, or a name that is not escaped:\n%s", mail.Raw)
+			}
+			for line := range strings.SplitSeq(want.text, "\n") {
+				if !strings.Contains(unescape(mail.HTML), line) {
+					t.Errorf("the HTML lacks %q:\n%s", line, mail.HTML)
+				}
+			}
+		}
+		eventually(t, "the outbox is empty", func() bool { return s.waiting(t) == 0 })
+		if n := len(server.Mails()); n != len(want) {
+			t.Errorf("%d mails", n)
+		}
+	})
+}
+
+func unescape(html string) string {
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#43;", "+").Replace(html)
+}
+
+func TestMailsOfAnOutageArriveOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		account, user := s.account(t, "ada@example.com")
+		probe := mailertest.Start(t)
+		probe.Kill() // its port is free now
+		first, _ := s.run(t, s.Store, probe.URL())
+		s.run(t, s.open(t), probe.URL())
+		const changes = 30
+		for range changes {
+			s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+		}
+		eventually(t, "an attempt fails", func() bool { return first.Stats().Failed > 0 })
+		server := mailertest.Start(t, "--port", probe.Port)
+		s.clock.Advance(30 * time.Minute)
+		mails := server.Await(changes)
+		eventually(t, "the outbox is empty", func() bool { s.clock.Advance(time.Minute); return s.waiting(t) == 0 })
+		seen := map[string]bool{}
+		for _, mail := range mails {
+			seen[mail.ID()] = true
+		}
+		if n := len(server.Mails()); n != changes || len(seen) != changes {
+			t.Errorf("%d mails with %d ids, want %d", n, len(seen), changes)
+		}
+		if line := s.log.LineWith("a mail was not sent and will be tried again"); !strings.Contains(line, "connect") || strings.Contains(s.log.String(), "ada@") {
+			t.Errorf("the log has %s", line)
+		}
+	})
+}
+
+// The server has accepted the mail, but the instance does not learn it.
+func TestRepeatedMailHasTheSameMessageID(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		account, user := s.account(t, "lost@example.com")
+		m, stop := s.run(t, s.Store, server.URL())
+		s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+		server.Await(1)
+		eventually(t, "the attempt fails", func() bool { return m.Stats().Failed == 1 })
+		stop()
+		s.clock.Advance(30 * time.Second)
+		other, _ := s.run(t, s.open(t), server.URL())
+		mails := server.Await(2)
+		if id := mails[0].ID(); id != mails[1].ID() || !strings.HasSuffix(id, "@example.com>") {
+			t.Errorf("the ids are %s and %s", id, mails[1].ID())
+		}
+		eventually(t, "the attempt fails again", func() bool { return other.Stats().Failed == 1 })
+	})
+}
+
+// An instance that stops between the claim and the acceptance keeps the lease for two minutes.
+func TestMailOfACrashedInstanceIsSentAfterItsLease(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		account, user := s.account(t, "ada@example.com")
+		s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+		claimed, _, err := s.open(t).ClaimMail(t.Context())
+		modelstest.Must(t, err)
+		s.clock.Advance(119 * time.Second)
+		if _, _, err := s.ClaimMail(t.Context()); err == nil {
+			t.Error("a second instance got the mail within the lease")
+		}
+		s.clock.Advance(time.Second)
+		s.run(t, s.Store, server.URL())
+		if mail := server.Await(1)[0]; !strings.Contains(mail.ID(), claimed.ID.String()) {
+			t.Errorf("another mail: %s", mail.ID())
+		}
+		eventually(t, "the outbox is empty", func() bool { return s.waiting(t) == 0 })
+		// The crashed instance continues too late.
+		modelstest.Must(t, s.MailSent(t.Context(), claimed))
+		modelstest.Must(t, errOf(s.MailFailed(t.Context(), claimed, false)))
+	})
+}
+
+func TestRefusedMailsAreDropped(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		for _, email := range []string{"refused@example.com", "later@example.com"} {
+			account, user := s.account(t, email)
+			s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+		}
+		m, _ := s.run(t, s.Store, server.URL())
+		eventually(t, "one is dropped", func() bool { return m.Stats() == mailer.Stats{Failed: 1, Dropped: 1} })
+		line := s.log.LineWith("a mail was dropped")
+		if !strings.Contains(line, "recipient: the SMTP server responded 550") {
+			t.Errorf("the log has %s", line)
+		}
+		attempts := 1
+		for s.waiting(t) > 0 {
+			s.clock.Advance(6 * time.Hour)
+			attempts++
+			eventually(t, "the next attempt fails", func() bool {
+				stats := m.Stats()
+				return int(stats.Failed+stats.Dropped) >= attempts+1
+			})
+		}
+		if m.Stats().Dropped != 2 || attempts < 11 || attempts > 13 {
+			t.Errorf("%+v after %d attempts", m.Stats(), attempts)
+		}
+		if strings.Contains(s.log.String(), "@example.com") {
+			t.Errorf("the log has an address:\n%s", s.log)
+		}
+	})
+}
+
+var linkPattern = regexp.MustCompile(`https://portal\.example\.com/password-resets/(\S+)`)
+
+func TestPasswordResetIsSentToUsersOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		s.account(t, "Ada@Example.com")
+		ask := func(email string) {
+			modelstest.Must(t, s.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
+		}
+		ask("nobody@example.com")
+		ask("ada@example.com ")
+		if n := s.waiting(t); n != 2 {
+			t.Fatalf("%d requests wait, so the response may depend on the email", n)
+		}
+		s.run(t, s.Store, server.URL())
+		mail := server.Await(1)[0]
+		eventually(t, "the outbox is empty", func() bool { return s.waiting(t) == 0 })
+		link := linkPattern.FindStringSubmatch(mail.Text)
+		if mail.To[0] != "Ada@Example.com" || link == nil || !strings.Contains(mail.HTML, link[0]) {
+			t.Fatalf("to %s:\n%s\n%s", mail.To, mail.Text, mail.HTML)
+		}
+		user, err := s.PasswordResetUser(t.Context(), link[1])
+		if err != nil || user.Email != "Ada@Example.com" {
+			t.Errorf("%+v, %v", user, err)
+		}
+		// Further requests send nothing while three links are unused.
+		for range 5 {
+			ask("ada@example.com")
+		}
+		eventually(t, "the outbox is empty again", func() bool { return s.waiting(t) == 0 })
+		if n := len(server.Mails()); n != 3 {
+			t.Errorf("%d mails", n)
+		}
+	})
+}
+
+func errOf[T any](_ T, err error) error { return err }

@@ -1,0 +1,171 @@
+// Package mailertest runs a real SMTP server for tests.
+package mailertest
+
+import (
+	"bytes"
+	_ "embed" // for the server
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
+)
+
+//go:embed server.py
+var server string
+
+// patience is how long a test waits for a mail.
+const patience = 60 * time.Second
+
+// Server is an SMTP server in a process of its own. Mails to refused@ and later@ are refused. It
+// accepts mails to lost@ and then ends the connection without a response.
+type Server struct {
+	*subprocess.Child
+
+	Port string
+
+	t      testing.TB
+	output *modelstest.LogBuffer
+}
+
+// Start starts a server with the arguments of server.py. It is killed at the end of the test.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	command := exec.Command(python(t), append([]string{"-c", server}, args...)...)
+	s := &Server{t: t, output: &modelstest.LogBuffer{}}
+	errors := &modelstest.LogBuffer{}
+	command.Stdout, command.Stderr = s.output, errors
+	var err error
+	if s.Child, err = subprocess.Start(command); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	await(t, "the SMTP server listens", func() bool {
+		line, _, complete := strings.Cut(s.output.String(), "\n")
+		s.Port = line
+		select {
+		case <-s.Exited():
+			t.Fatalf("the SMTP server has exited: %s", errors)
+		default:
+		}
+		return complete
+	})
+	return s
+}
+
+// python returns a Python that has aiosmtpd.
+func python(t testing.TB) string {
+	t.Helper()
+	for _, candidate := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(candidate, "-c", "import aiosmtpd").Run() == nil {
+			return candidate
+		}
+	}
+	t.Fatal("no Python with aiosmtpd; install it (Debian: apt-get install python3-aiosmtpd)")
+	return ""
+}
+
+// URL returns the URL of the server without TLS.
+func (s *Server) URL() string { return "smtp://127.0.0.1:" + s.Port }
+
+// Mail is a mail that the server has accepted.
+type Mail struct {
+	From string   // of the envelope
+	To   []string // of the envelope
+	TLS  bool
+	User string // who has signed in to the server
+
+	Header     mail.Header
+	Subject    string
+	Text, HTML string
+	Raw        string
+}
+
+// ID returns the Message-ID.
+func (m Mail) ID() string { return m.Header.Get("Message-Id") }
+
+// Mails returns the mails that the server has accepted, in order.
+func (s *Server) Mails() []Mail {
+	s.t.Helper()
+	var mails []Mail
+	lines := strings.SplitAfter(s.output.String(), "\n")
+	for _, line := range lines[1:] {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		var accepted struct {
+			Mail
+
+			Data string
+		}
+		if err := json.Unmarshal([]byte(line), &accepted); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := accepted.parse(accepted.Data); err != nil {
+			s.t.Fatalf("%v: %s", err, accepted.Data)
+		}
+		mails = append(mails, accepted.Mail)
+	}
+	return mails
+}
+
+// Await returns the first n mails as soon as the server has accepted them.
+func (s *Server) Await(n int) []Mail {
+	s.t.Helper()
+	await(s.t, fmt.Sprintf("%d mails arrive", n), func() bool { return len(s.Mails()) >= n })
+	return s.Mails()[:n]
+}
+
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+// parse sets the header and the two versions of the body.
+func (m *Mail) parse(data string) error {
+	message, err := mail.ReadMessage(strings.NewReader(data))
+	if err != nil {
+		return err
+	}
+	m.Raw, m.Header = data, message.Header
+	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject")); err != nil {
+		return err
+	}
+	_, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	parts := multipart.NewReader(message.Body, parameters["boundary"])
+	for {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var body bytes.Buffer
+		if _, err := io.Copy(&body, quotedprintable.NewReader(part)); err != nil {
+			return err
+		}
+		text := strings.ReplaceAll(body.String(), "\r\n", "\n")
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+			m.HTML = text
+		} else {
+			m.Text = text
+		}
+	}
+}

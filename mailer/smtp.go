@@ -1,0 +1,170 @@
+package mailer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// stepTimeout limits the dial and each mail on its connection. It is shorter than the lease of a
+// claimed mail.
+const stepTimeout = 30 * time.Second
+
+// Server is an SMTP server that accepts mails for delivery. It holds a password, so it has no
+// exported fields and is not printed.
+type Server struct {
+	options func() (host string, options []gomail.Option)
+}
+
+// ParseServer parses a URL such as smtp://user:password@mail.example.com:587. The scheme smtp
+// requires STARTTLS, except on a loopback address or with ?tls=off. The scheme smtps uses TLS from
+// the start. The error does not contain the URL.
+func ParseServer(value string) (Server, error) {
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
+		return Server{}, errors.New("invalid SMTP URL; use smtp://user:password@mail.example.com:587 or smtps://user:password@mail.example.com")
+	}
+	plain, err := tlsOff(u)
+	if err != nil {
+		return Server{}, err
+	}
+	port := map[string]int{"smtp": 587, "smtps": 465}[u.Scheme]
+	if u.Port() != "" {
+		number, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil || number == 0 {
+			return Server{}, errors.New("invalid port in the SMTP URL")
+		}
+		port = int(number)
+	}
+	password, hasPassword := u.User.Password()
+	user := u.User.Username()
+	if (user != "") != (hasPassword && password != "") {
+		return Server{}, errors.New("the SMTP URL must have both a user and a password, or neither; percent-encode special characters")
+	}
+	loopback := isLoopback(u.Hostname())
+	if user != "" && plain && !loopback {
+		return Server{}, errors.New("the SMTP URL must not turn TLS off, because it has a password")
+	}
+	return Server{func() (string, []gomail.Option) {
+		options := []gomail.Option{
+			gomail.WithPort(port), gomail.WithTimeout(stepTimeout),
+			gomail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}),
+		}
+		switch {
+		case u.Scheme == "smtps":
+			options = append(options, gomail.WithSSL())
+		case plain:
+			options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
+		case loopback:
+			options = append(options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
+		default:
+			options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+		}
+		if user != "" {
+			options = append(options, gomail.WithUsername(user), gomail.WithPassword(password))
+			method := gomail.SMTPAuthAutoDiscover
+			if loopback && u.Scheme == "smtp" {
+				method = gomail.SMTPAuthPlain // it refuses to send a password without TLS, except to this machine
+			}
+			options = append(options, gomail.WithSMTPAuth(method))
+		}
+		return u.Hostname(), options
+	}}, nil
+}
+
+// tlsOff reports whether the query of the URL turns STARTTLS off.
+func tlsOff(u *url.URL) (bool, error) {
+	if u.RawQuery == "" {
+		return false, nil
+	}
+	if u.RawQuery != "tls=off" || u.Scheme != "smtp" {
+		return false, errors.New("the only parameter of the SMTP URL is ?tls=off, with smtp:")
+	}
+	return true, nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// ParseSender parses the address of the sender, with or without a name.
+func ParseSender(value string) (*mail.Address, error) {
+	sender, err := mail.ParseAddress(value)
+	if err != nil {
+		return nil, errors.New("invalid email address; use portal@example.com or Portal <portal@example.com>")
+	}
+	return sender, nil
+}
+
+// deliver hands one mail over to the server. It returns nil only after the server has accepted the
+// mail. It does not start to send the mail after the end of ctx.
+func (s Server) deliver(ctx context.Context, message *gomail.Msg) error {
+	host, options := s.options()
+	client, err := gomail.NewClient(host, options...)
+	if err != nil {
+		return fmt.Errorf("configure the SMTP client: %w", err)
+	}
+	connection, err := client.DialToSMTPClientWithContext(ctx)
+	if err == nil {
+		defer func() { _ = client.CloseWithSMTPClient(connection) }()
+		err = ctx.Err()
+	}
+	if err != nil {
+		return &deliveryError{stage: "connect", cause: err}
+	}
+	err = client.SendWithSMTPClient(connection, message)
+	if err == nil || message.IsDelivered() {
+		return nil // a later error does not undo the acceptance
+	}
+	return sendError(err)
+}
+
+// deliveryError says why the server has not accepted a mail. Its text contains no email address,
+// because servers repeat addresses in their responses.
+type deliveryError struct {
+	stage     string
+	code      int  // of the server's response; 0 without a response
+	permanent bool // a retry would get the same response
+	cause     error
+}
+
+func (e *deliveryError) Error() string {
+	if e.code != 0 {
+		return fmt.Sprintf("%s: the SMTP server responded %d", e.stage, e.code)
+	}
+	if response, ok := errors.AsType[*textproto.Error](e.cause); ok {
+		return fmt.Sprintf("%s: the SMTP server responded %d", e.stage, response.Code)
+	}
+	return fmt.Sprintf("%s: %v", e.stage, e.cause)
+}
+
+// sendError returns the error of a mail on an open connection.
+func sendError(err error) error {
+	failed, ok := errors.AsType[*gomail.SendError](err)
+	if !ok {
+		return &deliveryError{stage: "send", cause: errors.New("the connection failed")}
+	}
+	e := &deliveryError{code: failed.ErrorCode(), cause: errors.New("the connection failed")}
+	refused := e.code >= 500 && e.code <= 599
+	switch failed.Reason {
+	case gomail.ErrSMTPRcptTo:
+		e.stage, e.permanent = "recipient", refused
+	case gomail.ErrSMTPData, gomail.ErrSMTPDataClose, gomail.ErrWriteContent:
+		e.stage, e.permanent = "content", refused
+	case gomail.ErrSMTPMailFrom:
+		e.stage = "sender" // an operator can correct PORTAL_MAIL_FROM
+	default:
+		e.stage = "send"
+	}
+	return e
+}

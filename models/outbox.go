@@ -1,0 +1,163 @@
+package models
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+const (
+	// mailLease is how long a claimed mail belongs to one instance. It is longer than an attempt
+	// to send, so that two instances do not send the same mail.
+	mailLease = 2 * time.Minute
+	// mailKept is how long a mail is tried. A password reset is tried for resetMailKept, because
+	// the user waits for it and can ask for another one.
+	mailKept      = 72 * time.Hour
+	resetMailKept = time.Hour
+
+	shortestMailRetry = 30 * time.Second
+	longestMailRetry  = 15 * time.Minute
+)
+
+// MailPasswordForgotten is the kind of a mail with a link to set a new password. All other kinds
+// are the action that the mail reports.
+const MailPasswordForgotten Action = "password.forgotten"
+
+// Mail is an email in the outbox. It holds no secret: the token of its link is created when it is
+// sent.
+type Mail struct {
+	bun.BaseModel `bun:"table:outbox,alias:mail"`
+
+	ID         uuid.UUID `bun:",pk"` // the same in each attempt
+	Kind       Action
+	AccountID  *uuid.UUID
+	ActivityID *uuid.UUID // the activity that the mail reports
+	Recipient  string     // email address
+	EmailHash  []byte     `bun:",nullzero"` // of the recipient of a password reset
+	CreatedAt  time.Time
+	DueAt      time.Time // of the next attempt, or the end of the lease
+	Attempts   int       // including the current one
+
+	// The activity. ActorName is the user's email, "Operator" or "Visitor".
+	AccountName string    `bun:",scanonly"`
+	ActorName   string    `bun:",scanonly"`
+	Label       string    `bun:",scanonly"`
+	KeyLastFour string    `bun:",scanonly"`
+	Address     string    `bun:",scanonly"`
+	UserAgent   string    `bun:",scanonly"` // of the session that began; empty if it has ended
+	At          time.Time `bun:",scanonly"`
+}
+
+// MaskedKey returns the masked key that the mail is about, or "" if there is none.
+func (m Mail) MaskedKey() string { return maskedIfKnown(m.KeyLastFour) }
+
+// ClaimMail returns the mail that has been due longest, and the token of its link if it has one.
+// For the next two minutes no other caller gets the same mail. The caller sends it, then calls
+// [Store.MailSent] or [Store.MailFailed]. The error may be [ErrNoMail] or [ErrUnavailable].
+func (s *Store) ClaimMail(ctx context.Context) (mail Mail, token string, err error) {
+	for {
+		// A transaction would lock the whole SQLite file, so the usual case avoids it.
+		due, err := s.dueMail(s.db).Exists(ctx)
+		if err == nil && !due {
+			err = ErrNoMail
+		}
+		if err != nil {
+			return Mail{}, "", failed("claim a mail", err)
+		}
+		err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+			mail, token, err = s.claimMail(ctx, tx)
+			return err
+		})
+		if err != nil {
+			return Mail{}, "", failed("claim a mail", err)
+		}
+		if mail.Recipient != "" {
+			return mail, token, nil
+		}
+	}
+}
+
+// dueMail selects the id of the mail that has been due longest.
+func (s *Store) dueMail(db bun.IDB) *bun.SelectQuery {
+	return db.NewSelect().Model((*Mail)(nil)).Column("id").Where("mail.due_at <= ?", s.clock()).
+		OrderExpr("mail.due_at, mail.id").Limit(1)
+}
+
+// claimMail leases the next mail. A mail without a recipient was deleted, because nobody is to get
+// it.
+func (s *Store) claimMail(ctx context.Context, tx bun.Tx) (mail Mail, token string, err error) {
+	due := s.dueMail(tx)
+	if s.db.Dialect().Name() == dialect.PG {
+		due = due.For("UPDATE SKIP LOCKED")
+	}
+	var id uuid.UUID
+	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", s.clock().Add(mailLease)).
+		Where("id = (?)", due).Returning("id").Scan(ctx, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Mail{}, "", ErrNoMail
+	}
+	if err != nil {
+		return Mail{}, "", err
+	}
+	err = tx.NewSelect().Model(&mail).ColumnExpr("?TableColumns").
+		ColumnExpr("COALESCE(a.name, '') AS account_name").
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
+		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address").
+		ColumnExpr("COALESCE(activity.at, mail.created_at) AS at").
+		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(session.user_agent, '') AS user_agent").
+		Join("LEFT JOIN accounts AS a ON a.id = mail.account_id").
+		Join("LEFT JOIN activities AS activity ON activity.id = mail.activity_id").
+		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
+		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").
+		Join("LEFT JOIN sessions AS session ON session.id = activity.subject_id").
+		Where("mail.id = ?", id).Scan(ctx)
+	if err != nil || mail.Kind != MailPasswordForgotten {
+		return mail, "", err
+	}
+	mail.Recipient, token, err = s.createPasswordResetLink(ctx, tx, mail)
+	if err == nil && mail.Recipient == "" {
+		err = deleteMail(ctx, tx, mail)
+	}
+	return mail, token, err
+}
+
+// MailSent deletes a mail that has been sent. The error may be [ErrUnavailable].
+func (s *Store) MailSent(ctx context.Context, mail Mail) error {
+	return failed("delete a sent mail", deleteMail(ctx, s.db, mail))
+}
+
+// deleteMail deletes a mail unless its lease has ended and another instance has claimed it since.
+func deleteMail(ctx context.Context, db bun.IDB, mail Mail) error {
+	_, err := db.NewDelete().Model((*Mail)(nil)).Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
+	return err
+}
+
+// MailFailed schedules the next attempt of a mail. It deletes the mail instead and reports this if
+// no attempt can succeed or the mail is too old. The error may be [ErrUnavailable].
+func (s *Store) MailFailed(ctx context.Context, mail Mail, permanent bool) (dropped bool, err error) {
+	kept := mailKept
+	if mail.Kind == MailPasswordForgotten {
+		kept = resetMailKept
+	}
+	retry := s.clock().Add(mailRetry(mail.Attempts))
+	if permanent || retry.Sub(mail.CreatedAt) > kept {
+		return true, failed("drop a mail", deleteMail(ctx, s.db, mail))
+	}
+	_, err = s.db.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?", retry).
+		Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
+	return false, failed("schedule a mail", err)
+}
+
+// mailRetry returns the time from a failed attempt to the next one.
+func mailRetry(attempts int) time.Duration {
+	wait := shortestMailRetry
+	for range min(attempts, 10) - 1 {
+		wait *= 2
+	}
+	return min(wait, longestMailRetry)
+}

@@ -1,0 +1,111 @@
+package models
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// maxMails is the number of mails in the outbox, and maxAccountMails of those of one account.
+	// Further ones are dropped, because a change must not fail while no mail can be sent.
+	maxMails        = 10_000
+	maxAccountMails = 200
+	// maxResetMails is the number of password resets in the outbox. Visitors can ask for them.
+	maxResetMails = 1000
+	// maxOwnersMailed is the number of owners who get a mail about a key.
+	maxOwnersMailed = 50
+)
+
+// SendsMail reports whether the store queues mails.
+func (s *Store) SendsMail() bool { return s.mail }
+
+// MailsWaiting returns the number of mails in the outbox. The error may be [ErrUnavailable].
+func (s *Store) MailsWaiting(ctx context.Context) (int, error) {
+	count, err := s.db.NewSelect().Model((*Mail)(nil)).Count(ctx)
+	return int(count), failed("count mails", err)
+}
+
+// queueNotice queues the mails about an activity in its transaction, if there are any.
+func (s *Store) queueNotice(ctx context.Context, tx bun.IDB, activity Activity) error {
+	if !s.mail {
+		return nil
+	}
+	recipients, err := noticeRecipients(ctx, tx, activity)
+	if err != nil || len(recipients) == 0 {
+		return err
+	}
+	mails := make([]Mail, len(recipients))
+	for i, recipient := range recipients {
+		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
+	}
+	return s.queue(ctx, tx, mails)
+}
+
+// noticeRecipients returns the email addresses of those who get a mail about an activity.
+func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]string, error) {
+	switch activity.Action {
+	case ActionSignedIn:
+		if activity.NewDevice != "" {
+			return []string{activity.NewDevice}, nil
+		}
+	case ActionPasswordChanged, ActionPasswordReset:
+		return []string{activity.Label}, nil
+	case ActionEmailChanged:
+		return []string{activity.FormerLabel}, nil
+	case ActionKeyGenerated:
+		return ownersOf(ctx, tx, activity.AccountID)
+	case ActionKeyRevoked:
+		if activity.ActorKind == ActorOperator {
+			return ownersOf(ctx, tx, activity.AccountID)
+		}
+	}
+	return nil, nil
+}
+
+// ownersOf returns the email addresses of the account's owners who can sign in.
+func ownersOf(ctx context.Context, tx bun.IDB, accountID uuid.UUID) (emails []string, err error) {
+	err = tx.NewSelect().Model((*User)(nil)).Column("email").
+		Where("u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner).
+		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
+	return emails, err
+}
+
+// queue adds mails of one account, or of none, to the outbox. If there is no room, it drops them
+// and logs a warning.
+func (s *Store) queue(ctx context.Context, tx bun.IDB, mails []Mail) error {
+	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
+	if err != nil {
+		return err
+	}
+	if !room {
+		s.mailsDropped.Add(uint64(len(mails)))
+		s.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
+		return nil
+	}
+	now := s.clock()
+	for i := range mails {
+		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
+	}
+	_, err = tx.NewInsert().Model(&mails).Exec(ctx)
+	return err
+}
+
+// hasMailRoom reports whether the outbox has room for another mail of an account, or of none.
+// Concurrent transactions can exceed the limits by a few mails.
+func hasMailRoom(ctx context.Context, tx bun.IDB, accountID *uuid.UUID) (bool, error) {
+	own, limit := tx.NewSelect().Model((*Mail)(nil)), maxResetMails
+	if accountID == nil {
+		own = own.Where("mail.account_id IS NULL")
+	} else {
+		own, limit = own.Where("mail.account_id = ?", *accountID), maxAccountMails
+	}
+	count, err := own.Count(ctx)
+	if err != nil || int(count) >= limit {
+		return false, err
+	}
+	count, err = tx.NewSelect().Model((*Mail)(nil)).Count(ctx)
+	return int(count) < maxMails, err
+}

@@ -1,0 +1,167 @@
+package models_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+// resetToken asks for a link to set a new password and returns its token.
+func (f *fixture) resetToken(t *testing.T, email string) string {
+	t.Helper()
+	store := f.open(t, models.Options{Mail: true})
+	must(t, store.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
+	mail, token, err := store.ClaimMail(t.Context())
+	must(t, err)
+	must(t, store.MailSent(t.Context(), mail))
+	if token == "" {
+		t.Fatal("the mail has no link")
+	}
+	return token
+}
+
+func TestNoMailIsQueuedUnlessItCanBeSent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.key(t, f.customer(t))
+		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 0 {
+			t.Errorf("%d mails", n)
+		}
+	})
+}
+
+func TestMailIsQueuedWithItsChangeOrNotAtAll(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.member(t, c, models.RoleMember)
+		f.Store = f.open(t, models.Options{Mail: true})
+		f.key(t, c)
+		repeated := form("again")
+		must(t, generate(t, f, c, repeated))
+		if err := generate(t, f, c, repeated); err == nil {
+			t.Fatal("one form generated two keys")
+		}
+		// Only the owner gets mails about the two keys.
+		if n := f.count(t, "SELECT count(*) FROM outbox WHERE recipient = ?", c.user.Email); n != 2 || f.count(t, "SELECT count(*) FROM outbox") != 2 {
+			t.Errorf("%d mails", n)
+		}
+	})
+}
+
+func generate(t *testing.T, f *fixture, c customer, n models.NewAPIKey) error {
+	t.Helper()
+	_, _, err := f.GenerateAPIKey(t.Context(), c.ID, n, c.actor)
+	return err
+}
+
+func TestOutboxIsBounded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true, SignInLimit: 10_000})
+		insert := "INSERT INTO outbox (id, kind, account_id, recipient, created_at, due_at) VALUES (?, 'session.created', ?, 'a@example.com', ?, ?)"
+		now := f.clock.Now()
+		for range 199 {
+			f.exec(t, insert, newID(), c.ID, now, now)
+		}
+		f.key(t, c)
+		f.key(t, c) // succeeds, although its mail is dropped
+		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 200 {
+			t.Errorf("%d mails of one account", n)
+		}
+		if n := f.Stats().MailsDropped; n != 1 {
+			t.Errorf("%d mails are counted as dropped", n)
+		}
+		f.key(t, f.customer(t))
+		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 201 {
+			t.Error("a full outbox of one account stops the mails of another")
+		}
+		f.clock.Advance(74 * time.Hour)
+		must(t, f.Purge(t.Context()))
+		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 0 {
+			t.Errorf("%d old mails are kept", n)
+		}
+	})
+}
+
+func TestTwoInstancesClaimDifferentMails(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		const mails = 12
+		for range mails {
+			f.key(t, c)
+		}
+		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
+		claimed := make([]uuid.UUID, mails)
+		succeeded, errs := atOnce(mails, func(i int) error {
+			mail, _, err := stores[i%2].ClaimMail(t.Context())
+			claimed[i] = mail.ID
+			return err
+		})
+		seen := map[uuid.UUID]bool{}
+		for _, id := range claimed {
+			seen[id] = true
+		}
+		if succeeded != mails || len(seen) != mails {
+			t.Errorf("%d claims of %d different mails, errors %v", succeeded, len(seen), errs)
+		}
+		if _, _, err := f.ClaimMail(t.Context()); !errors.Is(err, models.ErrNoMail) {
+			t.Errorf("another mail: %v", err)
+		}
+	})
+}
+
+func TestPasswordResetLinkEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		use := func(token string) error {
+			return errOf(f.UsePasswordReset(t.Context(), token, "four words of another kind", models.Client{}))
+		}
+		c := f.customer(t)
+		late := f.resetToken(t, c.user.Email)
+		f.clock.Advance(30*time.Minute - time.Second)
+		must(t, errOf(f.PasswordResetUser(t.Context(), late)))
+		f.clock.Advance(time.Second)
+		checkError(t, "after 30 minutes", use(late), models.ErrResetLinkInvalid)
+
+		for name, end := range map[string]func(customer, models.Session) error{
+			"after a change of password": func(c customer, session models.Session) error {
+				return errOf(f.ChangePassword(t.Context(), session, password, "five words of another kind", c.actor))
+			},
+			"after a change of email": func(c customer, session models.Session) error {
+				return f.ChangeEmail(t.Context(), session, password, uuid.NewString()+"@example.com", c.actor)
+			},
+			"after the account was disabled": func(c customer, _ models.Session) error {
+				return f.SetAccountDisabled(t.Context(), c.ID, true, models.Operator())
+			},
+		} {
+			c := f.customer(t)
+			session, err := f.Session(t.Context(), f.session(t, c), browser)
+			must(t, err)
+			token := f.resetToken(t, c.user.Email)
+			must(t, end(c, session))
+			checkError(t, name, use(token), models.ErrResetLinkInvalid)
+		}
+		f.clock.Advance(31 * time.Minute)
+		must(t, f.Purge(t.Context()))
+		if n := f.count(t, "SELECT count(*) FROM password_reset_links"); n != 0 {
+			t.Errorf("%d expired links are kept", n)
+		}
+	})
+}
+
+func TestPasswordResetLinkWorksOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		token := f.resetToken(t, c.user.Email)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		used, errs := atOnce(4, func(i int) error {
+			return errOf(stores[i%2].UsePasswordReset(t.Context(), token, "four words of another kind", browser))
+		})
+		if used != 1 {
+			t.Errorf("%d of 4 clients used the link, errors %v", used, errs)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// passwordResetLife is how long the link in a mail can be used.
+	passwordResetLife = 30 * time.Minute
+	// maxPasswordResets is the number of a user's unused links. Further requests send no mail
+	// until one expires, so that nobody can fill the user's mailbox.
+	maxPasswordResets = 3
+)
+
+// passwordResetLink sets a new password once.
+type passwordResetLink struct {
+	bun.BaseModel `bun:"table:password_reset_links,alias:link"`
+
+	TokenHash []byte `bun:",pk"` // SHA-256 of the token in the link
+	UserID    uuid.UUID
+	ExpiresAt time.Time
+}
+
+// RequestPasswordReset queues a mail with a link that sets a new password. It does the same work
+// whether or not a user has this email: the user is looked up when the mail is sent. A repeat for
+// the same email beyond the limit of sign-in attempts is ignored. The error may be an
+// [*InvalidError] for the field "email", a [*SignInLimitError] after too many requests from this
+// address, or [ErrUnavailable].
+func (s *Store) RequestPasswordReset(ctx context.Context, email string, client Client) error {
+	if _, err := cleanEmail(email); err != nil {
+		return err
+	}
+	hash := hashEmail(email)
+	byEmail := [][]byte{signInSubject("reset email", string(hash))}
+	byAddress := [][]byte{signInSubject("reset address", Network(client.Address))}
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		counted := append(byEmail, byAddress...)
+		if err := s.lockSignIns(ctx, tx, counted); err != nil {
+			return err
+		}
+		if err := s.checkSignInLimit(ctx, tx, byAddress); err != nil {
+			return err
+		}
+		err := s.checkSignInLimit(ctx, tx, byEmail)
+		_, limited := errors.AsType[*SignInLimitError](err)
+		if err != nil && !limited {
+			return err
+		}
+		if err := s.insertSignInFailures(ctx, tx, counted); err != nil || limited {
+			return err
+		}
+		return s.queue(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
+	})
+	return failed("request a password reset", err)
+}
+
+// createPasswordResetLink returns the address of the user of a queued mail and the token of a new
+// link. The address is empty if no user has the email, if the user cannot sign in, or if the user
+// has too many unused links.
+func (s *Store) createPasswordResetLink(ctx context.Context, tx bun.Tx, mail Mail) (address, token string, err error) {
+	user, err := findUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
+	if errors.Is(err, ErrUserNotFound) || err == nil && user.Disabled {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	unused, err := tx.NewSelect().Model((*passwordResetLink)(nil)).
+		Where("user_id = ? AND expires_at > ?", user.ID, s.clock()).Count(ctx)
+	// A retry replaces a link that the user may not have received.
+	if err != nil || unused >= maxPasswordResets && mail.Attempts == 1 {
+		return "", "", err
+	}
+	token = newToken()
+	link := passwordResetLink{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: s.clock().Add(passwordResetLife)}
+	_, err = tx.NewInsert().Model(&link).Exec(ctx)
+	return user.Email, token, err
+}
+
+// PasswordResetUser returns the user of an unused link. The error may be [ErrResetLinkInvalid],
+// [ErrSignInDisabled] or [ErrUnavailable].
+func (s *Store) PasswordResetUser(ctx context.Context, token string) (User, error) {
+	user, err := s.passwordResetUser(ctx, s.db, token)
+	return user, failed("find password reset", err)
+}
+
+func (s *Store) passwordResetUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM password_reset_links WHERE token_hash = ? AND expires_at > ?)",
+		hashToken(token), s.clock())
+	switch {
+	case errors.Is(err, ErrUserNotFound):
+		return User{}, ErrResetLinkInvalid
+	case err != nil:
+		return User{}, err
+	case user.Disabled:
+		return User{}, ErrSignInDisabled
+	}
+	return user, nil
+}
+
+// UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
+// and records the activity. It returns the user as [Store.VerifyPassword] does. The error may be an
+// [*InvalidError] for the field "password" or one of [Store.PasswordResetUser]; neither uses the
+// link up. UsePasswordReset sets its own deadlines.
+func (s *Store) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
+	user, accountName, err := s.checkPasswordReset(ctx, token)
+	if err != nil {
+		return User{}, err
+	}
+	if err := checkPassword(password, user.Email, accountName); err != nil {
+		return User{}, err
+	}
+	err = s.setPassword(ctx, password, func(ctx context.Context, tx bun.Tx, hash string) error {
+		// Every transaction locks the account, the user and the links in this order.
+		err := s.lockEnabledAccount(ctx, tx, user.AccountID)
+		if errors.Is(err, ErrWrongCredentials) {
+			return ErrSignInDisabled
+		}
+		if err != nil {
+			return err
+		}
+		if err = s.lockEnabledUser(ctx, tx, user.ID); errors.Is(err, ErrWrongCredentials) {
+			return ErrSignInDisabled
+		}
+		if err != nil {
+			return err
+		}
+		result, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
+		if err := unlessAffected(result, err, ErrResetLinkInvalid); err != nil {
+			return err
+		}
+		user.PasswordHash = hash
+		return s.replacePassword(ctx, tx, user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return user, nil
+}
+
+// endPasswordResets deletes the user's links.
+func endPasswordResets(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
+	_, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("user_id = ?", userID).Exec(ctx)
+	return err
+}
+
+// checkPasswordReset returns the user of a link and the name of the user's account.
+func (s *Store) checkPasswordReset(ctx context.Context, token string) (User, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	user, err := s.PasswordResetUser(ctx, token)
+	if err != nil {
+		return User{}, "", err
+	}
+	account, err := s.Account(ctx, user.AccountID)
+	return user, account.Name, err
+}
