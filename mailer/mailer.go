@@ -147,15 +147,15 @@ func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error
 	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
 	defer cancel()
 	dropped, err := m.Store.MailFailed(finishing, queued, permanent)
-	level, text := slog.LevelWarn, "a mail was not sent and will be tried again"
+	logger := m.Logger.With(slog.String("mail", queued.ID.String()), slog.String("kind", string(queued.Kind)),
+		slog.Int("attempt", queued.Attempts), slog.Any("cause", cause))
 	if dropped {
-		level, text = slog.LevelError, "a mail was dropped"
 		m.dropped.Add(1)
+		logger.ErrorContext(ctx, "a mail was dropped")
 	} else {
 		m.failed.Add(1)
+		logger.WarnContext(ctx, "a mail was not sent and will be tried again")
 	}
-	m.Logger.LogAttrs(ctx, level, text, slog.String("mail", queued.ID.String()), slog.String("kind", string(queued.Kind)),
-		slog.Int("attempt", queued.Attempts), slog.Any("cause", cause))
 	return err
 }
 

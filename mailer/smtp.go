@@ -37,13 +37,9 @@ func ParseServer(value string) (Server, error) {
 	if err != nil {
 		return Server{}, err
 	}
-	port := map[string]int{"smtp": 587, "smtps": 465}[u.Scheme]
-	if u.Port() != "" {
-		number, err := strconv.ParseUint(u.Port(), 10, 16)
-		if err != nil || number == 0 {
-			return Server{}, errors.New("invalid port in the SMTP URL")
-		}
-		port = int(number)
+	port, err := portOf(u)
+	if err != nil {
+		return Server{}, err
 	}
 	password, hasPassword := u.User.Password()
 	user := u.User.Username()
@@ -56,18 +52,8 @@ func ParseServer(value string) (Server, error) {
 	}
 	return Server{func() (string, []gomail.Option) {
 		options := []gomail.Option{
-			gomail.WithPort(port), gomail.WithTimeout(stepTimeout),
+			gomail.WithPort(port), gomail.WithTimeout(stepTimeout), encryption(u, plain),
 			gomail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}),
-		}
-		switch {
-		case u.Scheme == "smtps":
-			options = append(options, gomail.WithSSL())
-		case plain:
-			options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
-		case loopback:
-			options = append(options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
-		default:
-			options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
 		}
 		if user != "" {
 			options = append(options, gomail.WithUsername(user), gomail.WithPassword(password))
@@ -81,13 +67,39 @@ func ParseServer(value string) (Server, error) {
 	}}, nil
 }
 
+// portOf returns the port of the URL, or that of its scheme.
+func portOf(u *url.URL) (int, error) {
+	if u.Port() == "" {
+		return map[string]int{"smtp": 587, "smtps": 465}[u.Scheme], nil
+	}
+	number, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil || number == 0 {
+		return 0, errors.New("invalid port in the SMTP URL")
+	}
+	return int(number), nil
+}
+
+// encryption returns the option for TLS.
+func encryption(u *url.URL, plain bool) gomail.Option {
+	switch {
+	case u.Scheme == "smtps":
+		return gomail.WithSSL()
+	case plain:
+		return gomail.WithTLSPolicy(gomail.NoTLS)
+	case isLoopback(u.Hostname()):
+		return gomail.WithTLSPolicy(gomail.TLSOpportunistic)
+	default:
+		return gomail.WithTLSPolicy(gomail.TLSMandatory)
+	}
+}
+
 // tlsOff reports whether the query of the URL turns STARTTLS off.
 func tlsOff(u *url.URL) (bool, error) {
 	if u.RawQuery == "" {
 		return false, nil
 	}
 	if u.RawQuery != "tls=off" || u.Scheme != "smtp" {
-		return false, errors.New("the only parameter of the SMTP URL is ?tls=off, with smtp:")
+		return false, errors.New("the only parameter of an SMTP URL is ?tls=off, and only with the scheme smtp")
 	}
 	return true, nil
 }

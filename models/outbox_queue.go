@@ -61,6 +61,7 @@ func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]str
 		if activity.ActorKind == ActorOperator {
 			return ownersOf(ctx, tx, activity.AccountID)
 		}
+	default: // no mail reports the others
 	}
 	return nil, nil
 }

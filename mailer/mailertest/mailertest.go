@@ -40,7 +40,7 @@ type Server struct {
 // Start starts a server with the arguments of server.py. It is killed at the end of the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	command := exec.Command(python(t), append([]string{"-c", server}, args...)...)
+	command := exec.Command(python(t), append([]string{"-c", server}, args...)...) //nolint:gosec,noctx // the server above; Kill ends it
 	s := &Server{t: t, output: &modelstest.LogBuffer{}}
 	errors := &modelstest.LogBuffer{}
 	command.Stdout, command.Stderr = s.output, errors
@@ -66,7 +66,7 @@ func Start(t testing.TB, args ...string) *Server {
 func python(t testing.TB) string {
 	t.Helper()
 	for _, candidate := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(candidate, "-c", "import aiosmtpd").Run() == nil {
+		if exec.CommandContext(t.Context(), candidate, "-c", "import aiosmtpd").Run() == nil { //nolint:gosec // a constant
 			return candidate
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Server) Mails() []Mail {
 		if err := json.Unmarshal([]byte(line), &accepted); err != nil {
 			s.t.Fatal(err)
 		}
-		if err := accepted.parse(accepted.Data); err != nil {
+		if err := parse(&accepted.Mail, accepted.Data); err != nil {
 			s.t.Fatalf("%v: %s", err, accepted.Data)
 		}
 		mails = append(mails, accepted.Mail)
@@ -135,7 +135,7 @@ func await(t testing.TB, what string, holds func() bool) {
 }
 
 // parse sets the header and the two versions of the body.
-func (m *Mail) parse(data string) error {
+func parse(m *Mail, data string) error {
 	message, err := mail.ReadMessage(strings.NewReader(data))
 	if err != nil {
 		return err
