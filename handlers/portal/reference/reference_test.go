@@ -82,7 +82,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 	if want := []string{"200", "400", "401", "404", "405", "413", "415", "429", "500", "503"}; !slices.Equal(statuses, want) {
 		t.Errorf("responses %v, want %v", statuses, want)
 	}
-	if len(o.Examples) != 1 || !strings.Contains(o.Examples[0].Code, `"token_type": "Bearer"`) {
+	if len(o.Examples) != 2 || !strings.Contains(o.Examples[0].Code, `"token_type": "Bearer"`) || !strings.Contains(o.Examples[1].Code, `"livekit"`) {
 		t.Errorf("examples %+v", o.Examples)
 	}
 	introspection := operation(t, "introspectWidgetToken")
