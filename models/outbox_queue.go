@@ -51,7 +51,12 @@ func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]str
 		if activity.NewDevice != "" {
 			return []string{activity.NewDevice}, nil
 		}
-	case ActionPasswordChanged, ActionPasswordReset:
+	case ActionAuthenticatorOn, ActionAuthenticatorOff, ActionRecoveryCodesRenewed, ActionPasskeyAdded, ActionPasskeyRemoved,
+		ActionIdentityConnected, ActionIdentityDisconnected:
+		if activity.ActorID != nil {
+			return emailsOf(ctx, tx, "u.id = ?", *activity.ActorID)
+		}
+	case ActionPasswordChanged, ActionPasswordReset, ActionSecondFactorReset:
 		return []string{activity.Label}, nil
 	case ActionEmailChanged:
 		return []string{activity.FormerLabel}, nil
@@ -67,9 +72,13 @@ func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]str
 }
 
 // ownersOf returns the email addresses of the account's owners who can sign in.
-func ownersOf(ctx context.Context, tx bun.IDB, accountID uuid.UUID) (emails []string, err error) {
-	err = tx.NewSelect().Model((*User)(nil)).Column("email").
-		Where("u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner).
+func ownersOf(ctx context.Context, tx bun.IDB, accountID uuid.UUID) ([]string, error) {
+	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
+}
+
+// emailsOf returns the email addresses of the users that match where.
+func emailsOf(ctx context.Context, tx bun.IDB, where string, args ...any) (emails []string, err error) {
+	err = tx.NewSelect().Model((*User)(nil)).Column("email").Where(where, args...).
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
 	return emails, err
 }

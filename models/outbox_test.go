@@ -165,3 +165,17 @@ func TestPasswordResetLinkWorksOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestChangeOfAFactorIsReportedToItsUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		session := models.Session{AccountID: c.ID, UserID: c.user.ID}
+		passkey := models.Passkey{CredentialID: c.user.ID[:], Credential: "{}", Name: "Phone"}
+		must(t, f.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor))
+		mail, _, err := f.ClaimMail(t.Context())
+		if err != nil || mail.Kind != models.ActionPasskeyAdded || mail.Recipient != c.user.Email {
+			t.Errorf("%+v, %v", mail, err)
+		}
+	})
+}

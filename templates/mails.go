@@ -30,6 +30,21 @@ type Mail struct {
 	Token     string // of the link; may be empty
 }
 
+// signInChanges are the kinds of emails that share the file sign_in_changed.txt, and their text.
+var signInChanges = map[string]string{
+	"authenticator.enabled":  "Two-step verification was turned on",
+	"authenticator.disabled": "Two-step verification was turned off",
+	"recovery_codes.renewed": "The recovery codes were replaced",
+	"passkey.added":          "A passkey was added",
+	"passkey.removed":        "A passkey was removed",
+	"identity.connected":     "Sign-in with another provider was connected",
+	"identity.disconnected":  "Sign-in with another provider was disconnected",
+	"second_factor.reset":    "All second factors were removed",
+}
+
+// Change returns the text for a change of how the recipient signs in.
+func (m Mail) Change() string { return signInChanges[m.Kind] }
+
 // MailContent is a rendered email.
 type MailContent struct{ Subject, Text, HTML string }
 
@@ -81,7 +96,11 @@ func NewMails() (*Mails, error) {
 
 // Render returns the content of an email. It returns an error if the kind has no file.
 func (m *Mails) Render(mail Mail) (MailContent, error) {
-	set, ok := m.kinds[strings.ReplaceAll(mail.Kind, ".", "_")]
+	file := strings.ReplaceAll(mail.Kind, ".", "_")
+	if mail.Change() != "" {
+		file = "sign_in_changed"
+	}
+	set, ok := m.kinds[file]
 	if !ok {
 		return MailContent{}, fmt.Errorf("no email of the kind %q", mail.Kind)
 	}

@@ -97,3 +97,19 @@ func TestAMissingAssetFailsThePage(t *testing.T) {
 		t.Errorf("got %d bytes and %v", len(html), err)
 	}
 }
+
+func TestChangeOfSignInHasAMail(t *testing.T) {
+	mails, err := templates.NewMails()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{
+		"authenticator.disabled": "Two-step verification was turned off for ada@example.com.",
+		"second_factor.reset":    "All second factors were removed for ada@example.com.",
+	} {
+		mail, err := mails.Render(templates.Mail{Kind: kind, Recipient: "ada@example.com"})
+		if err != nil || !strings.Contains(mail.Text, want) || !strings.Contains(mail.HTML, want) {
+			t.Errorf("%v:\n%s", err, mail.Text)
+		}
+	}
+}
