@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"portal/handlers/api"
-	"portal/mailer"
+	"portal/handlers/mailer"
 	"portal/models"
 )
 

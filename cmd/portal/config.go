@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"portal/handlers/api"
+	"portal/handlers/mailer"
 	"portal/handlers/portal/identity"
-	"portal/mailer"
 	"portal/models"
 	"portal/models/livekit"
 )

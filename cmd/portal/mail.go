@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net/url"
 
-	"portal/mailer"
+	"portal/handlers/mailer"
 	"portal/models"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"portal/mailer"
+	"portal/handlers/mailer"
 	"portal/models"
 	"portal/models/authn"
 	"portal/models/usage"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/mailer"
-	"portal/mailer/mailertest"
+	"portal/handlers/mailer"
+	"portal/handlers/mailer/mailertest"
 	"portal/models"
 	"portal/models/modelstest"
 )
