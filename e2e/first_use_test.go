@@ -97,7 +97,7 @@ func TestALongPollDoesNotDelayTheStop(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	// A stop that waits for the poll, which lasts 15 s, drops it after 4.5 s.
+	// A stop that waits for the poll, which lasts 15 s, drops it after 3.5 s.
 	if strings.Contains(p.log.String(), "requests dropped") {
 		t.Error("requests were dropped")
 	}

@@ -17,7 +17,7 @@ const (
 	// proxy that checks /readyz once a second sends no new requests.
 	drainTimeout = 2 * time.Second
 	// stopTimeout is how long running requests may take after the drain.
-	stopTimeout = 4500 * time.Millisecond
+	stopTimeout = 3500 * time.Millisecond
 )
 
 // server is an HTTP server with an open listener.
