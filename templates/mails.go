@@ -31,7 +31,7 @@ type Mail struct {
 }
 
 // signInChanges are the kinds of emails that share the file sign_in_changed.txt, and their text.
-var signInChanges = map[string]string{
+var signInChanges = map[string]string{ //nolint:gosec // no credentials
 	"authenticator.enabled":  "Two-step verification was turned on",
 	"authenticator.disabled": "Two-step verification was turned off",
 	"recovery_codes.renewed": "The recovery codes were replaced",
