@@ -256,7 +256,13 @@ func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 		join := page.one("link", "Join with Acme ID").attr("href")
 		v.post(path, url.Values{"password": {"a much longer battery staple"}}).is(http.StatusForbidden)
 
+		// A link on another site, in a mail or typed leads to the page, not to the provider.
+		for _, site := range []string{"cross-site", "same-site", "none"} {
+			v.send(http.MethodGet, join, "", http.Header{"Sec-Fetch-Site": {site}}).redirects(path)
+		}
+		v.header = http.Header{"Sec-Fetch-Site": {"same-origin"}}
 		callback := handlerstest.NewPerson(t).SignIn(v.get(join).is(http.StatusSeeOther).header.Get("Location"), "ada")
+		v.header = nil
 		s.visitor(t).get(callback).is(http.StatusBadRequest) // another browser
 		v.get(callback).redirects("/api-keys")
 		v.get("/account").says("ada@example.com")

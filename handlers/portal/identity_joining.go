@@ -2,6 +2,7 @@ package portal
 
 import (
 	"errors"
+	"net/url"
 
 	"github.com/gin-gonic/gin"
 
@@ -9,9 +10,13 @@ import (
 )
 
 // startProviderJoin sends the browser to the provider, to accept the invitation in the path. It
-// waits for the provider, so it sets its own deadlines.
+// waits for the provider, so it sets its own deadlines. It works only from the page of the
+// invitation: a link on another site must not make the visitor's identity join an account.
 func (p *Portal) startProviderJoin(c *gin.Context) error {
 	hideToken(c)
+	if site := c.GetHeader("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return p.redirect(c, invitationPath+"/"+url.PathEscape(c.Param("token")))
+	}
 	begun := attempt{Purpose: joins, Invitation: c.Param("token")}
 	var err error
 	p.withDeadline(c, func() { _, err = p.store.Invitation(c.Request.Context(), begun.Invitation) })
