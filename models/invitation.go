@@ -32,6 +32,9 @@ type Invitation struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time
 
+	MailTokenHash []byte `bun:",nullzero"` // SHA-256 of the token in the mail; nil until it is sent
+
+	Mailed      bool   `bun:"-"` // by CreateInvitation: a mail with a link is queued
 	AccountName string `bun:",scanonly"`
 	Disabled    bool   `bun:",scanonly"` // the account is disabled
 }
@@ -43,7 +46,8 @@ type NewInvitation struct {
 }
 
 // CreateInvitation invites a person to the account and records the activity. The second result is
-// the token of the link, which is stored nowhere and cannot be read again.
+// the token of the link, which is stored nowhere and cannot be read again. If the store sends mail
+// and no limit is reached, the person gets a mail with another link to the same invitation.
 //
 // The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
 // [ErrEmailInvited], [ErrInvitationLimit], [ErrNotOwner] or [ErrUnavailable].
@@ -73,7 +77,12 @@ func (s *Store) CreateInvitation(ctx context.Context, accountID uuid.UUID, n New
 		if _, err := tx.NewInsert().Model(&invitation).Exec(ctx); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionInvitationCreated, invitation.ID, email)
+		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
+		if err := s.recordActivity(ctx, tx, actor, activity); err != nil {
+			return err
+		}
+		invitation.Mailed, err = s.queueInvitation(ctx, tx, invitation, activity.ID)
+		return err
 	})
 	if err != nil {
 		return Invitation{}, "", failed("create invitation", err)
@@ -153,7 +162,7 @@ func (s *Store) CancelInvitation(ctx context.Context, accountID, id uuid.UUID, a
 	return invitation, nil
 }
 
-// Invitation returns the pending invitation with this token. The error may be
+// Invitation returns the pending invitation with this token, of either link. The error may be
 // [ErrInvitationInvalid], [ErrSignInDisabled] or [ErrUnavailable].
 func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := s.findInvitation(ctx, s.db, token)
@@ -165,7 +174,8 @@ func (s *Store) findInvitation(ctx context.Context, db bun.IDB, token string) (I
 	err := db.NewSelect().Model(&invitation).ColumnExpr("?TableColumns").
 		ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS disabled").
 		Join("JOIN accounts AS a ON a.id = invitation.account_id").
-		Where("invitation.token_hash = ? AND invitation.expires_at > ?", hashToken(token), s.clock()).Scan(ctx)
+		Where("(invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0) AND invitation.expires_at > ?1", hashToken(token), s.clock()).
+		Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Invitation{}, ErrInvitationInvalid

@@ -51,6 +51,10 @@ type Mail struct {
 	Address     string    `bun:",scanonly"`
 	UserAgent   string    `bun:",scanonly"` // of the session that began; empty if it has ended
 	At          time.Time `bun:",scanonly"`
+
+	// The invitation, of a mail that has one.
+	Role      Role      `bun:"-"`
+	ExpiresAt time.Time `bun:"-"`
 }
 
 // MaskedKey returns the masked key that the mail is about, or "" if there is none.
@@ -116,10 +120,18 @@ func (s *Store) claimMail(ctx context.Context, tx bun.Tx) (mail Mail, token stri
 		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").
 		Join("LEFT JOIN sessions AS session ON session.id = activity.subject_id").
 		Where("mail.id = ?", id).Scan(ctx)
-	if err != nil || mail.Kind != MailPasswordForgotten {
+	if err != nil {
 		return mail, "", err
 	}
-	mail.Recipient, token, err = s.createPasswordResetLink(ctx, tx, mail)
+	switch mail.Kind {
+	case MailPasswordForgotten:
+		mail.Recipient, token, err = s.createPasswordResetLink(ctx, tx, mail)
+	case ActionInvitationCreated:
+		if token, err = s.createInvitationLink(ctx, tx, &mail); token == "" {
+			mail.Recipient = ""
+		}
+	default: // the others have no link of their own
+	}
 	if err == nil && mail.Recipient == "" {
 		err = deleteMail(ctx, tx, mail)
 	}

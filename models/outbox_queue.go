@@ -41,7 +41,8 @@ func (s *Store) queueNotice(ctx context.Context, tx bun.IDB, activity Activity) 
 	for i, recipient := range recipients {
 		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
 	}
-	return s.queue(ctx, tx, mails)
+	_, err = s.queue(ctx, tx, mails)
+	return err
 }
 
 // noticeRecipients returns the email addresses of those who get a mail about an activity.
@@ -83,24 +84,24 @@ func emailsOf(ctx context.Context, tx bun.IDB, where string, args ...any) (email
 	return emails, err
 }
 
-// queue adds mails of one account, or of none, to the outbox. If there is no room, it drops them
-// and logs a warning.
-func (s *Store) queue(ctx context.Context, tx bun.IDB, mails []Mail) error {
+// queue adds mails of one account, or of none, to the outbox and reports whether it did. If there
+// is no room, it drops them and logs a warning.
+func (s *Store) queue(ctx context.Context, tx bun.IDB, mails []Mail) (bool, error) {
 	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !room {
 		s.mailsDropped.Add(uint64(len(mails)))
 		s.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
-		return nil
+		return false, nil
 	}
 	now := s.clock()
 	for i := range mails {
 		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
 	}
 	_, err = tx.NewInsert().Model(&mails).Exec(ctx)
-	return err
+	return err == nil, err
 }
 
 // hasMailRoom reports whether the outbox has room for another mail of an account, or of none.

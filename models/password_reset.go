@@ -53,7 +53,8 @@ func (s *Store) RequestPasswordReset(ctx context.Context, email string, client C
 		if err := s.insertSignInFailures(ctx, tx, counted); err != nil || limited {
 			return err
 		}
-		return s.queue(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
+		_, err = s.queue(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
+		return err
 	})
 	return failed("request a password reset", err)
 }

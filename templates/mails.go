@@ -28,6 +28,8 @@ type Mail struct {
 	Address   string // IP address of the actor; may be empty
 	At        Moment // of the change
 	Token     string // of the link; may be empty
+	Owner     bool   // an invited person joins as an owner
+	Expires   Moment // of an invitation
 }
 
 // signInChanges are the kinds of emails that share the file sign_in_changed.txt, and their text.

@@ -98,6 +98,7 @@ type InvitationReveal struct {
 	Role    string // "an owner" or "a member"
 	Link    string // rendered once, in this response only
 	Expires Moment
+	Mailed  bool // the person gets an email with another link
 }
 
 func (InvitationReveal) screen() screen {

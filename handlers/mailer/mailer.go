@@ -5,6 +5,7 @@ package mailer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/mail"
 	"strings"
@@ -177,6 +178,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(),
 		Device: device, Address: queued.Address,
 		At: templates.NewMoment(queued.At, queued.At), Token: token,
+		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At),
 	})
 	if err != nil {
 		return nil, err
@@ -188,13 +190,22 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	if err := message.To((&mail.Address{Address: queued.Recipient}).String()); err != nil {
 		return nil, errors.New("the address of the recipient is invalid")
 	}
-	// A repeated mail has the same Message-ID, so that mail servers and programs can discard it.
 	_, domain, _ := strings.Cut(m.From.Address, "@")
-	message.SetMessageIDWithValue(queued.ID.String() + "@" + domain)
+	message.SetMessageIDWithValue(messageID(queued) + "@" + domain)
 	message.SetDateWithValue(queued.At)
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834
 	message.Subject(content.Subject + " – " + m.Product)
 	message.SetBodyString(gomail.TypeTextPlain, content.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, content.HTML)
 	return message, nil
+}
+
+// messageID returns the part of the Message-ID before the domain. A repeated mail has the same one,
+// so that mail servers and programs can discard it. A repeated invitation has another one, because
+// only its link works.
+func messageID(queued models.Mail) string {
+	if queued.Kind == models.ActionInvitationCreated && queued.Attempts > 1 {
+		return fmt.Sprintf("%s.%d", queued.ID, queued.Attempts)
+	}
+	return queued.ID.String()
 }

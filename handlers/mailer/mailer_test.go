@@ -312,4 +312,34 @@ func TestPasswordResetIsSentToUsersOnly(t *testing.T) {
 	})
 }
 
+func TestInvitationIsSent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		account, user := s.account(t, "ada@example.com")
+		invite := models.NewInvitation{Email: "bob@example.com", Role: models.RoleMember}
+		invitation, shown, err := s.CreateInvitation(t.Context(), account.ID, invite, models.UserActor(user.ID, "203.0.113.7"))
+		modelstest.Must(t, err)
+		claimed, _, err := s.ClaimMail(t.Context())
+		modelstest.Must(t, err)
+		s.clock.Advance(2 * time.Minute) // that instance crashed, and may have sent the mail
+		s.run(t, s.Store, server.URL())
+		mail := server.Await(1)[0]
+		if mail.To[0] != "bob@example.com" || mail.Subject != "Invitation to join Acme <Ltd> – Voice Portal" || !strings.Contains(mail.Text,
+			"ada@example.com invites you to join the account Acme <Ltd> as a member.\n\nThe link works once, until 21 Mar 2026, 15:09:26 UTC.") {
+			t.Errorf("to %s: %s\n%s", mail.To, mail.Subject, mail.Text)
+		}
+		link := regexp.MustCompile(`https://portal\.example\.com/invitations/(\S+)`).FindStringSubmatch(mail.Text)
+		if len(link) != 2 || !strings.Contains(mail.HTML, link[0]) || strings.Contains(mail.HTML, "<Ltd>") || strings.Contains(mail.Raw, shown) {
+			t.Fatalf("links %v in:\n%s\n%s", link, mail.Text, mail.HTML)
+		}
+		if found, err := s.Invitation(t.Context(), link[1]); err != nil || found.ID != invitation.ID {
+			t.Errorf("%+v, %v", found, err)
+		}
+		// The link of an earlier mail does not work, so this mail must not count as a repetition.
+		if want := "<" + claimed.ID.String() + ".2@example.com>"; mail.ID() != want {
+			t.Errorf("the id is %s, want %s", mail.ID(), want)
+		}
+	})
+}
+
 func errOf[T any](_ T, err error) error { return err }

@@ -24,6 +24,7 @@ func (p *Portal) createInvitation(c *gin.Context) error {
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.baseURL.JoinPath(invitationPath, token).String(),
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
+		Mailed: invitation.Mailed,
 	}}
 	if page, err := p.peoplePage(c); err != nil {
 		_ = c.Error(err) // the link must be shown now, the list can wait

@@ -141,3 +141,22 @@ func TestGuessesOfInvitationsGet429(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 }
+
+func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
+	t.Parallel()
+	for name, mail := range map[string]bool{"with SMTP": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Mail: mail})
+			bothVoices(t, func(t *testing.T, as voice) {
+				c := s.customer(t)
+				email := "bob-" + c.email
+				created := as.of(t, c.visitor).post("/people/invitations", url.Values{"email": {email}, "role": {"member"}}).is(http.StatusOK)
+				created.one("textbox", "Invitation link")
+				if said := strings.Contains(created.body, `We have also sent it to <strong class="address">`+email); said != mail {
+					t.Errorf("the page says that it was mailed: %v, want %v", said, mail)
+				}
+			})
+		})
+	}
+}

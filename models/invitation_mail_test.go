@@ -1,0 +1,131 @@
+package models_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"portal/models"
+)
+
+// mailedToken claims the next mail, which must be an invitation, and returns it and its token.
+func (f *fixture) mailedToken(t *testing.T) (models.Mail, string) {
+	t.Helper()
+	mail, token, err := f.ClaimMail(t.Context())
+	must(t, err)
+	if mail.Kind != models.ActionInvitationCreated || token == "" {
+		t.Fatalf("%+v", mail)
+	}
+	return mail, token
+}
+
+func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		for _, usesMail := range []bool{false, true} {
+			email := newEmail()
+			invitation, shown := f.invite(t, c, email, models.RoleOwner)
+			mail, mailed := f.mailedToken(t)
+			if !invitation.Mailed || mail.Recipient != email || mail.AccountName != c.Name || mail.ActorName != c.user.Email ||
+				mail.Role != models.RoleOwner || !mail.ExpiresAt.Equal(invitation.ExpiresAt) {
+				t.Errorf("%+v of %+v", mail, invitation)
+			}
+			// A retry replaces the link of the mail, and leaves the other one.
+			must(t, errOf(f.MailFailed(t.Context(), mail, false)))
+			f.clock.Advance(30 * time.Second)
+			mail, again := f.mailedToken(t)
+			must(t, f.MailSent(t.Context(), mail))
+			checkError(t, "link of the first attempt", errOf(f.Invitation(t.Context(), mailed)), models.ErrInvitationInvalid)
+			tokens := []string{shown, again}
+			for _, token := range tokens {
+				if found, err := f.Invitation(t.Context(), token); err != nil || found.ID != invitation.ID {
+					t.Errorf("%+v, %v", found, err)
+				}
+			}
+			first, second := shown, again
+			if usesMail {
+				first, second = again, shown
+			}
+			must(t, accept(t.Context(), f.Store, first, password))
+			for _, used := range []string{first, second} {
+				checkError(t, "used", accept(t.Context(), f.Store, used, password), models.ErrInvitationInvalid)
+			}
+			f.exec(t, "DELETE FROM outbox") // other mails of the new owner
+		}
+	})
+}
+
+func TestLinksOfAnInvitationAreUsedOnceTogether(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		_, shown := f.invite(t, c, newEmail(), models.RoleMember)
+		_, mailed := f.mailedToken(t)
+		tokens, stores := []string{shown, mailed}, []*models.Store{f.Store, f.open(t, models.Options{})}
+		used, errs := atOnce(4, func(i int) error { return accept(t.Context(), stores[i/2], tokens[i%2], password) })
+		if used != 1 {
+			t.Errorf("%d clients used the invitation, errors %v", used, errs)
+		}
+	})
+}
+
+func TestCancelledInvitationIsNotMailed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		sent, shown := f.invite(t, c, newEmail(), models.RoleMember)
+		mail, mailed := f.mailedToken(t)
+		must(t, f.MailSent(t.Context(), mail))
+		must(t, errOf(f.CancelInvitation(t.Context(), c.ID, sent.ID, c.actor)))
+		for _, token := range []string{shown, mailed} {
+			checkError(t, "cancelled", accept(t.Context(), f.Store, token, password), models.ErrInvitationInvalid)
+		}
+		waiting, _ := f.invite(t, c, newEmail(), models.RoleMember)
+		must(t, errOf(f.CancelInvitation(t.Context(), c.ID, waiting.ID, c.actor)))
+		if mail, _, err := f.ClaimMail(t.Context()); !errors.Is(err, models.ErrNoMail) {
+			t.Errorf("%+v, %v", mail, err)
+		}
+		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 0 {
+			t.Errorf("%d mails wait", n)
+		}
+	})
+}
+
+func TestMailsWithInvitationsAreLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		mails := func(c customer, email string) bool {
+			t.Helper()
+			invitation, _ := f.invite(t, c, email, models.RoleMember)
+			must(t, errOf(f.CancelInvitation(t.Context(), c.ID, invitation.ID, c.actor)))
+			return invitation.Mailed
+		}
+		email := newEmail()
+		for i := range 5 {
+			if mailed := mails([]customer{c, other}[i%2], email); mailed != (i < 3) {
+				t.Errorf("invitation %d of one email: mailed %v", i+1, mailed)
+			}
+		}
+		sent := 2 // of the first account
+		for mails(c, newEmail()) && sent < 100 {
+			sent++
+		}
+		if sent != 50 {
+			t.Errorf("%d mails of one account", sent)
+		}
+		if !mails(other, newEmail()) {
+			t.Error("one account stops the mails of another")
+		}
+		f.clock.Advance(time.Hour)
+		if !mails(c, email) {
+			t.Error("an hour later: not mailed")
+		}
+		f.clock.Advance(time.Hour + time.Second)
+		must(t, f.Purge(t.Context()))
+		if n := f.count(t, "SELECT count(*) FROM invitation_mails"); n != 0 {
+			t.Errorf("%d old rows are kept", n)
+		}
+	})
+}
