@@ -16,8 +16,8 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// parallel is the number of tests that run at the same time, unless the flag -parallel is set. Tests
-// also wait, so there may be more of them than processors.
+// parallel is the number of tests that run at the same time, unless the flag -parallel is set.
+// Tests also wait, so there may be more of them than processors.
 const parallel = 3
 
 // theRun is the run that all tests share.

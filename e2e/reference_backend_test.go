@@ -24,7 +24,8 @@ var referenceBackends = []exampleServer{
 	{"Python backend", "backend.py", []string{"python3", "backend.py"}, "install it (Debian: apt-get install python3)", nil},
 }
 
-// onEachBackend runs test with each backend as copied from the page of a customer who has one agent.
+// onEachBackend runs test with each backend as copied from the page of a customer who has one
+// agent.
 func onEachBackend(t *testing.T, portal func(*testing.T) *process, test func(t *testing.T, v *visitor, c customer, s exampleServer, code string)) {
 	t.Helper()
 	for _, server := range referenceBackends {

@@ -14,8 +14,8 @@ import (
 	"portal/e2e/pages"
 )
 
-// The time limits of expectations and of loading a page, in milliseconds. They are long because only
-// failures wait for them, and a busy machine is slow.
+// The time limits of expectations and of loading a page, in milliseconds. They are long because
+// only failures wait for them, and a busy machine is slow.
 const (
 	expectTimeout     = 30_000
 	navigationTimeout = 60_000

@@ -53,7 +53,7 @@ func (s *Store) SetAccountDisabled(ctx context.Context, id uuid.UUID, disabled b
 	return failed("disable or enable account", err)
 }
 
-// insertAccount reports whether it has created the account: another may have its id.
+// insertAccount creates the account unless its id exists, and reports whether it did.
 func (s *Store) insertAccount(ctx context.Context, tx bun.Tx, account Account, actor Actor) (bool, error) {
 	result, err := tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ const (
 	ActionKeyRevoked   Action = "api_key.revoked"
 	ActionAgentCreated Action = "agent.created"
 	ActionAgentRemoved Action = "agent.removed"
-	ActionCallsEnded   Action = "calls.ended" // because the key was revoked, or the like
+	ActionCallsEnded   Action = "calls.ended" // because of a revocation, removal or disabling
 
 	ActionSignedIn        Action = "session.created"
 	ActionSignInFailed    Action = "session.refused" // a wrong password for a user of the account

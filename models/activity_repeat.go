@@ -9,8 +9,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// repeatPeriod is the length of a period whose wrong passwords for a user are one activity.
-// Otherwise an attacker could fill the activity log.
+// repeatPeriod is how long one activity counts the wrong passwords for a user. Otherwise an
+// attacker could fill the activity log.
 const repeatPeriod = 10 * time.Minute
 
 // activityRepeat counts the wrong passwords that one activity records.

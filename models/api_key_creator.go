@@ -13,9 +13,9 @@ import (
 const keyCreator = `COALESCE(api_key.created_by, (SELECT actor_id FROM activities
 	WHERE account_id = api_key.account_id AND subject_id = api_key.id AND action = 'api_key.generated'))`
 
-// KeyCreator returns the email of the user who generated one of the account's keys. It returns "" if
-// this is unknown, if it was an operator, and if the account has never had another user. The error
-// may be [ErrUnavailable].
+// KeyCreator returns the email of the user who generated one of the account's keys. It returns ""
+// if this is unknown, if it was an operator, and if the account has never had another user. The
+// error may be [ErrUnavailable].
 func (s *Store) KeyCreator(ctx context.Context, accountID, keyID uuid.UUID) (string, error) {
 	var email string
 	err := s.db.NewSelect().Model((*APIKey)(nil)).ColumnExpr("u.email").
@@ -29,8 +29,8 @@ func (s *Store) KeyCreator(ctx context.Context, accountID, keyID uuid.UUID) (str
 	return email, failed("find the creator of an API key", err)
 }
 
-// KeysGeneratedBy returns the account's active keys that a user has generated, the newest first. The
-// error may be [ErrUnavailable].
+// KeysGeneratedBy returns the account's active keys that a user has generated, the newest first.
+// The error may be [ErrUnavailable].
 func (s *Store) KeysGeneratedBy(ctx context.Context, accountID, userID uuid.UUID) ([]APIKey, error) {
 	keys := []APIKey{}
 	err := s.db.NewSelect().Model(&keys).

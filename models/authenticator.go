@@ -59,8 +59,8 @@ func (s *Store) StartAuthenticator(ctx context.Context, session Session) (secret
 }
 
 // EnableAuthenticator turns two-step verification on for a session's user, who enters the first
-// code of the app. It ends the user's other sessions, records the activity, and returns the recovery
-// codes. They are stored as hashes only.
+// code of the app. It ends the user's other sessions, records the activity, and returns the
+// recovery codes. They are stored as hashes only.
 //
 // The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes,
 // [ErrAuthenticatorOff] if there is no secret to confirm or it is too old, [ErrAuthenticatorOn] or
@@ -139,8 +139,8 @@ func findAuthenticator(ctx context.Context, db bun.IDB, userID uuid.UUID) (authe
 	return app, err
 }
 
-// acceptTOTP reports whether a code of the app is right and has not been used. It makes the code and
-// all older ones used. The caller holds the user's lock.
+// acceptTOTP reports whether a code of the app is right and has not been used. It marks the code
+// and all older ones as used. The caller holds the user's lock.
 func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, app authenticator, code string) (bool, error) {
 	secret, err := s.sealer.open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, app authenticator, co
 }
 
 // matchingStep returns the time step of a code, or 0 if the code is wrong. It takes the same time
-// for each.
+// for every code.
 func matchingStep(secret []byte, code string, now time.Time) (matching int64) {
 	text := base32.StdEncoding.EncodeToString(secret)
 	current := now.Unix() / int64(totpPeriod/time.Second)

@@ -13,8 +13,8 @@ import (
 const (
 	// MaxTokenTTL is the longest lifetime of a widget token, and of the LiveKit token beside it.
 	MaxTokenTTL = time.Hour
-	// hangUpLife is how long the calls of a key, agent or account are ended. Then no token can
-	// open another one, even if the clocks of the portal and of LiveKit differ.
+	// hangUpLife is how long the portal ends the calls of a key, agent or account. After that,
+	// no token can open another call, even if the clocks of the portal and of LiveKit differ.
 	hangUpLife = MaxTokenTTL + 2*time.Minute
 	// hangUpInterval is the time between two searches for the same calls. A client with a valid
 	// token can join its room again. It also limits how long an instance that has stopped

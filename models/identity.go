@@ -42,8 +42,8 @@ func (s *Store) IdentityOf(ctx context.Context, accountID, userID uuid.UUID, iss
 // identity is not connected, trustEmail is set and the provider has verified its email, it is
 // connected to the user who has this email.
 //
-// The error may be [ErrIdentityNotFound] if the identity has no user, [ErrIdentityTaken] if the user
-// with the email has another identity, [ErrSignInDisabled] or [ErrUnavailable].
+// The error may be [ErrIdentityNotFound] if the identity has no user, [ErrIdentityTaken] if the
+// user with the email has another identity, [ErrSignInDisabled] or [ErrUnavailable].
 func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (user User, token string, pending bool, err error) {
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		var connected bool
@@ -65,8 +65,8 @@ func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trust
 		if !connected {
 			return s.connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
 		}
-		// Of a sign-in and a concurrent disconnection, the second one finds the other's
-		// result.
+		// If a disconnection runs at the same time, the second of the two sees the result
+		// of the first.
 		still, err := tx.NewSelect().Model((*Identity)(nil)).
 			Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
 		if err == nil && !still {

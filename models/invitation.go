@@ -91,7 +91,7 @@ func (s *Store) CreateInvitation(ctx context.Context, accountID uuid.UUID, n New
 }
 
 // checkNewInvitation returns an error unless the actor may invite this email now. It deletes an
-// expired invitation of the email.
+// expired invitation for the email.
 func (s *Store) checkNewInvitation(ctx context.Context, tx bun.Tx, n Invitation, actor Actor) error {
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 // It returns an [*InvalidError] for the field "password" if the password breaks a rule,
 // [ErrInvitationInvalid], or a [*SignInLimitError] after too many wrong tokens from the client's
 // network. It returns [ErrEmailTaken] if the person has become a user in the meantime. The error
-// may also be [ErrPasswordsOff], [ErrSignInDisabled] or [ErrUnavailable]. AcceptInvitation sets its own deadlines.
+// may also be [ErrPasswordsOff], [ErrSignInDisabled] or [ErrUnavailable]. AcceptInvitation sets its
+// own deadlines.
 func (s *Store) AcceptInvitation(ctx context.Context, token, password string, client Client) (user User, sessionToken string, pending bool, err error) {
 	if s.passwordsOff {
 		return User{}, "", false, ErrPasswordsOff

@@ -15,8 +15,8 @@ const (
 	// mailLease is how long a claimed mail belongs to one instance. It is longer than an attempt
 	// to send, so that two instances do not send the same mail.
 	mailLease = 2 * time.Minute
-	// mailKept is how long a mail is tried. A password reset is tried for resetMailKept, because
-	// the user waits for it and can ask for another one.
+	// mailKept is how long the portal tries to send a mail. For a password reset it is
+	// resetMailKept, because the user waits for it and can ask for another one.
 	mailKept      = 72 * time.Hour
 	resetMailKept = time.Hour
 
@@ -92,8 +92,8 @@ func (s *Store) dueMail(db bun.IDB) *bun.SelectQuery {
 		OrderExpr("mail.due_at, mail.id").Limit(1)
 }
 
-// claimMail leases the next mail. A mail without a recipient was deleted, because nobody is to get
-// it.
+// claimMail leases the next mail. If the returned mail has no recipient, it was deleted, because
+// nobody should get it.
 func (s *Store) claimMail(ctx context.Context, tx bun.Tx) (mail Mail, token string, err error) {
 	due := s.dueMail(tx)
 	if s.db.Dialect().Name() == dialect.PG {

@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// maxMails is the number of mails in the outbox, and maxAccountMails of those of one account.
+	// maxMails limits the mails in the outbox, and maxAccountMails those of one account.
 	// Further ones are dropped, because a change must not fail while no mail can be sent.
 	maxMails        = 10_000
 	maxAccountMails = 200
-	// maxResetMails is the number of password resets in the outbox. Visitors can ask for them.
+	// maxResetMails limits the password resets in the outbox, because any visitor can request
+	// them.
 	maxResetMails = 1000
-	// maxOwnersMailed is the number of owners who get a mail about a key.
+	// maxOwnersMailed limits the owners who get a mail about a key.
 	maxOwnersMailed = 50
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxPasskeys is the number of passkeys that a user can have.
+	// MaxPasskeys is the maximum number of passkeys of a user.
 	MaxPasskeys = 10
 	// ChallengeLife is how long a challenge can be answered.
 	ChallengeLife = 5 * time.Minute
@@ -49,8 +49,8 @@ func (s *Store) Passkeys(ctx context.Context, session Session) ([]Passkey, error
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed] or
-// [ErrUnavailable].
+// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed]
+// or [ErrUnavailable].
 func (s *Store) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, s.clock()
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
@@ -77,8 +77,8 @@ func (s *Store) AddPasskey(ctx context.Context, session Session, passkey Passkey
 }
 
 // RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
-// the activity. The error may be [ErrPasskeyNotFound], [ErrOnlySignIn] if the user could not sign in
-// any more, or [ErrUnavailable].
+// the activity. The error may be [ErrPasskeyNotFound], [ErrOnlySignIn] if the user could not sign
+// in any more, or [ErrUnavailable].
 func (s *Store) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
@@ -135,7 +135,7 @@ func (s *Store) Passkey(ctx context.Context, credentialID []byte) (Passkey, erro
 // SignInWithPasskey starts a session for the user of a passkey that has just answered a challenge,
 // as [Store.SignIn] does. The passkey has its new signature counter and credential record.
 //
-// The error may be [ErrPasskeyNotFound] if the passkey was removed or its counter is not new,
+// The error may be [ErrPasskeyNotFound] if the passkey was removed or its counter has not grown,
 // [ErrChallengeUsed], [ErrSignInDisabled] or [ErrUnavailable].
 func (s *Store) SignInWithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (user User, token string, pending bool, err error) {
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {

@@ -12,8 +12,8 @@ import (
 const (
 	// passwordResetLife is how long the link in a mail can be used.
 	passwordResetLife = 30 * time.Minute
-	// maxPasswordResets is the number of a user's unused links. Further requests send no mail
-	// until one expires, so that nobody can fill the user's mailbox.
+	// maxPasswordResets is the maximum number of a user's unused links. Further requests send
+	// no mail until one expires, so that nobody can fill the user's mailbox.
 	maxPasswordResets = 3
 )
 

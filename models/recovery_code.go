@@ -19,8 +19,7 @@ const (
 // recoveryAlphabet has no letters that look like digits (Crockford's base 32).
 var recoveryAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// recoveryCode signs a user in once in place of a code of the authenticator app. A used code is
-// deleted.
+// recoveryCode replaces a code of the authenticator app once. A used code is deleted.
 type recoveryCode struct {
 	bun.BaseModel `bun:"table:recovery_codes,alias:recovery_code"`
 

@@ -2,8 +2,8 @@ package models
 
 import "strings"
 
-// readCurrentFactors returns the statements that copy the factors of the current database. The names
-// of its tables have this prefix.
+// readCurrentFactors returns the statements that copy the factors of the current database. The
+// names of its tables have this prefix.
 func (r restoring) readCurrentFactors(prefix string) string {
 	if r.state != withAccounts {
 		return `

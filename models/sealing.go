@@ -11,8 +11,8 @@ import (
 // errSealed means that no key of the portal's secrets opens a sealed value.
 var errSealed = errors.New("the value is encrypted with a key that PORTAL_SECRET and PORTAL_SECRET_PREVIOUS do not yield")
 
-// sealer encrypts values for the database with AES-256-GCM. Its zero value has no keys and can do
-// neither.
+// sealer encrypts values for the database with AES-256-GCM. Its zero value has no keys and can
+// neither encrypt nor decrypt.
 type sealer struct{ keys []sealingKey } // the current one first
 
 type sealingKey struct {

@@ -11,8 +11,8 @@ import (
 const hasFactor = `(EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL)
 	OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = u.id))`
 
-// RequireSecondFactor requires an authenticator app or a passkey of every user of the account, or no
-// longer, and records the activity unless nothing changes. The error may be [ErrNotOwner] or
+// RequireSecondFactor sets whether every user of the account needs an authenticator app or a
+// passkey. It records the activity unless nothing changes. The error may be [ErrNotOwner] or
 // [ErrUnavailable].
 func (s *Store) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {

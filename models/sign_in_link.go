@@ -13,7 +13,8 @@ import (
 const (
 	// signInLinkLife is how long a sign-in link can be used.
 	signInLinkLife = 5 * time.Minute
-	// maxSignInLinks is the number of unused links of a user. A new link ends the oldest one.
+	// maxSignInLinks is the maximum number of unused links of a user. A new link ends the
+	// oldest one.
 	maxSignInLinks = 10
 )
 

@@ -14,7 +14,8 @@ import (
 const (
 	// pendingSignInLife is how long the user can take for the second step.
 	pendingSignInLife = 10 * time.Minute
-	// maxPendingSignIns is the number of pending sign-ins of a user. A new one ends the oldest.
+	// maxPendingSignIns is the maximum number of pending sign-ins of a user. A new one ends the
+	// oldest.
 	maxPendingSignIns = 10
 )
 
@@ -74,9 +75,8 @@ func (s *Store) pendingSignInUser(ctx context.Context, db bun.IDB, token string)
 	return user, nil
 }
 
-// FinishSignIn makes the second step of a pending sign-in: it checks a code of the authenticator app
-// or a recovery code, and starts a session as [Store.SignIn] does. It returns the user and the
-// session token.
+// FinishSignIn completes a pending sign-in: it checks a code of the authenticator app or a recovery
+// code, and starts a session as [Store.SignIn] does. It returns the user and the session token.
 //
 // The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes for the user,
 // on any instance, [ErrSignInNotPending] if the first step was too long ago or the pending sign-in
@@ -121,8 +121,8 @@ func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Cli
 	return user, sessionToken, nil
 }
 
-// acceptCode accepts a code of the user's authenticator app or a recovery code, once. It returns how
-// the user has signed in, or "" for a wrong code.
+// acceptCode accepts a code of the user's authenticator app or a recovery code, once. It returns
+// how the user has signed in, or "" for a wrong code.
 func (s *Store) acceptCode(ctx context.Context, tx bun.Tx, user User, code string, client Client) (SignInMethod, error) {
 	code = strings.Join(strings.Fields(code), "")
 	if len(code) > totpCode.Digits.Length() {

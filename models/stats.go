@@ -22,8 +22,8 @@ type Stats struct {
 	MailsDropped   uint64 // because too many waited
 }
 
-// SignInFailures counts refused passwords and codes since the start of the process, at sign-in and to
-// confirm a change.
+// SignInFailures counts refused passwords and codes since the start of the process, at sign-in and
+// to confirm a change.
 type SignInFailures struct {
 	Wrong    uint64
 	Limited  uint64 // not checked, because there were too many wrong ones before

@@ -38,9 +38,10 @@ type NewUser struct {
 	Role     Role
 }
 
-// AddUser adds a user to an account and records the activity. It deletes a pending invitation of the
-// user to this account. A user without a password signs in with a link. The error may be an [*InvalidError] for the field "email", "role" or "password",
-// [ErrAccountNotFound], [ErrEmailTaken] or [ErrUnavailable].
+// AddUser adds a user to an account and records the activity. It deletes a pending invitation of
+// the user to this account. A user without a password signs in with a link. The error may be an
+// [*InvalidError] for the field "email", "role" or "password", [ErrAccountNotFound],
+// [ErrEmailTaken] or [ErrUnavailable].
 func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
@@ -90,8 +91,8 @@ func (s *Store) Users(ctx context.Context, accountID uuid.UUID, page Page) (List
 	return cut(users, page), failed("list users", err)
 }
 
-// User returns one of the account's users, also a removed one. The error may be [ErrUserNotFound] or
-// [ErrUnavailable].
+// User returns one of the account's users, also a removed one. The error may be [ErrUserNotFound]
+// or [ErrUnavailable].
 func (s *Store) User(ctx context.Context, accountID, id uuid.UUID) (User, error) {
 	user, err := findUser(ctx, s.db, "u.account_id = ? AND u.id = ?", accountID, id)
 	return user, failed("find user", err)

@@ -18,8 +18,8 @@ import (
 // It returns [ErrWrongCredentials] if the old password is wrong, and a [*SignInLimitError] after
 // too many wrong passwords in this session. It returns an [*InvalidError] for the field "password"
 // if the new password breaks a rule. If both passwords are wrong, the two errors are joined. The
-// error may also be [ErrPasswordsOff], [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword sets its own
-// deadlines.
+// error may also be [ErrPasswordsOff], [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword
+// sets its own deadlines.
 func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	if s.passwordsOff {
 		return "", ErrPasswordsOff

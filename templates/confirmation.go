@@ -5,7 +5,7 @@ package templates
 type ConfirmationPage struct {
 	Email      string // for the browser's password manager
 	NoPassword bool   // the user has no password to enter
-	Problem    string // why the change was refused; empty if the user has only not been asked yet
+	Problem    string // why the change was refused; empty when the page first asks
 	Action     string // path of the form
 	Fields     []HiddenField
 	Cancel     string // path of the page to return to

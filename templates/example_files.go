@@ -24,7 +24,8 @@ type ExampleFile struct {
 	Snippet
 }
 
-// newReference returns a page with a voice widget, and the same backend for it in several languages.
+// newReference returns a page with a voice widget, and the same backend for it in several
+// languages.
 func newReference(fill *strings.Replacer) []ExampleFile {
 	file := func(name, title, about, id, language, code string) ExampleFile {
 		return ExampleFile{name, about, newExample(id, title, language, code, fill)}

@@ -62,8 +62,8 @@ func (p AuthenticatorPage) Groups() string {
 	return groups.String()
 }
 
-// AuthenticatorURL returns the URL that an authenticator app reads from a QR code. The app shows the
-// product and the email.
+// AuthenticatorURL returns the URL that an authenticator app reads from a QR code. The app shows
+// the product and the email.
 func AuthenticatorURL(product, email, secret string) string {
 	query := url.Values{"secret": {secret}, "issuer": {product}}
 	// Apps do not decode "+" as a space.

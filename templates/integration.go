@@ -51,7 +51,7 @@ type Examples struct {
 	Reference   []ExampleFile // a page with a voice widget and its backend
 }
 
-// Alternatives are examples that do the same, of which the reader chooses one.
+// Alternatives are examples that do the same. The reader chooses one.
 type Alternatives struct {
 	Legend   string // of the choice
 	Name     string // of the radio buttons

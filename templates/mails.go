@@ -126,7 +126,7 @@ func (m *Mails) Render(mail Mail) (MailContent, error) {
 	if parts["footnote"] != "" {
 		blocks = append(blocks, parts["footnote"])
 	}
-	blocks = append(blocks, "-- \nAn automatic message of "+mail.Product+", "+mail.BaseURL)
+	blocks = append(blocks, "-- \nAn automatic message from "+mail.Product+", "+mail.BaseURL)
 	return MailContent{parts["subject"], strings.Join(blocks, "\n\n") + "\n", page.String()}, nil
 }
 

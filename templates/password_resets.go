@@ -7,8 +7,8 @@ func (PasswordResetsPage) screen() screen {
 	return screen{file: "password_resets/new.html", layout: layoutPlain}
 }
 
-// ForgottenForm is the form of that page. After a submission it is the answer, which is the same for
-// every email.
+// ForgottenForm is the form of that page. After a submission it shows a confirmation, which is the
+// same for every email.
 type ForgottenForm struct {
 	Email   string // as submitted
 	Problem string // why no link can be sent now

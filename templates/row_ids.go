@@ -2,9 +2,9 @@ package templates
 
 import "bytes"
 
-// rowID stands for the id of a row or an item anywhere after its start. Each has up to 20 ids, which
-// would take half of the time of the page as template actions. Escaping replaces the "<" of values,
-// so no value on a page contains a rowID or a start.
+// rowID stands for the id of a row or an item anywhere after its start. Each has up to 20 ids,
+// which would take half of the time of the page as template actions. Escaping replaces the "<" of
+// values, so no value on a page contains a rowID or a start.
 const rowID = "<id>"
 
 // rowStarts come before the id of a row.

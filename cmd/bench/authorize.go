@@ -14,8 +14,8 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// authorize compares the endpoints for gateways with the token endpoint, and nginx that asks one of
-// them with nginx alone.
+// authorize compares the endpoints for gateways with the token endpoint. It also compares nginx
+// that calls one of them for each request with nginx alone.
 func authorize(ctx context.Context, b *bench) (err error) {
 	f, err := b.newFixture(ctx, "authorize", 1, 0)
 	if err != nil {

@@ -16,8 +16,8 @@ const (
 	mebibyte      = 1 << 20
 )
 
-// distinctKeys measures loads with different numbers of keys in use, on both databases: what the
-// write of the usage costs, and how far it falls behind.
+// distinctKeys measures loads with different numbers of keys in use, on both databases. It shows
+// the cost of writing the usage and the delay of the writes.
 func distinctKeys(ctx context.Context, b *bench) error {
 	t := table{
 		title: "Keys in use",

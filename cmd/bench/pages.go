@@ -16,7 +16,8 @@ import (
 
 const (
 	pageInterval = 25 * time.Millisecond // between two pages of the visitor
-	// pageStretch is the length of a run in durations of other loads, because pages are few.
+	// pageStretch makes a run this many times longer than other loads, because it has few
+	// pages.
 	pageStretch = 3
 
 	pageP50 = 5 * time.Millisecond

@@ -148,7 +148,7 @@ func (s *server) usage() (cpu time.Duration, written int64, err error) {
 // truncateLog empties the log, which frees disk space.
 func (s *server) truncateLog() error { return s.log.Truncate(0) }
 
-// awaitReady requests a token until the server grants a token, and stores the expected response.
+// awaitReady requests a token until the server returns one, and stores the expected response.
 func (s *server) awaitReady(ctx context.Context, key apiKey) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

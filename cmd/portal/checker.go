@@ -224,7 +224,7 @@ func (c *checker) secret(name, value string) string {
 // token checks a secret that clients send in a header.
 func (c *checker) token(name, value string) string {
 	if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		c.add(name, "must have only letters, digits and punctuation of ASCII, because clients send it in a header; generate one with: openssl rand -hex 32")
+		c.add(name, "must have only ASCII letters, digits and punctuation, because clients send it in a header; generate one with: openssl rand -hex 32")
 		return value
 	}
 	return c.secret(name, value)

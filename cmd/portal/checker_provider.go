@@ -42,7 +42,7 @@ func (c *checker) provider(given *config) *identity.Config {
 	}
 	for _, v := range values[1:3] {
 		if strings.ContainsFunc(v.value, func(r rune) bool { return r < ' ' || r > '~' }) {
-			c.add(v.name, "must have only printable characters of ASCII (RFC 6749, appendix A)")
+			c.add(v.name, "must have only printable ASCII characters (RFC 6749, appendix A)")
 		}
 	}
 	return found

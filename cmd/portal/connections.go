@@ -9,7 +9,7 @@ import (
 
 // The limits of a server's open connections. A connection takes about 20 KiB.
 const (
-	// maxConnections is the number of connections that are served.
+	// maxConnections is the maximum number of connections that are served.
 	maxConnections = 4096
 	// maxRefusals is the number of further connections that stay open to receive a 503. Others
 	// are closed.

@@ -50,8 +50,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 }
 
 // withStoreOptions is [withStore] with options. The store logs warnings to standard error, for
-// example when a migration waits for a table. If the environment configures emails, the store queues
-// those about the command's changes; an instance sends them.
+// example when a migration waits for a table. If the environment configures emails, the store
+// queues those about the command's changes; an instance sends them.
 func withStoreOptions(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	d, err := databaseFromEnvironment()
 	if err != nil {

@@ -123,8 +123,8 @@ func (s *demoSeed) createKeys(ctx context.Context) error {
 	return err
 }
 
-// use adds usage for each day, from and to being numbers of days ago. Weekends have less usage, and
-// the numbers vary by day.
+// use adds usage for each day. The range is given in days ago. Weekends have less usage, and the
+// numbers vary by day.
 func (s *demoSeed) use(key models.APIKey, weekday int64, from, to int) {
 	for day := min(from, 30); day >= to; day-- {
 		at := s.daysAgo(day)

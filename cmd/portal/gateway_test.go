@@ -90,8 +90,8 @@ func operationsExample(t *testing.T, heading, language string) string {
 	return block
 }
 
-// newGateway starts a gateway and everything behind it. runtime starts the voice runtime and returns
-// its address.
+// newGateway starts a gateway and everything behind it. runtime starts the voice runtime and
+// returns its address.
 func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), language string, runtime func(*testing.T, *instance) string) *gateway {
 	t.Helper()
 	databaseURL := modelstest.SQLiteURL(t)

@@ -44,7 +44,7 @@ func dialAddress(addr string) string {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && ip == netip.IPv4Unspecified():
-		host = "127.0.0.1" // also where no file names localhost
+		host = "127.0.0.1" // works without an entry for localhost
 	case host == "" || err == nil && ip.IsUnspecified():
 		host = "localhost"
 	}

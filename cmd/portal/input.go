@@ -14,8 +14,8 @@ import (
 // maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
 const maxInput = 4096
 
-// readPassword reads a new password from standard input. On a terminal the user enters it twice.
-// It says so if nobody can sign in with the password.
+// readPassword reads a new password from standard input. On a terminal the user enters it twice. It
+// prints a warning if sign-in with a password is turned off.
 func readPassword(ctx context.Context, t terminal) (string, error) {
 	if os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off" {
 		_, _ = fmt.Fprintln(t.err, "portal: PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")

@@ -101,7 +101,7 @@ func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error
 	})
 }
 
-// explain adds the command that helps to an error.
+// explain adds a command that helps to the text of an error.
 func (f userFlag) explain(err error) error {
 	if errors.Is(err, models.ErrUserNotFound) {
 		return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL", f.Email, models.ErrUserNotFound)

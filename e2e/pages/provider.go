@@ -31,8 +31,8 @@ func (p Provider) SignIn(name string) {
 	p.click(p.role("button", "Continue"), "Continue at the provider")
 }
 
-// Connect starts to connect the provider. The provider's page or, with a session there, the account
-// page follows.
+// Connect presses the button that connects the provider. It leads to the provider's page, or back
+// to the account page if the browser has a session at the provider.
 func (a Account) Connect(name string) {
 	a.t.Helper()
 	a.click(a.role("button", "Connect "+name), "Connect "+name)

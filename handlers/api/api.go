@@ -118,7 +118,7 @@ func (a *API) NotFound(c *gin.Context) {
 	a.authenticated(c, func(*gin.Context) error { return problem.NotFound() })
 }
 
-// MethodNotAllowed handles a method that a route of a path that this package owns does not have.
+// MethodNotAllowed handles a request whose path this package owns, but whose method has no route.
 // Only authenticated callers receive the Allow header that the router has set.
 func (a *API) MethodNotAllowed(c *gin.Context) {
 	allow := c.Writer.Header().Get("Allow")

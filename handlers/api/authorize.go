@@ -19,9 +19,9 @@ const (
 	authorizeWidgetPath = "/widget/authorize"
 )
 
-// AnyMethod reports whether path answers every method like GET. A gateway asks at such a path
-// whether it may forward a request. It may add the method and the path of that request to its own.
-// What it adds to the path is ignored.
+// AnyMethod reports whether path answers every method like GET. A gateway calls such a path to
+// learn whether it may forward a request. It may use the method of that request and append its
+// path, which is ignored.
 func AnyMethod(path string) bool {
 	return under(path, authorizePath) || under(path, authorizeWidgetPath)
 }

@@ -34,8 +34,8 @@ func (a *API) Preflight(c *gin.Context) {
 }
 
 // discoveryBody is the metadata of RFC 8414 and of OpenID Connect Discovery. Both require the last
-// three fields. The portal issues no ID tokens and has no authorization endpoint, so they describe
-// what a library needs to verify a widget token, as the documents of Kubernetes do.
+// three fields. The portal issues no ID tokens and has no authorization endpoint, so the fields
+// only describe how to verify a widget token, like the metadata of Kubernetes.
 type discoveryBody struct {
 	Issuer                string                  `json:"issuer"`
 	JWKSURI               string                  `json:"jwks_uri"`

@@ -63,8 +63,8 @@ func (a *API) removeAgent(c *gin.Context) error {
 	})
 }
 
-// remove calls f with the account and the other id of the path. It ignores the error gone, with
-// which f says that there is nothing to remove.
+// remove calls f with the account and the other id of the path. It ignores the error gone, which f
+// returns if there is nothing to remove.
 func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
 	account, err := accountID(c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // readPage returns the page that the query parameters limit and after select, or a 400 if one of
-// them is invalid or repeated. The limit is fallback unless it is set, and at most most.
+// them is invalid or repeated. Without the parameter, the limit is fallback. The maximum is most.
 func readPage(c *gin.Context, fallback, most int) (models.Page, error) {
 	page := models.Page{Limit: fallback}
 	query := c.Request.URL.RawQuery

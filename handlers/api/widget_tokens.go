@@ -65,8 +65,8 @@ func (a *API) liveKitAccess(caller models.Principal, agentID uuid.UUID, claims m
 	return &liveKitBody{ServerURL: a.liveKit.URL(), ParticipantToken: token}, nil
 }
 
-// issue issues a token. Signing takes most of the CPU time of a request. If many requests signed at
-// once, every other goroutine would wait for all of them each time it is ready to run.
+// issue issues a token. It limits how many requests sign at once. Signing takes most of the CPU
+// time of a request, so other goroutines would wait long for a processor.
 func (a *API) issue(caller models.Principal, agentID uuid.UUID) (string, models.WidgetClaims, error) {
 	a.signing <- struct{}{}
 	defer func() { <-a.signing }()

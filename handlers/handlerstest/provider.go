@@ -134,8 +134,8 @@ func (p *Person) Cancel(address string) string {
 	return p.pass(address, func(page string) (string, url.Values) { return match(abortLink, page), nil })
 }
 
-// pass follows redirects and answers pages until the provider redirects to another site. The
-// function answer returns where to go on, and the form to send unless it is nil.
+// pass follows redirects and calls answer for each page until the provider redirects to another
+// site. The function answer returns the next URL, and the form to send there or nil.
 func (p *Person) pass(address string, answer func(page string) (next string, form url.Values)) string {
 	p.t.Helper()
 	start, err := url.Parse(address)

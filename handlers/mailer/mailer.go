@@ -23,8 +23,8 @@ const (
 	// unreachablePause is the time to the next attempt after the server did not accept a
 	// connection. All mails wait meanwhile.
 	unreachablePause = 10 * time.Second
-	// deliveryTimeout is the time after a claim in which the sending of a mail may begin.
-	// Together with stepTimeout it is shorter than the lease.
+	// deliveryTimeout is how long after a claim the mailer may begin to send the mail. Together
+	// with stepTimeout it is shorter than the lease.
 	deliveryTimeout = time.Minute
 	// stopTimeout is how long the mail that is being sent may take after a stop.
 	stopTimeout = 3 * time.Second
@@ -109,9 +109,8 @@ func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Dura
 	return m.poll
 }
 
-// sendNext claims a mail and sends it. It returns when abandon is closed, even if the server has not
-// responded. The error may be [models.ErrNoMail], a *deliveryError or an
-// error of the store.
+// sendNext claims a mail and sends it. It returns when abandon is closed, even if the server has
+// not responded. The error may be [models.ErrNoMail], a *deliveryError or an error of the store.
 func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	claiming, cancel := context.WithTimeout(ctx, m.Store.Timeout())
 	defer cancel()

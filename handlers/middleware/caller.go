@@ -7,8 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The keys, in the request's context, of the values that handlers add to the log line and the
-// metrics.
+// The context keys of the values that handlers add to the log line and the metrics.
 const (
 	callerKey = "middleware.caller"
 	codeKey   = "middleware.code"

@@ -21,7 +21,7 @@ var activityKinds = []struct {
 	{"credentials", "Email and password", "All email and password events", []models.Action{
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
 	}},
-	{"factors", "Second factors", "All events of second factors", []models.Action{
+	{"factors", "Second factors", "All second factor events", []models.Action{
 		models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionCodeRefused,
 		models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed, models.ActionPasskeyAdded, models.ActionPasskeyRemoved,
 		models.ActionSecondFactorRequired, models.ActionSecondFactorOptional, models.ActionSecondFactorReset,
@@ -29,7 +29,7 @@ var activityKinds = []struct {
 	{"identities", "Sign-in with a provider", "All provider events", []models.Action{
 		models.ActionIdentityConnected, models.ActionIdentityDisconnected,
 	}},
-	{"users", "People", "All events of people", []models.Action{
+	{"users", "People", "All people events", []models.Action{
 		models.ActionInvitationCreated, models.ActionInvitationCancelled, models.ActionInvitationAccepted,
 		models.ActionUserMadeOwner, models.ActionUserMadeMember,
 		models.ActionUserAdded, models.ActionUserDisabled, models.ActionUserEnabled, models.ActionUserRemoved, models.ActionLinkCreated,

@@ -16,10 +16,10 @@ import (
 // passwordField is the name of the field with the current password.
 const passwordField = "current_password"
 
-// requireFreshSignIn is for forms that change how people sign in. It lets a form pass if the user
-// signed in or entered the password less than ten minutes ago. Otherwise it asks for the password,
-// and the page that asks sends the form again. It goes after requireSession and before deadline,
-// because it waits in the queue for password hashing.
+// requireFreshSignIn is for forms that change how people sign in. It accepts a form if the user
+// signed in or entered the password less than ten minutes ago. Otherwise it shows a page that asks
+// for the password and then sends the form again. It must run after requireSession, and before
+// deadline because it waits in the queue for password hashing.
 func (p *Portal) requireFreshSignIn(c *gin.Context) {
 	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(p.now()) {
 		return

@@ -74,7 +74,7 @@ func (p *Portal) cancelInvitation(c *gin.Context) error {
 	}
 	page.List.Focused = true
 	return p.reply(c, reply{
-		notice:   fmt.Sprintf("The invitation of %s was cancelled.", invitation.Email),
+		notice:   fmt.Sprintf("The invitation for %s was cancelled.", invitation.Email),
 		fragment: page.List, location: peoplePath,
 	})
 }

@@ -81,7 +81,7 @@ func TestInvitationThatEnded(t *testing.T) {
 		v := as.of(t, c.visitor)
 		cancel := c.get("/people").person("cancelled-"+c.email).one("button", "Cancel invitation").form().attr("action")
 		as.of(t, other.visitor).post(cancel, nil).is(http.StatusNotFound)
-		follow(v, v.post(cancel, nil)).says("The invitation of cancelled-" + c.email + " was cancelled.")
+		follow(v, v.post(cancel, nil)).says("The invitation for cancelled-" + c.email + " was cancelled.")
 		v.post(cancel, nil).is(http.StatusNotFound)
 		guest := as.of(t, s.visitor(t))
 		for _, path := range []string{expired, cancelled, "/invitations/guess", cancelled + "x"} {

@@ -88,7 +88,7 @@ func (p *Portal) removePasskey(c *gin.Context) error {
 	err = p.store.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
 	switch {
 	case errors.Is(err, models.ErrOnlySignIn):
-		return p.redirectWith(c, accountPath, "This is the only way in which you can sign in. Set a password or add another passkey first.")
+		return p.redirectWith(c, accountPath, "This is your only way to sign in. Set a password or add another passkey first.")
 	case errors.Is(err, models.ErrPasskeyNotFound):
 		return problem.NotFound()
 	case err != nil:

@@ -13,8 +13,8 @@ import (
 
 const newPassword = "four words of another kind"
 
-// resetToken returns the token of the link in the next mail for this email, or "" if no such mail is
-// sent.
+// resetToken returns the token of the link in the next mail for this email, or "" if no such mail
+// is sent.
 func (s *site) resetToken(t testing.TB, email string) string {
 	t.Helper()
 	for {

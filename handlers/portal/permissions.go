@@ -12,15 +12,15 @@ import (
 type permission int
 
 const (
-	// useAccount is to see every page, to manage keys and agents, and to change one's own
-	// sign-in.
+	// useAccount allows a user to see every page, manage keys and agents, and change the user's
+	// own sign-in.
 	useAccount permission = iota
-	// managePeople is to invite and remove people and to change roles, and to change settings
+	// managePeople allows a user to invite and remove people, change roles, and change settings
 	// that apply to everyone in the account.
 	managePeople
 )
 
-// permissions are the roles that have each permission.
+// permissions lists the roles that have each permission.
 var permissions = map[permission][]models.Role{
 	useAccount:   {models.RoleOwner, models.RoleMember},
 	managePeople: {models.RoleOwner},
@@ -31,7 +31,7 @@ func may(session models.Session, needed permission) bool {
 	return slices.Contains(permissions[needed], session.Role)
 }
 
-// require refuses the requests of users without the permission. It goes after requireSession.
+// require refuses the requests of users without the permission. It must run after requireSession.
 func (p *Portal) require(needed permission) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !may(sessionFrom(c), needed) {

@@ -108,7 +108,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	page(users, "/account/other-sessions/revocation", p.newOthersRevocation)
 	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))
 
-	// For owners. A change of people takes a fresh sign-in.
+	// For owners. Changes of people require a fresh sign-in.
 	owners := r.Group("", p.redactQuery, p.requireSession, p.require(managePeople), p.requireFreshSignIn, deadline)
 	page(owners, "/people/:id", p.showPerson)
 	owners.POST(secondFactorPath+"/requirement", p.handle(p.requireSecondFactor))

@@ -30,7 +30,8 @@ func (p *Portal) newSecondFactor(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// requireSecondFactor requires a second factor of everyone in the account, or no longer.
+// requireSecondFactor turns the requirement of a second factor for everyone in the account on or
+// off.
 func (p *Portal) requireSecondFactor(c *gin.Context) error {
 	session := sessionFrom(c)
 	required := c.PostForm("required") == "yes"

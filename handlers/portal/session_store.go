@@ -69,8 +69,8 @@ func (s *sessionStore) find(r *http.Request, token string) (models.Session, erro
 	return s.store.Session(r.Context(), token, clientOf(r))
 }
 
-// Save ends the session if its MaxAge is negative. Nothing else of a session is stored here. The
-// error may be [models.ErrUnavailable].
+// Save ends the session if its MaxAge is negative, and otherwise does nothing. The error may be
+// [models.ErrUnavailable].
 func (s *sessionStore) Save(r *http.Request, w http.ResponseWriter, session *sessions.Session) error {
 	if session.Options.MaxAge >= 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"portal/models"
 )
 
-// challengeCookie holds the challenge that the browser's passkey must answer. The signature binds
-// the challenge to the browser and to its age. The database remembers the answered ones.
+// challengeCookie holds the challenge that the browser's passkey must answer. The cookie is signed
+// and expires. The database remembers answered challenges, so that each works once.
 const challengeCookie = "challenge"
 
 // newWebAuthn returns the relying party of passkeys, or nil if browsers offer no passkeys at this
@@ -54,8 +54,8 @@ func (p *Portal) sendOptions(c *gin.Context, options any, challenge *webauthn.Se
 	return nil
 }
 
-// takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if the
-// cookie is missing, forged or too old.
+// takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if
+// the cookie is missing, forged or too old.
 func (p *Portal) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
 	cookie, err := c.Request.Cookie(p.cookies.name(challengeCookie))
 	if err != nil {

@@ -16,13 +16,13 @@ const (
 
 // memory holds facts that grant access and were read at one epoch.
 type memory struct {
-	// Only the batch that is resolved uses the keys, so they need no lock.
+	// Only the running batch uses the keys, so they need no lock.
 	keys   map[KeyHash]grant
 	keyIDs map[uuid.UUID]uuid.UUID // the accounts of active keys that were looked up by id
 
 	mu     sync.Mutex // guards the agents, and changes of the epoch
 	agents map[Agent]struct{}
-	epoch  Epoch // only the batch that is resolved changes it
+	epoch  Epoch // only the running batch changes it
 }
 
 // grant is the fact that an active key belongs to an account.

@@ -82,7 +82,8 @@ type claims struct {
 	Room       *roomConfig       `json:"roomConfig,omitempty"`
 }
 
-// videoGrant lists permissions. LiveKit takes the absence of the three pointers for a permission.
+// videoGrant lists permissions. LiveKit grants the three permissions with pointers if they are
+// missing.
 type videoGrant struct {
 	RoomCreate bool   `json:"roomCreate,omitempty"`
 	RoomList   bool   `json:"roomList,omitempty"`
@@ -104,7 +105,7 @@ type agentDispatch struct {
 	Metadata  string `json:"metadata"`
 }
 
-// metadata tells the agent which agent of the portal to be.
+// metadata tells LiveKit's agent which agent of the portal the call is for.
 type metadata struct {
 	AgentID uuid.UUID `json:"agentId"`
 }
@@ -149,7 +150,7 @@ func (s *Server) serverToken() (string, error) {
 	})
 }
 
-// Room is a room of a participant with a token of ours.
+// Room is a room that was opened with one of our tokens.
 type Room struct {
 	Name           string
 	AgentID, KeyID uuid.UUID

@@ -15,7 +15,7 @@ import (
 	"portal/models"
 )
 
-// Keys adds many active keys to an account, above its limit too, and returns their values.
+// Keys adds many active keys to an account, even above its limit, and returns their values.
 func Keys(t testing.TB, url string, accountID uuid.UUID, n int) []string {
 	t.Helper()
 	db, secrets, rows := OpenDatabase(t, url), make([]string, n), make([]models.APIKey, n)

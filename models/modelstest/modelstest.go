@@ -65,8 +65,8 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 const passwordMemory = 64
 
 // Open opens a store on the database. It is closed at the end of the test. Unless the options say
-// otherwise, hashing a password is cheap, and the database may take a minute, because a busy machine
-// is slow.
+// otherwise, hashing a password is cheap, and the database may take a minute, because a busy
+// machine is slow.
 func Open(t testing.TB, url string, options models.Options) *models.Store {
 	t.Helper()
 	options.PasswordMemory = cmp.Or(options.PasswordMemory, passwordMemory)
@@ -96,7 +96,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. TestMain calls it.
+// Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. TestMain
+// calls it.
 func Main(m *testing.M) {
 	code := m.Run()
 	stopLiveKit()

@@ -89,9 +89,9 @@ func createTemplate() error {
 	return store.Close(context.Background())
 }
 
-// copyStrategy returns the option of CREATE DATABASE that copies the template's files, which takes a
-// fifth of the default's time. PostgreSQL has the option since version 15, and before that it always
-// copied files.
+// copyStrategy returns the option of CREATE DATABASE that copies the template's files, which takes
+// a fifth of the default's time. PostgreSQL has the option since version 15, and before that it
+// always copied files.
 var copyStrategy = sync.OnceValue(func() string {
 	var supported bool
 	err := admin.QueryRow("SELECT current_setting('server_version_num')::int >= 150000").Scan(&supported)

@@ -13,7 +13,7 @@ const (
 	// of a report.
 	kept = 4 * time.Second
 	// maxPending bounds the number of keys with counts that wait for a flush. It is only
-	// reached if writes fail for long.
+	// reached if writes fail for a long time.
 	maxPending = 1 << 20
 	// maxHours bounds the number of hours with such counts.
 	maxHours = 1000

@@ -50,7 +50,7 @@ type discovered struct {
 }
 
 // get returns the metadata, and reads them if they are missing or old. Concurrent callers share one
-// attempt. Without an answer old metadata continue to be used.
+// attempt. If the provider does not answer, get returns the old metadata.
 func (m *metadata) get(ctx context.Context) (*discovered, error) {
 	known, fresh := m.known()
 	if fresh {

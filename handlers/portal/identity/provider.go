@@ -131,10 +131,10 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, parameters url.Values)
 
 // checkResponse returns an error unless the parameters have a code from this provider.
 func (p *Provider) checkResponse(found *discovered, parameters url.Values) error {
-	// An attacker's provider could send the response of another one (RFC 9207).
+	// Otherwise an attacker's provider could send the response of another one (RFC 9207).
 	issuer := parameters.Get("iss")
 	if issuer != "" && issuer != p.config.Issuer || issuer == "" && found.sendsIssuer {
-		return failure("the response", fmt.Errorf("it is of the issuer %.100q", issuer))
+		return failure("the response", fmt.Errorf("it is from the issuer %.100q", issuer))
 	}
 	switch code := parameters.Get("error"); {
 	case code == "access_denied":

@@ -101,7 +101,7 @@ func (s *Server) Portal() *livekit.Server {
 	return livekit.New(livekit.Options{URL: s.URL, APIKey: APIKey, APISecret: APISecret})
 }
 
-// CreateRoom creates a room, as a browser does that joins it.
+// CreateRoom creates a room, like a browser that joins it.
 func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"iss": APIKey, "exp": time.Now().Add(time.Minute).Unix(), "video": map[string]any{"roomCreate": true},
