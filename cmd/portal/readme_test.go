@@ -108,7 +108,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 	t.Parallel()
 	blocks := shellBlocks(t, "OPERATIONS.md")
 	want := map[string]int{
-		"Accounts and agents": 3, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 2,
+		"Accounts and agents": 4, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 2,
 		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "Token algorithm": 1,
 		"Fail over":    4, // e2e/chaos runs these
 		"# Operations": 1, // make build
@@ -133,6 +133,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 			}
 		}
 		bash(t, dir, env, "", blocks["Accounts and agents"][2])
+		bash(t, dir, env, "", blocks["Accounts and agents"][3])
 
 		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
 		output := bash(t, dir, env, account.secret+"\n", blocks["Leaked keys"][0])
@@ -163,7 +164,8 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		t.Parallel()
 		dir, env := repositoryWithBinary(t)
 		url := modelstest.EmptyPostgresURL(t)
-		serve := regexp.MustCompile(`'postgres://.*'`).ReplaceAllString(blocks["PostgreSQL"][0], "'"+url+"'")
+		serve := regexp.MustCompile(`'postgres://.*'`).ReplaceAllString(blocks["PostgreSQL"][0],
+			"'"+url+"'")
 		// With exec the signal to stop reaches the portal instead of the shell.
 		serve = strings.Replace(serve, "bin/portal serve", "exec bin/portal serve", 1)
 		i := launchCommand(t, bashCommand(t, dir, append(env, anyPort), serve))
