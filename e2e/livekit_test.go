@@ -157,7 +157,8 @@ func callRoomService(t *testing.T, server *livekitserver.Server, token, method, 
 
 func askLiveKit(t *testing.T, method string, server *livekitserver.Server, path, token, body string) (status int, text string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+server.URL.Host+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+server.URL.Host+path,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func TestALongNameOfAProviderThatIsAwayFits(t *testing.T) {
 	}
 	name := strings.Repeat("W", 40)
 	p := ownPortal(t, settings{extra: []string{
-		"PORTAL_OIDC_ISSUER=http://" + address, "PORTAL_OIDC_CLIENT_ID=portal", "PORTAL_OIDC_CLIENT_SECRET=secret", "PORTAL_OIDC_NAME=" + name,
+		"PORTAL_OIDC_ISSUER=http://" + address, "PORTAL_OIDC_CLIENT_ID=portal",
+		"PORTAL_OIDC_CLIENT_SECRET=secret", "PORTAL_OIDC_NAME=" + name,
 	}})
 	_, v, _ := startSignedIn(t, p, withoutMotion)
 	v.allowStatus(http.StatusServiceUnavailable)

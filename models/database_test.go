@@ -25,8 +25,9 @@ func TestDatabaseURLs(t *testing.T) {
 		checkError(t, url, models.CheckDatabaseURL(url), nil)
 	}
 	for _, url := range []string{
-		"", "data/portal.db", "sqlite:", "sqlite::memory:", "mysql://user:hunter2@db/portal", "postgres:portal",
-		"postgres://user:hunter2@db:port/portal", "postgres://user:hunter2@db/portal?sslmode=hunter2", "postgres://user:hunter2@[::1/portal",
+		"", "data/portal.db", "sqlite:", "sqlite::memory:", "mysql://user:hunter2@db/portal",
+		"postgres:portal", "postgres://user:hunter2@db:port/portal",
+		"postgres://user:hunter2@db/portal?sslmode=hunter2", "postgres://user:hunter2@[::1/portal",
 	} {
 		err := models.CheckDatabaseURL(url)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
@@ -42,7 +43,8 @@ func TestDatabaseURLs(t *testing.T) {
 func TestSQLitePaths(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"sqlite:data/portal.db": "data/portal.db", "sqlite:/a/b.db": "/a/b.db", "sqlite:///a/b.db": "/a/b.db",
+		"sqlite:data/portal.db": "data/portal.db", "sqlite:/a/b.db": "/a/b.db",
+		"sqlite:///a/b.db": "/a/b.db",
 	} {
 		if path, ok := models.SQLitePath(url); path != want || !ok {
 			t.Errorf("%s: %q, %t", url, path, ok)

@@ -64,7 +64,8 @@ func TestConcurrentConnectionsOfOneIdentity(t *testing.T) {
 		results := make(chan error)
 		for _, subject := range []string{"ada", "ada", "eve", "eve"} {
 			go func() {
-				results <- d.ConnectIdentity(t.Context(), session, models.Identity{Issuer: "https://a.example", Subject: subject}, "Example", actor)
+				identity := models.Identity{Issuer: "https://a.example", Subject: subject}
+				results <- d.ConnectIdentity(t.Context(), session, identity, "Example", actor)
 			}()
 		}
 		taken := 0

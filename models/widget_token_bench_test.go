@@ -16,7 +16,8 @@ func BenchmarkWidgetToken(b *testing.B) {
 	}
 	principal := models.Principal{AccountID: uuid.New(), KeyID: uuid.New()}
 	for _, algorithm := range models.TokenAlgorithms() {
-		tokens := models.NewWidgetTokens(keyring, "https://portal.example.com", 10*time.Minute, nil, algorithm)
+		tokens := models.NewWidgetTokens(keyring, "https://portal.example.com", 10*time.Minute, nil,
+			algorithm)
 		b.Run(string(algorithm)+"/issue", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

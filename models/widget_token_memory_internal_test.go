@@ -19,7 +19,8 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 	for i := range 4 * maxVerifiedTokens {
 		binary.BigEndian.PutUint64(hash[:], uint64(i))
 		v.add(hash, WidgetClaims{
-			Issuer: strings.Clone("https://portal.example.com"), Audience: strings.Clone(widgetTokenAudience), Subject: id(), ClientID: id(), AgentID: id(),
+			Issuer:   strings.Clone("https://portal.example.com"),
+			Audience: strings.Clone(widgetTokenAudience), Subject: id(), ClientID: id(), AgentID: id(),
 			Scope: strings.Clone(widgetTokenScope), ID: id(), ExpiresAt: int64(i),
 		})
 	}

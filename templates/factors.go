@@ -67,7 +67,8 @@ func (p AuthenticatorPage) Groups() string {
 func AuthenticatorURL(product, email, secret string) string {
 	query := url.Values{"secret": {secret}, "issuer": {product}}
 	// Apps do not decode "+" as a space.
-	return "otpauth://totp/" + url.PathEscape(product) + ":" + url.PathEscape(email) + "?" + strings.ReplaceAll(query.Encode(), "+", "%20")
+	return "otpauth://totp/" + url.PathEscape(product) + ":" + url.PathEscape(email) +
+		"?" + strings.ReplaceAll(query.Encode(), "+", "%20")
 }
 
 // QRCode is a QR code as a path of an SVG image.

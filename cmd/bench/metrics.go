@@ -26,7 +26,8 @@ const (
 func (s *server) scrape(ctx context.Context) (values map[string]float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+s.metrics+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

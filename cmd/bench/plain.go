@@ -65,8 +65,9 @@ func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
 		}
 		now := time.Now()
 		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-			"iss": "http://" + host, "aud": "widget", "sub": uuid.UUID{1}.String(), "client_id": uuid.UUID{2}.String(),
-			"agent_id": input.AgentID, "scope": "widget:connect",
+			"iss": "http://" + host, "aud": "widget", "sub": uuid.UUID{1}.String(),
+			"client_id": uuid.UUID{2}.String(),
+			"agent_id":  input.AgentID, "scope": "widget:connect",
 			"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(10 * time.Minute).Unix(), "jti": uuid.NewString(),
 		})
 		token.Header["typ"] = "at+jwt"

@@ -57,7 +57,8 @@ func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
 	portal(t, lost, "", "restore", file).failsWith(t, "--revoke-all-keys", "--keep-keys-that-may-have-been-revoked")
 	portal(t, lost, "", "restore", "--revoke-all-keys", "--keep-keys-that-may-have-been-revoked", file).failsWith(t, "can't be used together")
 	portal(t, lost, "", "restore", "absent").failsWith(t, "absent")
-	portal(t, databaseEnv("postgres://portal@127.0.0.1:1/portal"), "", "restore", "--revoke-all-keys", file).
+	portal(t, databaseEnv("postgres://portal@127.0.0.1:1/portal"), "",
+		"restore", "--revoke-all-keys", file).
 		failsWith(t, "is not a backup of PostgreSQL")
 	mustPortal(t, lost, "", "restore", "--revoke-all-keys", file)
 	i := start(t, append(lost, anyPort))

@@ -55,7 +55,8 @@ func (c *checker) issuer(name, value string) string {
 	u, err := url.Parse(value)
 	if err != nil || !isHost(u) || u.User != nil || strings.ContainsAny(value, "?# \\") ||
 		u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
-		c.add(name, "invalid issuer; write the provider's https URL without query, exactly as in its metadata, such as https://login.example.com/realms/staff")
+		c.add(name, "invalid issuer; write the provider's https URL without query, exactly as in its metadata, "+
+			"such as https://login.example.com/realms/staff")
 	}
 	return value
 }

@@ -166,7 +166,8 @@ func TestComposedPortalsUseTheComposedDatabase(t *testing.T) {
 func TestComposedPortalsGetTheOperatorsVariables(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{
-		"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test", "PORTAL_BASE_URL": "https://portal.example.com",
+		"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test",
+		"PORTAL_BASE_URL":        "https://portal.example.com",
 		"PORTAL_SECRET_PREVIOUS": goodSecret + "0", "PORTAL_RATE_LIMIT": "7:9", "PORTAL_OPERATOR_TOKEN": goodSecret,
 		"PORTAL_WIDGET_TOKEN_ALG": "ES256",
 		"PORTAL_NAME":             "Acme Voice", "PORTAL_SUPPORT_URL": "mailto:help@example.com", "PORTAL_SECURITY_CONTACT": "mailto:security@example.com",

@@ -175,7 +175,8 @@ func TestValues(t *testing.T) {
 	}
 	liveKit := func(name, value string) map[string]string {
 		env := map[string]string{
-			"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx", "PORTAL_LIVEKIT_API_SECRET": goodSecret,
+			"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx",
+			"PORTAL_LIVEKIT_API_SECRET": goodSecret,
 		}
 		env[name] = value
 		return env
@@ -301,9 +302,10 @@ func TestValues(t *testing.T) {
 func TestPublicURLs(t *testing.T) {
 	longName := strings.Repeat("a.", 126) + "a" // 253 characters, the most that a name can have
 	for _, value := range []string{
-		"http://localhost", "http://localhost:8080", "https://portal.example.com", "https://portal.example.com/",
-		"https://portal.example.com.", "HTTPS://Portal.Example.com", "https://xn--bcher-kva.example:65535", "http://portal_1:1",
-		"http://127.0.0.1:8080", "http://[::1]", "http://[::1]:8080/", "http://[2001:db8::1]:8080", "https://1.example.com",
+		"http://localhost", "http://localhost:8080", "https://portal.example.com",
+		"https://portal.example.com/", "https://portal.example.com.", "HTTPS://Portal.Example.com",
+		"https://xn--bcher-kva.example:65535", "http://portal_1:1", "http://127.0.0.1:8080",
+		"http://[::1]", "http://[::1]:8080/", "http://[2001:db8::1]:8080", "https://1.example.com",
 		"https://" + longName, "https://" + strings.Repeat("a", 63) + ".example.com",
 	} {
 		s, found := parse(t, map[string]string{"PORTAL_BASE_URL": value})
@@ -317,18 +319,25 @@ func TestPublicURLs(t *testing.T) {
 	}
 	for _, value := range []string{
 		// Invalid port.
-		"http://a.b:99999", "http://a.b:65536", "http://a.b:0", "https://a.b:", "https://a.b:/", "http://a.b:-1", "http://a.b:http", "http://a.b:1:2", "http://[::1]:", "http://[::1]:99999",
+		"http://a.b:99999", "http://a.b:65536", "http://a.b:0", "https://a.b:", "https://a.b:/",
+		"http://a.b:-1", "http://a.b:http", "http://a.b:1:2", "http://[::1]:", "http://[::1]:99999",
 		// More than scheme and host.
-		"https://u@a.b", "https://u:p@a.b", "https://@a.b", "https://a.b?", "https://a.b/?", "https://a.b?c=d", "https://a.b#", "https://a.b/#", "https://a.b#c",
+		"https://u@a.b", "https://u:p@a.b", "https://@a.b", "https://a.b?", "https://a.b/?",
+		"https://a.b?c=d", "https://a.b#", "https://a.b/#", "https://a.b#c",
 		"https://a.b/c", "https://a.b//", "https://a.b/.", "https://a.b/%2f",
 		// No host, or neither http nor https.
-		"http://", "https:///", "https:a.b", "https:/a.b", "//a.b", "a.b", "a.b:80", "/", "http", "ftp://a.b", "httpss://a.b", "javascript:alert(1)",
+		"http://", "https:///", "https:a.b", "https:/a.b", "//a.b", "a.b", "a.b:80", "/", "http",
+		"ftp://a.b", "httpss://a.b", "javascript:alert(1)",
 		// Neither a host name nor an IP address.
-		"http://a b", "http:// a.b", " http://a.b", "http://a.b ", "http://a.b\t", "http://a.b\n", "http://a.b\\c", "http://a%20b", "http://a%62c", "http://b\u00fccher.example", "http://b%C3%BCcher.example",
-		`http://"a.b"`, "http://<a>", "http://a,b", "http://a;b", "http://a*b", "http://*.a.b", "http://.", "http://.a", "http://a..b", "http://-a.b", "http://a-.b", "http://${HOST}",
+		"http://a b", "http:// a.b", " http://a.b", "http://a.b ", "http://a.b\t", "http://a.b\n",
+		"http://a.b\\c", "http://a%20b", "http://a%62c", "http://b\u00fccher.example",
+		"http://b%C3%BCcher.example", `http://"a.b"`, "http://<a>", "http://a,b", "http://a;b",
+		"http://a*b", "http://*.a.b", "http://.", "http://.a", "http://a..b", "http://-a.b",
+		"http://a-.b", "http://${HOST}",
 		"https://a" + longName, "https://" + strings.Repeat("a", 64) + ".b",
 		"http://256.1.1.1", "http://1.2.3", "http://1.2.3.4.5", "http://1.2.3.4.", "http://a.1",
-		"http://::1", "http://::1:8080", "http://[::1", "http://::1]", "http://[]", "http://[1.2.3.4]", "http://[a.b]", "http://[::1]a", "http://[fe80::1%25eth0]", "http://[fe80::1%eth0]",
+		"http://::1", "http://::1:8080", "http://[::1", "http://::1]", "http://[]", "http://[1.2.3.4]",
+		"http://[a.b]", "http://[::1]a", "http://[fe80::1%25eth0]", "http://[fe80::1%eth0]",
 	} {
 		_, found := parse(t, map[string]string{"PORTAL_BASE_URL": value})
 		if len(found) != 1 || !strings.HasPrefix(found[0], "PORTAL_BASE_URL: ") {

@@ -201,7 +201,8 @@ func (g *gateway) startNginx(example string, addresses map[string]string) {
 func (g *gateway) startCaddy(example string, addresses map[string]string) {
 	g.t.Helper()
 	address, home := freeAddress(g.t), g.t.TempDir()
-	config := strings.Replace(replaceAll(example, addresses), "voice.example.com {", "http://"+address+" {", 1)
+	config := strings.Replace(replaceAll(example, addresses), "voice.example.com {",
+		"http://"+address+" {", 1)
 	config = strings.Replace(config, "{\n", "{\n\tadmin off\n", 1)
 	path := filepath.Join(home, "Caddyfile")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {

@@ -19,7 +19,8 @@ type healthcheckCommand struct {
 func (c healthcheckCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+dialAddress(c.Addr)+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+dialAddress(c.Addr)+"/readyz", nil)
 	if err != nil {
 		return err
 	}

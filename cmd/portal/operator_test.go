@@ -191,7 +191,8 @@ func TestOperatorsNeedOnlyTheDatabase(t *testing.T) {
 	t.Parallel()
 	env := append(databaseEnv(modelstest.PostgresURL(t)), "PORTAL_WIDGET_TOKEN_TTL=forever", "PORTAL_ADDR=nowhere")
 	mustPortal(t, env, testPassword, "account", "create", "--name", "Ada", "--email", testEmail)
-	portal(t, databaseEnv("mysql://ada:hunter2@localhost/db"), "", "migrate").failsWith(t, "DATABASE_URL", "postgres://")
+	portal(t, databaseEnv("mysql://ada:hunter2@localhost/db"), "", "migrate").failsWith(t,
+		"DATABASE_URL", "postgres://")
 }
 
 func TestADatabaseThatDoesNotAnswerIsReportedInOneLine(t *testing.T) {

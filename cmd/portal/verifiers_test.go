@@ -156,7 +156,8 @@ func withHAProxy(t *testing.T, s signer) verify {
 	}
 	folder := t.TempDir()
 	const section = "Token algorithm"
-	bash(t, folder, nil, "", strings.ReplaceAll(shellBlocks(t, "OPERATIONS.md")[section][0], "https://portal.example.com", s.URL))
+	documented := shellBlocks(t, "OPERATIONS.md")[section][0]
+	bash(t, folder, nil, "", strings.ReplaceAll(documented, "https://portal.example.com", s.URL))
 	text, err := os.ReadFile("../../OPERATIONS.md")
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,8 @@ func withHAProxy(t *testing.T, s signer) verify {
 	}
 	address := freeAddress(t)
 	configuration := "defaults\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n" + strings.NewReplacer(
-		":8443", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"), "https://portal.example.com", s.URL,
+		":8443", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"),
+		"https://portal.example.com", s.URL,
 	).Replace(string(block[1])) + `
 backend voice_runtime
   mode http

@@ -23,7 +23,8 @@ func TestVoiceRuntimeOfTheGuideVerifiesTokens(t *testing.T) {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
 			s := startSigner(t, algorithm)
-			address := startVoiceRuntime(t, s.instance, "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com")
+			address := startVoiceRuntime(t, s.instance,
+				"ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com")
 			dial := func(token, origin string) (string, error) {
 				conn, _, err := websocket.Dial(t.Context(), "ws://"+address+"/connect?access_token="+token, //nolint:bodyclose // Dial closes it
 					&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}, "X-Agent-Id": {"spoofed"}}})

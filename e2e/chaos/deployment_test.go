@@ -108,7 +108,8 @@ func (d *deployment) remove() error {
 func (d *deployment) environment(address string, ports [2]int) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),
-		fmt.Sprintf("DATABASE_URL=postgres://portal@127.0.0.1:%d,127.0.0.1:%d/chaos?sslmode=disable", ports[0], ports[1]),
+		fmt.Sprintf("DATABASE_URL=postgres://portal@127.0.0.1:%d,127.0.0.1:%d/chaos?sslmode=disable",
+			ports[0], ports[1]),
 		"PORTAL_SECRET=" + strings.Repeat("chaos", 8),
 		"PORTAL_ADDR=" + address,
 		"PORTAL_BASE_URL=http://127.0.0.1",
@@ -183,7 +184,8 @@ func (d *deployment) operator(ctx context.Context, program, input string, args .
 
 // duplicateLabels returns the labels that more than one key has.
 func (d *deployment) duplicateLabels(ctx context.Context) ([]string, error) {
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://portal@%s/chaos?sslmode=disable", d.servers[d.primary].address()))
+	conn, err := pgx.Connect(ctx,
+		fmt.Sprintf("postgres://portal@%s/chaos?sslmode=disable", d.servers[d.primary].address()))
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program s
 	}
 	bash(exec.CommandContext(ctx, "bash", "-euc", commands[0]))
 	for _, p := range r.portals {
-		bash(exec.CommandContext(ctx, "bash", "-euc", strings.ReplaceAll(commands[1], "http://127.0.0.1:8080", p.url)))
+		bash(exec.CommandContext(ctx, "bash", "-euc",
+			strings.ReplaceAll(commands[1], "http://127.0.0.1:8080", p.url)))
 	}
 	copying, start, found := strings.Cut(commands[2], "pg_ctl")
 	if !found || strings.Contains(start, "\n\n") {

@@ -77,7 +77,8 @@ func (s *system) run(t *testing.T, store *models.Store, url string) (*mailer.Mai
 	from, err := mailer.ParseSender("portal@example.com")
 	modelstest.Must(t, err)
 	m, err := mailer.New(mailer.Config{
-		Store: store, Server: server, From: from, Product: "Voice Portal", BaseURL: "https://portal.example.com", Logger: s.log.Logger(),
+		Store: store, Server: server, From: from, Product: "Voice Portal",
+		BaseURL: "https://portal.example.com", Logger: s.log.Logger(),
 	})
 	modelstest.Must(t, err)
 	m.Hurry()

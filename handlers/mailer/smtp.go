@@ -31,7 +31,8 @@ type Server struct {
 func ParseServer(value string) (Server, error) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
-		return Server{}, errors.New("invalid SMTP URL; use smtp://user:password@mail.example.com:587 or smtps://user:password@mail.example.com")
+		return Server{}, errors.New("invalid SMTP URL; use smtp://user:password@mail.example.com:587 " +
+			"or smtps://user:password@mail.example.com")
 	}
 	plain, err := tlsOff(u)
 	if err != nil {

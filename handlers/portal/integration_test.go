@@ -27,7 +27,8 @@ func TestExamplesAreFilledIn(t *testing.T) {
 			page := v.get("/integrate").is(http.StatusOK)
 			for _, name := range []string{"curl", "Go", "Node", "Python"} {
 				page.one("button", "Copy "+name+" example")
-				page.one("region", name+" example").says("http://portal.test/api/widget/token", first.ID.String(), "NAS_API_KEY")
+				page.one("region", name+" example").says("http://portal.test/api/widget/token",
+					first.ID.String(), "NAS_API_KEY")
 			}
 			browser := page.one("region", "Browser example")
 			if strings.Contains(browser.text(), "NAS_API_KEY") || strings.Contains(browser.text(), "portal.test") {

@@ -158,10 +158,12 @@ func TestSignInRedirectsWithinThePortal(t *testing.T) {
 	c := s.customer(t)
 	id := uuid.NewString()
 	for _, next := range []string{
-		"", "https://example.com/", "//example.com/api-keys", `/\example.com`, `\/example.com`, "/\t/example.com",
+		"", "https://example.com/", "//example.com/api-keys", `/\example.com`, `\/example.com`,
+		"/\t/example.com",
 		"javascript:alert(1)", "http:api-keys", "api-keys", "/%2F/example.com", "/api-keys/../../example.com", "/api-keys/",
 		"/logout", "/login", "/login?next=/api-keys", "/static/app.css", "/api/agents", "/healthz", "/nothing",
-		"/api-keys/" + id + "/revocation/again", "/api-keys/no-id/revocation", "http://portal.test/agents", "//portal.test/agents",
+		"/api-keys/" + id + "/revocation/again", "/api-keys/no-id/revocation",
+		"http://portal.test/agents", "//portal.test/agents",
 		"/api-keys\r\nSet-Cookie: a=b", "@example.com", "/api%2dkeys/%2e%2e",
 	} {
 		v := s.visitor(t)

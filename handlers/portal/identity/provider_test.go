@@ -107,7 +107,8 @@ func (h *hostile) idToken(t *testing.T) string {
 func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, error) {
 	t.Helper()
 	p := identity.New(identity.Config{
-		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID", RedirectURL: "http://portal.test/callback",
+		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID",
+		RedirectURL: "http://portal.test/callback",
 	})
 	address, attempt, err := p.Begin(t.Context(), false)
 	if err != nil {

@@ -113,7 +113,8 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.URL.Host+"/twirp/livekit.RoomService/CreateRoom", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"http://"+s.URL.Host+"/twirp/livekit.RoomService/CreateRoom", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
