@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"portal/e2e/pages"
+	"portal/handlers/mailer/mailertest"
 	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
@@ -41,6 +42,8 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	keys.ExpectAlertSaying(`whole key`)
 
 	invitation := pages.OpenPeople(v.Tab).Invite("guest@example.com", "Member")
+	mailed := mailedPath(t, c.mails, c.portal.URL, "guest@example.com", "Invitation")
+	c.send(t, "/invitations/"+c.secret("mailed invitation token", strings.TrimPrefix(mailed, "/invitations/")), "", "", "")
 	c.join(t, strings.TrimPrefix(invitation.Link(), c.portal.URL))
 	invitation.Done()
 
@@ -52,6 +55,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	keys.ExpectStatusSaying(`(?i)revoked`)
 	c.useKey(t, first, agentID)
 
+	c.resetByEmail(t)
 	c.operator(t, c.secret("reset password", randomHex(12)), "account", "reset-password", "--email", c.email)
 	pages.OpenLogin(v.Tab).SignIn(c.email, c.known["reset password"])
 	keys = pages.ExpectKeys(v.Tab)
@@ -65,8 +69,8 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if len(c.known) != 15 {
-		t.Errorf("want 15 secrets, got %q", slices.Collect(maps.Keys(c.known)))
+	if len(c.known) != 19 {
+		t.Errorf("want 19 secrets, got %q", slices.Collect(maps.Keys(c.known)))
 	}
 	metrics := c.metrics(t)
 	if err := c.portal.stop(); err != nil {
@@ -74,6 +78,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	}
 	c.searchFor(t, "the portal's log", c.portal.log.String(), `"route":"/login"`)
 	c.searchFor(t, "the portal's log", c.portal.log.String(), `"method":"POST","route":"/invitations/:token","status":303`)
+	c.searchFor(t, "the portal's log", c.portal.log.String(), `"method":"POST","route":"/password-resets/:token","status":303`)
 	c.searchFor(t, "the portal's log", c.portal.log.String(), "cannot end calls")
 	c.searchFor(t, "the output of operator commands", c.operatorOutput.String(), "portal: nas_...")
 	c.searchFor(t, "the metrics", metrics, "portal_http_requests_total")
@@ -86,6 +91,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 type canary struct {
 	portal  *process
 	cluster *postgres.Cluster
+	mails   *mailertest.Server
 	monitor string // address of /metrics
 	email   string
 	known   map[string]string // secrets by description
@@ -101,14 +107,16 @@ func newCanary(t *testing.T) *canary {
 		t.Fatal(err)
 	}
 	c := &canary{cluster: cluster, monitor: monitor, email: "canary@example.com", known: map[string]string{}}
+	smtpPassword := c.secret("password of PORTAL_SMTP_URL", randomHex(12))
+	c.mails = mailertest.Start(t, "--password", smtpPassword)
 	c.portal, err = theRun.start(settings{
 		databaseURL: cluster.URL("postgres"), secret: c.secret("PORTAL_SECRET", randomHex(32)),
-		extra: []string{
-			"PORTAL_SECRET_PREVIOUS=" + c.secret("PORTAL_SECRET_PREVIOUS", randomHex(32)), "PORTAL_METRICS_ADDR=" + monitor,
+		extra: append(mailSettings("smtp://portal:"+smtpPassword+"@127.0.0.1:"+c.mails.Port),
+			"PORTAL_SECRET_PREVIOUS="+c.secret("PORTAL_SECRET_PREVIOUS", randomHex(32)), "PORTAL_METRICS_ADDR="+monitor,
 			// Nothing listens there, so the portal logs that it cannot end calls.
 			"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=APIofTheCanary",
-			"PORTAL_LIVEKIT_API_SECRET=" + c.secret("PORTAL_LIVEKIT_API_SECRET", randomHex(32)),
-		},
+			"PORTAL_LIVEKIT_API_SECRET="+c.secret("PORTAL_LIVEKIT_API_SECRET", randomHex(32)),
+		),
 	})
 	if err != nil {
 		t.Fatalf("start the portal: %v", err)
@@ -177,6 +185,19 @@ func (c *canary) join(t *testing.T, path string) {
 	c.send(t, path, "", "", "")
 	c.send(t, path+"x", "application/x-www-form-urlencoded", "", form.Encode())
 	c.send(t, path, "application/x-www-form-urlencoded", "", form.Encode())
+}
+
+// resetByEmail asks for a link to set a new password and uses it.
+func (c *canary) resetByEmail(t *testing.T) {
+	t.Helper()
+	form := "application/x-www-form-urlencoded"
+	c.send(t, "/password-resets", form, "", url.Values{"email": {c.email}}.Encode())
+	path := mailedPath(t, c.mails, c.portal.URL, c.email, "Set a new password")
+	c.secret("reset token", strings.TrimPrefix(path, "/password-resets/"))
+	c.send(t, path, "", "", "")
+	for _, password := range []string{"short", c.secret("password of a reset", randomHex(12)), "too late for a new one"} {
+		c.send(t, path, form, "", url.Values{"new_password": {password}}.Encode())
+	}
 }
 
 // misuse sends the key in wrong places: paths, queries, bodies and malformed headers.
