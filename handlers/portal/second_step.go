@@ -40,13 +40,20 @@ func (p *Portal) pendingToken(c *gin.Context) (token string) {
 	return token
 }
 
-// showSecondStep asks for the code of the second step.
+// showSecondStep asks for the code of the second step, or for a passkey if the user has no
+// authenticator app.
 func (p *Portal) showSecondStep(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.Query("next"))}
-	if _, err := p.store.PendingSignInUser(c.Request.Context(), p.pendingToken(c)); err != nil {
+	user, err := p.store.PendingSignInUser(c.Request.Context(), p.pendingToken(c))
+	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
-	return p.reply(c, reply{fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.webauthn != nil})})
+	factors, err := p.store.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
+	if err != nil {
+		return err
+	}
+	page := templates.SecondStepPage{Form: form, Passkeys: p.webauthn != nil, PasskeyOnly: factors.AuthenticatorSince == nil}
+	return p.reply(c, reply{fragment: form, page: present(page)})
 }
 
 // finishSignIn checks the code of the second step and signs in.

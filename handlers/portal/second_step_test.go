@@ -227,6 +227,29 @@ func TestSecondFactorIsSetUpFirst(t *testing.T) {
 	})
 }
 
+// A user without an authenticator app has no code to enter.
+func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
+	t.Parallel()
+	s := sqliteSite(t, "https://portal.test")
+	c := s.customer(t)
+	user, err := s.store.VerifyPassword(t.Context(), c.email, password, models.Client{})
+	modelstest.Must(t, err)
+	token, err := s.store.CreateSession(t.Context(), user, models.Client{})
+	modelstest.Must(t, err)
+	session, err := s.store.Session(t.Context(), token, models.Client{})
+	modelstest.Must(t, err)
+	actor := models.UserActor(user.ID, "192.0.2.1")
+	passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
+	modelstest.Must(t, s.store.AddPasskey(t.Context(), session, passkey, "a challenge", actor))
+	modelstest.Must(t, s.store.RequireSecondFactor(t.Context(), user.AccountID, true, actor))
+	v := s.visitor(t)
+	v.signIn(c.email, password).redirects("/login/verification?next=%2Fapi-keys")
+	page := v.get("/login/verification").is(http.StatusOK)
+	page.one("button", "Sign in with a passkey")
+	page.none("textbox", "Code")
+	page.none("button", "Verify")
+}
+
 // Browsers offer passkeys at a host name with https, and on localhost.
 func TestPasskeysAreOfferedWhereBrowsersSupportThem(t *testing.T) {
 	t.Parallel()
