@@ -96,6 +96,11 @@ func TestSecretsHaveNoFlag(t *testing.T) {
 			t.Errorf("--%s puts a secret on the command line", flag.Name)
 		}
 	}
+	for _, field := range configFields() {
+		if name := field.Tag.Get("env"); field.Tag.Get("kong") == "-" && !strings.Contains(description, name) {
+			t.Errorf("--help does not name %s", name)
+		}
+	}
 }
 
 func TestAllErrorsAreReportedTogether(t *testing.T) {
