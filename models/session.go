@@ -143,6 +143,26 @@ func (s *Store) Session(ctx context.Context, token string, client Client) (Sessi
 // PeekSession is [Store.Session] for requests that a page sends by itself. It does not update when
 // the session was last seen.
 func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) {
+	session, err := s.findSession(ctx, token)
+	if err == nil && s.isIdle(session) {
+		// A flush may have moved the time from memory to the database between the two reads.
+		session, err = s.findSession(ctx, token)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return Session{}, ErrSessionNotFound
+	}
+	if err != nil {
+		return Session{}, failed("find session", err)
+	}
+	if !s.clock().Before(session.ExpiresAt) || s.isIdle(session) {
+		return Session{}, ErrSessionNotFound
+	}
+	session.NoPassword = session.NoPassword || s.passwordsOff
+	return session, nil
+}
+
+// findSession returns the session with this token, also if it has expired.
+func (s *Store) findSession(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
 		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+absentEnd).
@@ -150,19 +170,12 @@ func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) 
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.reference_hash = ?", hashToken(token)).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Session{}, ErrSessionNotFound
-	}
-	if err != nil {
-		return Session{}, failed("find session", err)
-	}
-	session.NoPassword = session.NoPassword || s.passwordsOff
-	now := s.clock()
 	session.LastSeenAt = s.lastSeen.latest(session.ID, session.LastSeenAt)
-	if !now.Before(session.ExpiresAt) || now.Sub(session.LastSeenAt) >= s.sessionIdle {
-		return Session{}, ErrSessionNotFound
-	}
-	return session, nil
+	return session, err
+}
+
+func (s *Store) isIdle(session Session) bool {
+	return s.clock().Sub(session.LastSeenAt) >= s.sessionIdle
 }
 
 // Sessions returns a user's open sessions, the most recently seen first. The error may be
