@@ -47,12 +47,14 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 		key := pages.OpenKeys(v.Tab).Add("backend")
 		s.env = []string{"BEHIND_PROXY=1", "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com"}
 		server := s.start(t, code, key)
-		const page, visitor = "Origin: https://www.example.com", "X-Forwarded-For: 2001:db8:1:2::1, 192.0.2.1"
+		const page = "Origin: https://www.example.com"
+		const visitor = "X-Forwarded-For: 2001:db8:1:2::1, 192.0.2.1"
 
 		got := askBackend(t, server, http.MethodPost, "/token", page, visitor)
 		got.expect(t, http.StatusOK, "")
 		expectToken(t, c.at.URL, key, agentID, got.body)
-		if got.header.Get("Access-Control-Allow-Origin") != "https://www.example.com" || got.header.Get("Vary") != "Origin" {
+		if got.header.Get("Access-Control-Allow-Origin") != "https://www.example.com" ||
+			got.header.Get("Vary") != "Origin" {
 			t.Errorf("CORS headers: %v", got.header)
 		}
 		got = askBackend(t, server, http.MethodOptions, "/token", page, "Access-Control-Request-Method: POST")

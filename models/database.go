@@ -59,7 +59,8 @@ func CheckDatabaseURL(databaseURL string) error {
 		}
 		return nil
 	}
-	if !strings.HasPrefix(databaseURL, "postgres://") && !strings.HasPrefix(databaseURL, "postgresql://") {
+	if !strings.HasPrefix(databaseURL, "postgres://") &&
+		!strings.HasPrefix(databaseURL, "postgresql://") {
 		return fmt.Errorf("a database URL must start with sqlite: or postgres://")
 	}
 	if _, err := postgresConfig(databaseURL); err != nil {

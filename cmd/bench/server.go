@@ -179,7 +179,8 @@ func checkToken(ctx context.Context, address string, key apiKey) (int, error) {
 		return 0, fmt.Errorf("response %s: %w", body, err)
 	}
 	var claims jwt.RegisteredClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(token.AccessToken, &claims); err != nil || claims.Issuer != "http://"+host {
+	if _, _, err := jwt.NewParser().ParseUnverified(token.AccessToken, &claims); err != nil ||
+		claims.Issuer != "http://"+host {
 		return 0, fmt.Errorf("response %s: not a widget token of this issuer", body)
 	}
 	return got.length, nil

@@ -33,8 +33,11 @@ func TestVoiceRuntimeOfTheGuideVerifiesTokens(t *testing.T) {
 				}
 				return agentOfCall(t, conn), nil
 			}
-			s.check(t, "the runtime", func(token string) (string, error) { return dial(token, "https://www.example.com") })
-			if agentID, err := dial(s.token(t, s.account.secret, s.agent.ID), "https://evil.example"); err == nil {
+			s.check(t, "the runtime", func(token string) (string, error) {
+				return dial(token, "https://www.example.com")
+			})
+			token := s.token(t, s.account.secret, s.agent.ID)
+			if agentID, err := dial(token, "https://evil.example"); err == nil {
 				t.Errorf("the runtime accepts another site's page, for agent %s", agentID)
 			}
 		})

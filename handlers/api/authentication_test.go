@@ -104,7 +104,9 @@ func TestAuthenticationComesFirst(t *testing.T) {
 		{http.MethodGet, "/api/agents?key=nas_", nil},
 		{http.MethodHead, "/api/agents", nil},
 		{http.MethodHead, "/api/nothing", nil},
-		{http.MethodOptions, "/api/agents", []option{header("Origin", "https://elsewhere.example"), header("Access-Control-Request-Method", "GET")}},
+		{http.MethodOptions, "/api/agents", []option{
+			header("Origin", "https://elsewhere.example"), header("Access-Control-Request-Method", "GET"),
+		}},
 		{http.MethodDelete, "/api/agents", nil},
 		{http.MethodTrace, "/api/agents", nil},
 		{"PURGE", "/api/agents", nil},

@@ -235,9 +235,11 @@ func TestFailuresOfTheProviderHaveAShortCause(t *testing.T) {
 		change func(h *hostile)
 		want   error
 	}{
-		"another issuer":       {func(h *hostile) { h.metadata["issuer"] = "https://evil.example" }, identity.ErrFailed},
-		"endpoint without TLS": {func(h *hostile) { h.metadata["token_endpoint"] = "ftp://" + h.Listener.Addr().String() }, identity.ErrFailed},
-		"huge metadata":        {func(h *hostile) { h.metadata["x"] = huge }, identity.ErrFailed},
+		"another issuer": {func(h *hostile) { h.metadata["issuer"] = "https://evil.example" }, identity.ErrFailed},
+		"endpoint without TLS": {func(h *hostile) {
+			h.metadata["token_endpoint"] = "ftp://" + h.Listener.Addr().String()
+		}, identity.ErrFailed},
+		"huge metadata": {func(h *hostile) { h.metadata["x"] = huge }, identity.ErrFailed},
 		"redirect": {func(h *hostile) {
 			h.answer = func(w http.ResponseWriter) bool {
 				w.Header().Set("Location", h.URL+"/token")

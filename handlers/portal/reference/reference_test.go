@@ -56,7 +56,8 @@ func TestEveryOperationIsInTheReference(t *testing.T) {
 			if o.Path != path || !strings.EqualFold(o.Method, method) || o.Summary == "" || len(o.Description) == 0 {
 				t.Errorf("%s %s is %+v", method, path, o)
 			}
-			if !strings.HasPrefix(o.Curl.Code, "curl ") || !strings.Contains(o.Curl.Code, "https://portal.example.com"+path) {
+			if !strings.HasPrefix(o.Curl.Code, "curl ") ||
+				!strings.Contains(o.Curl.Code, "https://portal.example.com"+path) {
 				t.Errorf("%s: command %s", o.ID, o.Curl.Code)
 			}
 			if strings.Contains(o.Curl.Code, "$NAS_API_KEY") != strings.HasPrefix(path, "/api/") {
