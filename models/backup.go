@@ -49,7 +49,7 @@ func Backup(ctx context.Context, databaseURL, file string) error {
 
 // backUpSQLite writes one consistent state of the database to an empty file.
 func backUpSQLite(ctx context.Context, databaseURL, file string) error {
-	db, err := openDatabase(databaseURL)
+	db, err := openDatabase(databaseURL, Timeout)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func databaseState(ctx context.Context, databaseURL string) (schemaState, error)
 			return withoutSchema, nil
 		}
 	}
-	db, err := openDatabase(databaseURL)
+	db, err := openDatabase(databaseURL, Timeout)
 	if err != nil {
 		return withoutSchema, err
 	}

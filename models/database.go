@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -29,9 +30,9 @@ type database struct {
 	newRecorder func(context.Context) (*usage.Recorder, error)
 }
 
-func openDatabase(databaseURL string) (*database, error) {
+func openDatabase(databaseURL string, timeout time.Duration) (*database, error) {
 	if path, ok := SQLitePath(databaseURL); ok {
-		return openSQLite(path)
+		return openSQLite(path, timeout)
 	}
 	return openPostgres(databaseURL)
 }

@@ -19,9 +19,9 @@ import (
 	"portal/models/usage"
 )
 
-// busyTimeout is how long SQLite waits for another process's write. It is shorter than [Timeout],
-// so that callers get SQLite's own error.
-const busyTimeout = 1500 * time.Millisecond
+// busyMargin is how much shorter than the time limit of a use of the database SQLite waits for
+// another write, so that callers get SQLite's own error.
+const busyMargin = 300 * time.Millisecond
 
 // errFileReplaced means that another file has taken the database's path, but the -wal and -shm
 // files are still those of the old database. SQLite would mix the two databases.
@@ -39,8 +39,8 @@ type sqliteFile struct {
 	number uint64         // counts the files that had the path
 }
 
-func openSQLite(path string) (*database, error) {
-	file := func(create bool) (*sqliteFile, error) { return newSQLiteFile(path, create) }
+func openSQLite(path string, timeout time.Duration) (*database, error) {
+	file := func(create bool) (*sqliteFile, error) { return newSQLiteFile(path, create, timeout-busyMargin) }
 	portal, err := file(true)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 	return bun.NewDB(pool, sqlitedialect.New())
 }
 
-func newSQLiteFile(path string, create bool) (*sqliteFile, error) {
+func newSQLiteFile(path string, create bool, busyTimeout time.Duration) (*sqliteFile, error) {
 	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
 	// makes a confirmed revocation survive a power failure.
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {

@@ -108,7 +108,7 @@ func TestPostgresURLOfSeveralHosts(t *testing.T) {
 // While another process writes the file, a write fails with an error and reads still work.
 func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{Timeout: models.Timeout})
 	c := f.customer(t)
 	key, secret := f.key(t, c)
 	conn, err := f.db.Conn(t.Context())

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,10 @@ import (
 
 // The waits of a migration for locks.
 const (
-	// defaultMigrationWait is the total wait unless [Options] have another.
-	defaultMigrationWait = 30 * time.Second
-	// sqliteMigrationWait limits how long a migration waits for other processes to unlock the
-	// file.
-	sqliteMigrationWait = 5 * time.Second
+	// The total waits unless [Options] have another. With SQLite, the other processes use the
+	// same file.
+	postgresMigrationWait = 30 * time.Second
+	sqliteMigrationWait   = 5 * time.Second
 	// tableLockTimeout is how long an attempt of a migration waits for a table. Meanwhile,
 	// every later statement on that table, including a revocation, queues behind the attempt.
 	tableLockTimeout = 300 * time.Millisecond
@@ -170,9 +170,9 @@ func (m migration) begin(ctx context.Context, tx bun.IConn, one *migrate.Migrati
 
 // migrate brings the schema up to date as the options say.
 func (o Options) migrate(ctx context.Context, db *bun.DB) error {
-	m := migration{db: db, files: migrations.SQLite(), logger: o.Logger, wait: min(o.MigrationWait, sqliteMigrationWait)}
+	m := migration{db: db, files: migrations.SQLite(), logger: o.Logger, wait: cmp.Or(o.MigrationWait, sqliteMigrationWait)}
 	if db.Dialect().Name() == dialect.PG {
-		m.files, m.wait = migrations.Postgres(), o.MigrationWait
+		m.files, m.wait = migrations.Postgres(), cmp.Or(o.MigrationWait, postgresMigrationWait)
 	}
 	err := m.run(ctx)
 	if o.OldSchema && errors.Is(err, errMigrationLocked) {

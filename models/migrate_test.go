@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun/migrate"
 
@@ -82,7 +83,7 @@ func TestManyInstancesOpenAnEmptyDatabase(t *testing.T) {
 	eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
 		stores := make([]*models.Store, 8)
 		_, errs := atOnce(len(stores), func(i int) (err error) {
-			stores[i], err = models.Open(t.Context(), f.url, models.Options{})
+			stores[i], err = models.Open(t.Context(), f.url, models.Options{MigrationWait: time.Minute, Timeout: time.Minute})
 			return err
 		})
 		for _, err := range errs {

@@ -46,7 +46,7 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 
 // updateSchema applies the pending migrations.
 func updateSchema(ctx context.Context, databaseURL string) error {
-	db, err := openDatabase(databaseURL)
+	db, err := openDatabase(databaseURL, Timeout)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	if err := copySQLite(ctx, file, prepared); err != nil {
 		return 0, err
 	}
-	db, err := openSQLite(prepared)
+	db, err := openSQLite(prepared, Timeout)
 	if err != nil {
 		return 0, err
 	}

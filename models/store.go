@@ -79,7 +79,8 @@ type Options struct {
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
 	// [DefaultPasswordMemory], and only tests need less.
 	PasswordMemory uint32
-	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s.
+	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s,
+	// and 5 s with SQLite.
 	MigrationWait time.Duration
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
@@ -90,7 +91,6 @@ type Options struct {
 
 // withDefaults returns the options with a value for each.
 func (o Options) withDefaults() Options {
-	o.MigrationWait = cmp.Or(o.MigrationWait, defaultMigrationWait)
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
 	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
@@ -116,7 +116,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	database, err := openDatabase(databaseURL)
+	database, err := openDatabase(databaseURL, o.Timeout)
 	if err != nil {
 		return nil, err
 	}
