@@ -35,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.route() == "/":
             self.page()
         elif self.route() == "/livekit-client.js":
-            self.library()
+            self.send_library()
         else:
             self.missing("not found")
 
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
             "Content-Security-Policy": policy,
         })
 
-    def library(self):
+    def send_library(self):
         """Serves the browser library of npm install livekit-client@2.23.0."""
         try:
             script = Path("node_modules/livekit-client/dist/livekit-client.esm.mjs").read_bytes()
