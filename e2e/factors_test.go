@@ -17,7 +17,7 @@ func TestTwoStepVerification(t *testing.T) {
 	inBothModes(t, func(t *testing.T, mode profile) {
 		p := sharedPortal(t)
 		c := p.newCustomer(t)
-		v := visit(t, p.URL, mode)
+		v := visit(t, p.URL, mode, withoutMotion)
 		v.allowStatus(http.StatusUnprocessableEntity)
 		c.signIn(v.Tab)
 		account := pages.OpenAccount(v.Tab)
@@ -62,7 +62,7 @@ func TestPasskey(t *testing.T) {
 	site := "http://localhost:" + port
 	p := ownPortal(t, settings{address: address, baseURL: site})
 	c := p.newCustomer(t)
-	v := visit(t, site)
+	v := visit(t, site, withoutMotion)
 	v.addAuthenticator(t)
 	c.signIn(v.Tab)
 	account := pages.OpenAccount(v.Tab)

@@ -30,7 +30,7 @@ func TestAnInvalidLabelStaysInTheField(t *testing.T) {
 		keys.ExpectNone()
 
 		keys.Submit("   ")
-		keys.ExpectAlert()
+		keys.ExpectAlertSaying("Enter a label")
 
 		keys.Add("short enough")
 		keys.ExpectNoAlert()
