@@ -177,7 +177,9 @@ func (r *testRun) startPair() ([2]*process, error) {
 	if err != nil {
 		return pair, err
 	}
-	s := settings{databaseURL: cluster.URL("postgres"), secret: randomHex(32), baseURL: "http://" + address}
+	s := settings{
+		databaseURL: cluster.URL("postgres"), secret: randomHex(32), baseURL: "http://" + address,
+	}
 	for i := range pair {
 		s.address = ""
 		if i == 0 {

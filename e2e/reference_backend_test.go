@@ -45,7 +45,10 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 	onEachBackend(t, sharedPortal, func(t *testing.T, v *visitor, c customer, s exampleServer, code string) {
 		agentID := agentIDs.FindString(code)
 		key := pages.OpenKeys(v.Tab).Add("backend")
-		s.env = []string{"BEHIND_PROXY=1", "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com"}
+		s.env = []string{
+			"BEHIND_PROXY=1",
+			"ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com",
+		}
 		server := s.start(t, code, key)
 		const page = "Origin: https://www.example.com"
 		const visitor = "X-Forwarded-For: 2001:db8:1:2::1, 192.0.2.1"
@@ -61,7 +64,10 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 		if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Methods") != "POST" {
 			t.Errorf("preflight: %d %v", got.status, got.header)
 		}
-		for _, origin := range []string{"", "Origin: https://evil.example", "Origin: null", "Origin: https://www.example.com.evil.example"} {
+		for _, origin := range []string{
+			"", "Origin: https://evil.example", "Origin: null",
+			"Origin: https://www.example.com.evil.example",
+		} {
 			for _, method := range []string{http.MethodPost, http.MethodOptions} {
 				got := askBackend(t, server, method, "/token", origin, visitor)
 				got.expect(t, http.StatusForbidden, "ORIGIN_NOT_ALLOWED")

@@ -59,7 +59,9 @@ func TestSignInRedirectsOnlyWithinThePortal(t *testing.T) {
 	p := sharedPortal(t)
 	c := p.newCustomer(t)
 	v := visit(t, p.URL, withoutJavaScript)
-	for _, next := range []string{"https://example.com/", "//example.com/", `/\example.com`, "/logout", "/login"} {
+	for _, next := range []string{
+		"https://example.com/", "//example.com/", `/\example.com`, "/logout", "/login",
+	} {
 		v.clearCookies(t)
 		v.Open("/login?next=" + url.QueryEscape(next))
 		pages.ExpectLogin(v.Tab).SignIn(c.email, c.password)

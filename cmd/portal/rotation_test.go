@@ -92,7 +92,9 @@ func startRotation(t *testing.T, env []string) *rotation {
 		t.Fatal(err)
 	}
 	r := &rotation{t: t, key: account.secret, agentID: agent.ID}
-	r.env = append([]string{"DATABASE_URL=" + databaseURL, "PORTAL_BASE_URL=http://portal.test", anyPort}, env...)
+	r.env = append([]string{
+		"DATABASE_URL=" + databaseURL, "PORTAL_BASE_URL=http://portal.test", anyPort,
+	}, env...)
 	r.one, r.two = start(t, r.env), start(t, r.env)
 	return r
 }

@@ -155,7 +155,8 @@ func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
 	if i, got := serveToken(); got != i.URL {
 		t.Errorf("want the listen address %s, got %s", i.URL, got)
 	}
-	if _, got := serveToken("PORTAL_BASE_URL=https://portal.example.com/"); got != "https://portal.example.com" {
+	_, got := serveToken("PORTAL_BASE_URL=https://portal.example.com/")
+	if got != "https://portal.example.com" {
 		t.Errorf("got %s", got)
 	}
 }

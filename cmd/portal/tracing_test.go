@@ -127,12 +127,23 @@ func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
 		{nil, false, ""},
 		{map[string]string{"OTEL_SERVICE_NAME": "keys"}, false, ""},
 		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, true, ""},
-		{map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://traces.example.com/v1/traces"}, true, ""},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_SDK_DISABLED": "true"}, false, ""},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER": "none"}, false, ""},
+		{map[string]string{
+			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://traces.example.com/v1/traces",
+		}, true, ""},
+		{map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
+			"OTEL_SDK_DISABLED":           "true",
+		}, false, ""},
+		{map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
+			"OTEL_TRACES_EXPORTER":        "none",
+		}, false, ""},
 		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "127.0.0.1:4318"}, true, "OTEL_EXPORTER_OTLP_ENDPOINT: invalid URL"},
 		{
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+			map[string]string{
+				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4317",
+				"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+			},
 			true, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol",
 		},
 	} {

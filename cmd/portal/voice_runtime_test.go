@@ -67,7 +67,8 @@ func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", strings.ReplaceAll(path, token, "TOKEN"), a.status, a.body, want)
 		}
 	}
-	if got := status("http://" + runtime + "/connect?access_token=" + token); got != http.StatusUnauthorized {
+	got := status("http://" + runtime + "/connect?access_token=" + token)
+	if got != http.StatusUnauthorized {
 		t.Errorf("without the gateway: %d", got)
 	}
 	if _, err := g.store.RevokeAPIKey(t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {

@@ -168,7 +168,9 @@ func (s *server) ping(ctx context.Context) error { return s.query(ctx, "SELECT 1
 func (s *server) query(ctx context.Context, statement string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://portal@%s/postgres?sslmode=disable&synchronous_commit=local", s.address()))
+	conn, err := pgx.Connect(ctx, fmt.Sprintf(
+		"postgres://portal@%s/postgres?sslmode=disable&synchronous_commit=local", s.address(),
+	))
 	if err != nil {
 		return err
 	}

@@ -64,14 +64,16 @@ func TestWidgetAuthorizeFindsTheToken(t *testing.T) {
 		path    string
 		options []option
 	}{
-		"a header":                        {"", []option{bearer(token)}},
-		"another case":                    {"", []option{header("authorization", "bEARER   "+token)}},
-		"the query":                       {"?access_token=" + token, nil},
-		"the query behind a path":         {inURL, nil},
-		"an escaped query":                {"?access%5Ftoken=" + escaped, nil},
-		"a query with broken pairs":       {"?a=%zz&b;c&access_token=" + token, nil},
-		"X-Original-URI":                  {"", []option{header("X-Original-URI", inURL)}},
-		"X-Original-URL":                  {"", []option{header("X-Original-URL", "https://voice.example.com:8443"+inURL)}},
+		"a header":                  {"", []option{bearer(token)}},
+		"another case":              {"", []option{header("authorization", "bEARER   "+token)}},
+		"the query":                 {"?access_token=" + token, nil},
+		"the query behind a path":   {inURL, nil},
+		"an escaped query":          {"?access%5Ftoken=" + escaped, nil},
+		"a query with broken pairs": {"?a=%zz&b;c&access_token=" + token, nil},
+		"X-Original-URI":            {"", []option{header("X-Original-URI", inURL)}},
+		"X-Original-URL": {"", []option{
+			header("X-Original-URL", "https://voice.example.com:8443"+inURL),
+		}},
 		"X-Forwarded-Uri":                 {"", []option{header("X-Forwarded-Uri", inURL)}},
 		"an escaped header":               {"", []option{header("X-Original-URI", "/a%3Fb?access_token="+escaped)}},
 		"a query in the query":            {"", []option{header("X-Original-URI", "/?next=/x?y&access_token="+token)}},

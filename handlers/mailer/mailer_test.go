@@ -329,7 +329,8 @@ func TestInvitationIsSent(t *testing.T) {
 			"ada@example.com invites you to join the account Acme <Ltd> as a member.\n\nThe link works once, until 21 Mar 2026, 15:09:26 UTC.") {
 			t.Errorf("to %s: %s\n%s", mail.To, mail.Subject, mail.Text)
 		}
-		link := regexp.MustCompile(`https://portal\.example\.com/invitations/(\S+)`).FindStringSubmatch(mail.Text)
+		link := regexp.MustCompile(`https://portal\.example\.com/invitations/(\S+)`).
+			FindStringSubmatch(mail.Text)
 		if len(link) != 2 || !strings.Contains(mail.HTML, link[0]) || strings.Contains(mail.HTML, "<Ltd>") || strings.Contains(mail.Raw, shown) {
 			t.Fatalf("links %v in:\n%s\n%s", link, mail.Text, mail.HTML)
 		}

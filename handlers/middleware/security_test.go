@@ -48,13 +48,17 @@ func TestCrossSiteFormsAreRefused(t *testing.T) {
 		header http.Header
 		want   int
 	}{
-		"our own form":             {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusOK},
-		"our own, older browser":   {http.MethodPost, http.Header{"Origin": {"http://example.com"}}, http.StatusOK},
+		"our own form": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusOK},
+		"our own, older browser": {
+			http.MethodPost, http.Header{"Origin": {"http://example.com"}}, http.StatusOK,
+		},
 		"no browser":               {http.MethodPost, http.Header{}, http.StatusOK},
 		"a link on another site":   {http.MethodGet, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusOK},
 		"another site's form":      {http.MethodPost, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
 		"another subdomain's form": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-site"}}, http.StatusForbidden},
-		"another, older browser":   {http.MethodPost, http.Header{"Origin": {"http://elsewhere.example"}}, http.StatusForbidden},
+		"another, older browser": {
+			http.MethodPost, http.Header{"Origin": {"http://elsewhere.example"}}, http.StatusForbidden,
+		},
 		"a form without an origin": {http.MethodPost, http.Header{"Origin": {"null"}}, http.StatusForbidden},
 	} {
 		r := httptest.NewRequest(sent.method, "http://example.com/", http.NoBody)

@@ -25,7 +25,9 @@ func (a answer) cookie(name string) *http.Cookie {
 }
 
 func TestDeviceCookieAttributes(t *testing.T) {
-	for base, name := range map[string]string{httpBase: "device", "https://portal.test": "__Host-device"} {
+	for base, name := range map[string]string{
+		httpBase: "device", "https://portal.test": "__Host-device",
+	} {
 		s := sqliteSite(t, base)
 		cookie := s.visitor(t).signIn(s.customer(t).email, password).cookie(name)
 		if cookie.Secure != strings.HasPrefix(base, "https:") || !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode ||
