@@ -37,6 +37,7 @@ func TestStandardLibrariesVerifyTokens(t *testing.T) {
 			s := startSigner(t, algorithms)
 			s.check(t, "golang-jwt with keyfunc", withKeyfunc(t, s.URL, signing))
 			s.check(t, "go-oidc", withOIDC(t, s.URL))
+			s.check(t, "the guide's program", withGuide(t, s.URL))
 		})
 	}
 }
@@ -123,6 +124,16 @@ func withKeyfunc(t *testing.T, issuer, algorithm string) verify {
 		_, err := jwt.ParseWithClaims(token, claims, keys.Keyfunc, jwt.WithValidMethods([]string{algorithm}),
 			jwt.WithIssuer(issuer), jwt.WithAudience("widget"), jwt.WithExpirationRequired())
 		return fmt.Sprint(claims["agent_id"]), err
+	}
+}
+
+// withGuide verifies with verify.go of the guide.
+func withGuide(t *testing.T, issuer string) verify {
+	t.Helper()
+	program := buildSnippet(t, "verify", map[string]string{"BASE_URL": issuer})
+	return func(token string) (string, error) {
+		output, err := exec.CommandContext(t.Context(), program, token).Output()
+		return strings.TrimSpace(string(output)), err
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -17,39 +18,12 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-func TestVoiceRuntimeOfTheGuideVerifiesTokens(t *testing.T) {
-	t.Parallel()
-	for _, algorithm := range []string{"EdDSA", "ES256"} {
-		t.Run(algorithm, func(t *testing.T) {
-			t.Parallel()
-			s := startSigner(t, algorithm)
-			address := startVoiceRuntime(t, s.instance,
-				"ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com")
-			dial := func(token, origin string) (string, error) {
-				conn, _, err := websocket.Dial(t.Context(), "ws://"+address+"/connect?access_token="+token, //nolint:bodyclose // Dial closes it
-					&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}, "X-Agent-Id": {"spoofed"}}})
-				if err != nil {
-					return "", err
-				}
-				return agentOfCall(t, conn), nil
-			}
-			s.check(t, "the runtime", func(token string) (string, error) {
-				return dial(token, "https://www.example.com")
-			})
-			token := s.token(t, s.account.secret, s.agent.ID)
-			if agentID, err := dial(token, "https://evil.example"); err == nil {
-				t.Errorf("the runtime accepts another site's page, for agent %s", agentID)
-			}
-		})
-	}
-}
-
 func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	t.Parallel()
 	var runtime string
-	g := newGateway(t, (*gateway).startNginx, "nginx", func(t *testing.T, portal *instance) string {
+	g := newGateway(t, (*gateway).startNginx, "nginx", func(t *testing.T, _ *instance) string {
 		t.Helper()
-		runtime = startVoiceRuntime(t, portal, "GATEWAY=1")
+		runtime = startVoiceRuntime(t, nil)
 		return runtime
 	})
 	token := g.portal.token(t, g.account.secret, g.agentID)
@@ -79,7 +53,93 @@ func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	}
 }
 
-// agentOfCall returns the agent of a call and checks that the runtime sends back audio.
+func TestVoiceRuntimeOfTheGuideLimitsCalls(t *testing.T) {
+	t.Parallel()
+	// dial opens a call as the gateway does.
+	dial := func(t *testing.T, runtime, origin string) (*websocket.Conn, int) {
+		t.Helper()
+		header := http.Header{"X-Agent-Id": {"1"}}
+		if origin != "" {
+			header.Set("Origin", origin)
+		}
+		conn, response, err := websocket.Dial(t.Context(), "ws://"+runtime+"/connect", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial closes it
+		if response == nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			t.Cleanup(func() { _ = conn.CloseNow() })
+		}
+		return conn, response.StatusCode
+	}
+	t.Run("to the pages that may connect", func(t *testing.T) {
+		t.Parallel()
+		closed := startVoiceRuntime(t, nil)
+		open := startVoiceRuntime(t, nil, "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com")
+		for _, call := range []struct {
+			runtime, origin string
+			want            int
+		}{
+			{open, "https://www.example.com", http.StatusSwitchingProtocols},
+			{open, "https://shop.example.com", http.StatusSwitchingProtocols},
+			{open, "https://evil.example", http.StatusForbidden},
+			{open, "http://www.example.com", http.StatusForbidden},
+			{open, "null", http.StatusForbidden},
+			{closed, "null", http.StatusForbidden},
+			{closed, "https://www.example.com", http.StatusForbidden},
+		} {
+			if _, got := dial(t, call.runtime, call.origin); got != call.want {
+				t.Errorf("%s: status %d, want %d", call.origin, got, call.want)
+			}
+		}
+	})
+	t.Run("in number", func(t *testing.T) {
+		t.Parallel()
+		runtime := startVoiceRuntime(t, map[string]string{"1000": "1"})
+		first, _ := dial(t, runtime, "")
+		if _, got := dial(t, runtime, ""); got != http.StatusServiceUnavailable {
+			t.Errorf("beyond the limit: status %d", got)
+		}
+		agentOfCall(t, first) // ends it
+		for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
+			if _, got := dial(t, runtime, ""); got == http.StatusSwitchingProtocols {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("after the end of the first call: status %d", got)
+			}
+		}
+	})
+	for name, test := range map[string]struct {
+		replacements map[string]string
+		talk         func(*websocket.Conn) error
+	}{
+		"in the size of messages": {nil, func(conn *websocket.Conn) error {
+			return conn.Write(t.Context(), websocket.MessageBinary, make([]byte, 64<<10+1))
+		}},
+		"in silence": {map[string]string{"time.Minute": "time.Second"}, nil},
+		"in time": {map[string]string{"time.Hour": "time.Second"}, func(conn *websocket.Conn) error {
+			return conn.Write(t.Context(), websocket.MessageBinary, []byte("audio"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, _ := dial(t, startVoiceRuntime(t, test.replacements), "")
+			ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+			defer cancel()
+			_, _, err := conn.Read(ctx)
+			for err == nil {
+				if test.talk != nil {
+					_ = test.talk(conn) // the runtime may have ended the call
+				}
+				_, _, err = conn.Read(ctx)
+			}
+			if ctx.Err() != nil {
+				t.Error("the call goes on")
+			}
+		})
+	}
+}
+
+// agentOfCall returns the agent of a call, checks that the runtime sends back audio, and ends it.
 func agentOfCall(t *testing.T, conn *websocket.Conn) string {
 	t.Helper()
 	defer func() { _ = conn.CloseNow() }()
@@ -97,25 +157,36 @@ func agentOfCall(t *testing.T, conn *websocket.Conn) string {
 	return strings.TrimPrefix(string(greeting), "agent ")
 }
 
-// startVoiceRuntime builds and starts the runtime of the guide, and returns its address.
-func startVoiceRuntime(t *testing.T, portal *instance, env ...string) (address string) {
+// buildSnippet builds a Go program of the guides after these replacements and returns its path.
+func buildSnippet(t *testing.T, name string, replacements map[string]string) string {
 	t.Helper()
-	code, err := os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", "runtime.go.txt"))
+	code, err := os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", name+".go.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	source, program := filepath.Join(folder, "runtime.go"), filepath.Join(folder, "runtime")
-	if err := os.WriteFile(source, []byte(strings.ReplaceAll(string(code), "BASE_URL", portal.URL)), 0o600); err != nil {
+	for old := range replacements {
+		if strings.Count(string(code), old) != 1 {
+			t.Fatalf("%s does not have %q once", name, old)
+		}
+	}
+	program := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(program+".go", []byte(replaceAll(string(code), replacements)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// Our go.mod has its packages.
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, program+".go").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
+	return program
+}
+
+// startVoiceRuntime starts the runtime of the guide after these replacements and returns its
+// address.
+func startVoiceRuntime(t *testing.T, replacements map[string]string, env ...string) (address string) {
+	t.Helper()
 	address = freeAddress(t)
 	log := &modelstest.LogBuffer{}
-	command := exec.Command(program)
+	command := exec.Command(buildSnippet(t, "runtime", replacements))
 	command.Env = append([]string{"PORT=" + address[strings.LastIndex(address, ":")+1:]}, env...)
 	command.Stdout, command.Stderr = log, log
 	child, err := subprocess.Start(command)
