@@ -1,0 +1,63 @@
+package models_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"portal/models"
+)
+
+// checkToken checks the key, the account and the agent of a verified token.
+func checkToken(ctx context.Context, store *models.Store, claims models.WidgetClaims) error {
+	p, agentID, err := store.AuthenticateToken(ctx, claims)
+	if err != nil {
+		return err
+	}
+	if p.AccountID.String() != claims.Subject || p.KeyID.String() != claims.ClientID || agentID.String() != claims.AgentID {
+		return fmt.Errorf("authenticated as %+v for the agent %s", p, agentID)
+	}
+	return store.CheckAgent(ctx, p, agentID)
+}
+
+func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		key, _ := f.key(t, c)
+		otherKey, _ := f.key(t, other)
+		agent, otherAgent := f.agent(t, c), f.agent(t, other)
+		elsewhere := f.open(t, models.Options{})
+		check := func(name string, claims models.WidgetClaims, want error) {
+			t.Helper()
+			for _, store := range []*models.Store{f.Store, elsewhere, elsewhere} { // the last from memory
+				checkError(t, name, checkToken(ctx, store, claims), want)
+			}
+		}
+		check("its own", claimsOf(c, key, agent), nil)
+		check("another account's key", claimsOf(c, otherKey, agent), models.ErrTokenInvalid)
+		check("another account's agent", claimsOf(c, key, otherAgent), models.ErrAgentNotFound)
+		check("another account", claimsOf(other, otherKey, otherAgent), nil)
+		check("no such key", claimsOf(c, models.APIKey{ID: newID()}, agent), models.ErrKeyRevoked)
+		check("no such agent", claimsOf(c, key, models.Agent{ID: newID()}), models.ErrAgentNotFound)
+		check("zero key", claimsOf(c, models.APIKey{}, agent), models.ErrTokenInvalid)
+		check("no ids", models.WidgetClaims{Subject: c.ID.String()}, models.ErrTokenInvalid)
+		check("nothing", models.WidgetClaims{}, models.ErrTokenInvalid)
+
+		revoked, _ := f.key(t, c)
+		check("before the key's revocation", claimsOf(c, revoked, agent), nil)
+		f.revoke(t, revoked)
+		check("key revoked", claimsOf(c, revoked, agent), models.ErrKeyRevoked)
+		removed := f.agent(t, c)
+		check("before the agent's removal", claimsOf(c, key, removed), nil)
+		must(t, errOf(f.RemoveAgent(ctx, c.ID, removed.ID, c.actor)))
+		check("agent removed", claimsOf(c, key, removed), models.ErrAgentNotFound)
+		check("still its own", claimsOf(c, key, agent), nil)
+		f.exec(t, "UPDATE accounts SET disabled_at = created_at WHERE id = ?", c.ID)
+		check("account disabled", claimsOf(c, key, agent), models.ErrAccountDisabled)
+		check("the account beside it", claimsOf(other, otherKey, otherAgent), nil)
+		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
+		check("account enabled", claimsOf(c, key, agent), nil)
+		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
+		check("key deleted", claimsOf(c, key, agent), models.ErrKeyRevoked)
+	})
+}
