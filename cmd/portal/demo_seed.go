@@ -14,7 +14,7 @@ import (
 )
 
 type demoSeedCommand struct {
-	Email string `default:"demo@example.com" placeholder:"EMAIL" help:"Email of the account's user. Default: ${default}."`
+	Email string `default:"seed@example.com" placeholder:"EMAIL" help:"Email of the account's user. Default: ${default}."`
 }
 
 // demoKeys are the labels of the active keys, with their requests on a weekday.
