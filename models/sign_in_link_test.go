@@ -96,6 +96,23 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 	})
 }
 
+func TestNewPasswordEndsSignInLinks(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		session, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		kept := f.link(t, other, other.user)
+		changed := f.link(t, c, c.user)
+		must(t, errOf(f.ChangePassword(ctx, session, password, newPassword, c.actor)))
+		checkError(t, "after a change", errOf(f.SignInLinkUser(ctx, changed)), models.ErrLinkInvalid)
+		reset := f.link(t, c, c.user)
+		must(t, f.ResetPassword(ctx, c.user.Email, password))
+		_, _, err = f.UseSignInLink(ctx, reset, browser)
+		checkError(t, "after a reset", err, models.ErrLinkInvalid)
+		must(t, errOf(f.SignInLinkUser(ctx, kept)))
+	})
+}
+
 func TestUserHasTenSignInLinks(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)

@@ -120,8 +120,8 @@ func (s *Store) setPassword(ctx context.Context, password string, store func(ctx
 	return failed("set password", err)
 }
 
-// replacePassword stores the new hash, ends the user's sessions except keep and the links that set
-// a password, and records the activity.
+// replacePassword stores the new hash, ends the user's sessions except keep and the links that sign
+// in or set a password, and records the activity.
 func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash string, keep uuid.UUID, actor Actor, action Action) error {
 	result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).Where("id = ?", user.ID).Exec(ctx)
 	if err := unlessAffected(result, err, ErrUserNotFound); err != nil {
@@ -134,6 +134,9 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 		return err
 	}
 	if err := endPasswordResets(ctx, tx, user.ID); err != nil {
+		return err
+	}
+	if _, err := tx.NewDelete().Model((*signInLink)(nil)).Where("user_id = ?", user.ID).Exec(ctx); err != nil {
 		return err
 	}
 	return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
