@@ -65,7 +65,8 @@ const (
 
 	ActionAuthenticatorOn      Action = "authenticator.enabled"
 	ActionAuthenticatorOff     Action = "authenticator.disabled"
-	ActionCodeRefused          Action = "code.refused" // a wrong code after the right password
+	ActionCodeRefused          Action = "code.refused"  // a wrong code after the right password
+	ActionCodesRefused         Action = "codes.refused" // ten wrong codes within a day
 	ActionRecoveryCodeUsed     Action = "recovery_code.used"
 	ActionRecoveryCodesRenewed Action = "recovery_codes.renewed"
 	ActionPasskeyAdded         Action = "passkey.added"

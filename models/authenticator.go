@@ -37,6 +37,9 @@ type authenticator struct {
 	CreatedAt time.Time
 	EnabledAt *time.Time // nil until the user has entered the first code
 	LastStep  int64      // the time step of the last accepted code
+
+	RefusedCodes int        // wrong codes at sign-in since RefusedSince
+	RefusedSince *time.Time // nil: none
 }
 
 // StartAuthenticator returns a new secret for an authenticator app of a session's user, in base 32.

@@ -92,6 +92,7 @@ func (e *RepeatedFormError) Error() string { return "this form has already gener
 type SignInLimitError struct {
 	RetryAfter time.Duration
 	Codes      bool // they were codes, not passwords
+	AppCodes   bool // only codes of the authenticator app are refused, not recovery codes
 }
 
 func (e *SignInLimitError) Error() string {

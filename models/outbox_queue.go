@@ -58,7 +58,7 @@ func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]str
 		if activity.ActorID != nil {
 			return emailsOf(ctx, tx, "u.id = ?", *activity.ActorID)
 		}
-	case ActionPasswordChanged, ActionPasswordReset, ActionSecondFactorReset:
+	case ActionPasswordChanged, ActionPasswordReset, ActionSecondFactorReset, ActionCodesRefused:
 		return []string{activity.Label}, nil
 	case ActionEmailChanged:
 		return []string{activity.FormerLabel}, nil

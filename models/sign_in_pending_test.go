@@ -198,6 +198,126 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 	})
 }
 
+// The limit of a day holds on every instance. Recovery codes still work, and so does the app of
+// another user.
+func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		a, recovery := f.twoSteps(t, c)
+		b, _ := f.twoSteps(t, other)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		end := f.clock.Now().Add(24 * time.Hour)
+		guessTenTimes := func() {
+			pending := f.firstStep(t, c)
+			_, errs := atOnce(10, func(i int) error {
+				_, _, err := stores[i%2].FinishSignIn(t.Context(), pending, "abcdef", browser)
+				return err
+			})
+			for _, err := range errs {
+				checkError(t, "a guess", err, models.ErrWrongCode)
+			}
+			f.clock.Advance(time.Minute)
+		}
+		refused := func(store *models.Store) {
+			t.Helper()
+			_, _, err := store.FinishSignIn(t.Context(), f.firstStep(t, c), a.code(t, 0), browser)
+			limit, ok := errors.AsType[*models.SignInLimitError](err)
+			if !ok || !limit.Codes || !limit.AppCodes || limit.RetryAfter != end.Sub(f.clock.Now()) {
+				t.Errorf("the right code: %+v", err)
+			}
+		}
+		for range 9 {
+			guessTenTimes()
+		}
+		// The sign-in of the user gives the thief no further guesses.
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
+		guessTenTimes()
+		for i := range 12 { // more than the limit of a minute
+			refused(stores[i%2])
+		}
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), recovery[0])))
+		must(t, errOf(f.secondStep(t, f.firstStep(t, other), b.code(t, 0))))
+		f.clock.Advance(end.Sub(f.clock.Now()) - time.Second)
+		refused(f.Store)
+		f.clock.Advance(time.Second)
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
+	})
+}
+
+// A thief who reads the user's emails must not get further guesses with each link.
+func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		a, _ := f.twoSteps(t, c)
+		session, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		newest := password
+		secondStep := func() error {
+			t.Helper()
+			f.clock.Advance(time.Minute) // to the next code
+			c.user, err = f.VerifyPassword(ctx, c.user.Email, newest, browser)
+			must(t, err)
+			return errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0)))
+		}
+		set := func(password string, err error) {
+			t.Helper()
+			must(t, err)
+			newest = password
+		}
+		f.exec(t, "UPDATE authenticators SET refused_codes = 100, refused_since = ?", f.clock.Now())
+		set(newPassword, errOf(f.ChangePassword(ctx, session, newest, newPassword, c.actor)))
+		must(t, secondStep())
+
+		f.exec(t, "UPDATE authenticators SET refused_codes = 100, refused_since = ?", f.clock.Now())
+		set(password, errOf(f.UsePasswordReset(ctx, f.resetToken(t, c.user.Email), password, browser)))
+		if _, limited := errors.AsType[*models.SignInLimitError](secondStep()); !limited {
+			t.Error("a password that was set with a link ends the limit")
+		}
+		set(newPassword, f.ResetPassword(ctx, c.user.Email, newPassword))
+		must(t, secondStep())
+	})
+}
+
+// Ten wrong codes within a day warn the user once.
+func TestWrongCodesWarnTheUser(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.member(t, c, models.RoleOwner)
+		a, _ := f.twoSteps(t, c)
+		f.Store = f.open(t, models.Options{Mail: true})
+		guess := func(times int) {
+			t.Helper()
+			for range times {
+				checkError(t, "a guess", errOf(f.secondStep(t, f.firstStep(t, c), "abcdef")), models.ErrWrongCode)
+				f.clock.Advance(time.Minute) // slower than the limit of a minute
+			}
+		}
+		warnings := func(want int) {
+			t.Helper()
+			recorded := f.recorded(t, c, models.ActionCodesRefused)
+			if len(recorded) != want || recorded[0].Label != c.user.Email || recorded[0].Address != browser.Address {
+				t.Errorf("want %d activities: %+v", want, recorded)
+			}
+			mails := "SELECT count(*) FROM outbox WHERE kind = 'codes.refused' AND recipient = ?"
+			if n := f.count(t, mails, c.user.Email); n != want || f.count(t, "SELECT count(*) FROM outbox WHERE kind = 'codes.refused'") != want {
+				t.Errorf("%d mails, want %d", n, want)
+			}
+		}
+		guess(9)
+		if recorded := f.recorded(t, c, models.ActionCodesRefused); len(recorded) != 0 {
+			t.Errorf("after nine codes: %+v", recorded)
+		}
+		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
+		guess(1)
+		warnings(1)
+		guess(20)
+		warnings(1)
+		f.clock.Advance(24 * time.Hour)
+		guess(10)
+		warnings(2)
+	})
+}
+
 // Of several concurrent requests with one code, one signs in.
 func TestCodeSignsInOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {

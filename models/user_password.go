@@ -46,6 +46,9 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 		if err := unlessAffected(result, err, ErrSessionNotFound); err != nil {
 			return err
 		}
+		if err := forgetRefusedCodes(ctx, tx, user.ID); err != nil {
+			return err
+		}
 		return s.replacePassword(ctx, tx, user, hash, session.ID, actor, ActionPasswordChanged)
 	})
 	if err != nil {
@@ -102,7 +105,10 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 	// The old hash is not compared: an intruder must not be able to block the reset by changing
 	// the password at the same time.
 	return s.setPassword(ctx, password, func(ctx context.Context, tx bun.Tx, hash string) error {
-		return s.replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset)
+		if err := s.replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
+			return err
+		}
+		return forgetRefusedCodes(ctx, tx, user.ID)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/pquerna/otp/totp"
 
 	"portal/handlers/mailer"
 	"portal/handlers/mailer/mailertest"
@@ -165,6 +166,36 @@ func TestMailsReportChanges(t *testing.T) {
 		eventually(t, "the outbox is empty", func() bool { return s.waiting(t) == 0 })
 		if n := len(server.Mails()); n != len(want) {
 			t.Errorf("%d mails", n)
+		}
+	})
+}
+
+func TestWrongCodesAreReported(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		_, user := s.account(t, "ada@example.com")
+		client := models.Client{Address: "203.0.113.7", Device: models.NewDevice(user.Email)}
+		token, err := s.CreateSession(t.Context(), user, client)
+		modelstest.Must(t, err)
+		session, err := s.Session(t.Context(), token, client)
+		modelstest.Must(t, err)
+		secret, err := s.StartAuthenticator(t.Context(), session)
+		modelstest.Must(t, err)
+		code, err := totp.GenerateCode(secret, s.clock.Now())
+		modelstest.Must(t, err)
+		modelstest.Must(t, errOf(s.EnableAuthenticator(t.Context(), session, code, models.UserActor(user.ID, client.Address))))
+		pending, _, err := s.SignIn(t.Context(), user, models.WithPassword, client)
+		modelstest.Must(t, err)
+		for range 10 {
+			if _, _, err := s.FinishSignIn(t.Context(), pending, "abcdef", models.Client{Address: "203.0.113.8"}); err == nil {
+				t.Fatal("a wrong code signs in")
+			}
+		}
+		s.run(t, s.Store, server.URL())
+		mail := server.Await(2)[1] // after the one about the app
+		if mail.Subject != "Somebody may know your password – Voice Portal" || mail.To[0] != "ada@example.com" ||
+			!strings.Contains(mail.Text, "Address: 203.0.113.8") || !strings.Contains(mail.HTML, "change your password") {
+			t.Errorf("%s to %s:\n%s", mail.Subject, mail.To, mail.Text)
 		}
 	})
 }

@@ -22,7 +22,7 @@ var activityKinds = []struct {
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
 	}},
 	{"factors", "Second factors", "All second factor events", []models.Action{
-		models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionCodeRefused,
+		models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionCodeRefused, models.ActionCodesRefused,
 		models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed, models.ActionPasskeyAdded, models.ActionPasskeyRemoved,
 		models.ActionSecondFactorRequired, models.ActionSecondFactorOptional, models.ActionSecondFactorReset,
 	}},
@@ -83,6 +83,7 @@ var activityKindNames = map[models.Action]string{
 	models.ActionSecondFactorRequired: "Second factor required",
 	models.ActionSecondFactorOptional: "Second factor no longer required",
 	models.ActionCodeRefused:          "Incorrect codes",
+	models.ActionCodesRefused:         "Many incorrect codes",
 	models.ActionRecoveryCodeUsed:     "Used recovery codes",
 	models.ActionRecoveryCodesRenewed: "New recovery codes",
 	models.ActionSecondFactorReset:    "Resets by an operator",

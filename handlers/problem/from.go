@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"portal/models"
 )
@@ -99,6 +100,12 @@ func fromModels(err error) Problem {
 	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
 		p := portalOnly(http.StatusTooManyRequests, "")
 		p.RetryAfter = limit.RetryAfter
+		if limit.AppCodes {
+			p.Message = fmt.Sprintf("Too many incorrect codes. The codes of your app are refused for the next %s. "+
+				"Enter a recovery code instead. If the incorrect codes were not yours, somebody knows your password: change it.",
+				hours(limit.RetryAfter))
+			return p
+		}
 		inputs := "passwords"
 		if limit.Codes {
 			inputs = "codes"
@@ -112,6 +119,15 @@ func fromModels(err error) Problem {
 		}
 	}
 	return Internal(nil)
+}
+
+// hours returns a duration in whole hours, rounded up, as it follows "the next": "3 hours" or
+// "hour".
+func hours(d time.Duration) string {
+	if n := (d + time.Hour - 1) / time.Hour; n != 1 {
+		return fmt.Sprintf("%d hours", n)
+	}
+	return "hour"
 }
 
 // portalOnly returns a problem without a code, because the JSON API never returns it.

@@ -1,0 +1,2 @@
+ALTER TABLE authenticators DROP COLUMN refused_since;
+ALTER TABLE authenticators DROP COLUMN refused_codes;

@@ -1,0 +1,50 @@
+package models
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may
+	// have within codeWindow of the first one. After that, no code of the app is checked until
+	// the window ends. The limit of each minute alone would allow a thief who has the password
+	// 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
+	maxRefusedCodes = 100
+	codeWindow      = Day
+	// warningCodes is the number of wrong codes within the window that warns the user.
+	warningCodes = 10
+)
+
+// limitTOTP is acceptTOTP for a sign-in. It counts a wrong code, and returns a [*SignInLimitError]
+// after too many of them.
+func (s *Store) limitTOTP(ctx context.Context, tx bun.Tx, user User, app authenticator, code string, client Client) (bool, error) {
+	now := s.clock()
+	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
+		app.RefusedCodes, app.RefusedSince = 0, &now
+	}
+	if app.RefusedCodes >= maxRefusedCodes {
+		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), AppCodes: true}
+	}
+	right, err := s.acceptTOTP(ctx, tx, app, code)
+	if err != nil || right {
+		return right, err
+	}
+	app.RefusedCodes++
+	_, err = tx.NewUpdate().Model(&app).Column("refused_codes", "refused_since").WherePK().Exec(ctx)
+	if err != nil || app.RefusedCodes != warningCodes {
+		return false, err
+	}
+	return false, s.record(ctx, tx, user.AccountID, visitorActor(client.Address), ActionCodesRefused, user.ID, user.Email)
+}
+
+// forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new
+// password that only the user or an operator can have set. It is not for a link in an email: a
+// thief who reads the user's emails could otherwise guess without an end.
+func forgetRefusedCodes(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
+	_, err := tx.NewUpdate().Model((*authenticator)(nil)).Set("refused_codes = 0, refused_since = NULL").
+		Where("user_id = ?", userID).Exec(ctx)
+	return err
+}
