@@ -17,28 +17,27 @@ type RevokedAPIKey struct {
 	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
 }
 
-// RevokedAPIKeys returns at most limit of the account's keys that were revoked in the last 90 days,
-// the latest revocation first. If before is not zero, it returns only keys that were revoked before
-// that key. The error may be [ErrUnavailable].
-func (s *Store) RevokedAPIKeys(ctx context.Context, accountID, before uuid.UUID, limit int) ([]RevokedAPIKey, error) {
+// RevokedAPIKeys returns a page of the account's keys that were revoked in the last 90 days, the
+// latest revocation first. The error may be [ErrUnavailable].
+func (s *Store) RevokedAPIKeys(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedAPIKey], error) {
 	keys := []RevokedAPIKey{}
 	query := selectKeys(s.db, &keys).
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
 		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
 		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, s.clock().Add(-RevokedKeysKept)).
-		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(limit))
-	if before != uuid.Nil {
+		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
+	if page.After != uuid.Nil {
 		query = query.Where("(api_key.revoked_at, api_key.id) < (SELECT revoked_at, id FROM api_keys WHERE account_id = ? AND id = ?)",
-			accountID, before)
+			accountID, page.After)
 	}
 	if err := query.Scan(ctx); err != nil {
-		return nil, failed("list revoked API keys", err)
+		return List[RevokedAPIKey]{}, failed("list revoked API keys", err)
 	}
 	for i := range keys {
 		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
-	return keys, nil
+	return cut(keys, page), nil
 }
 
 // Refusals returns the refused requests with each of these keys of the account in the last 90 days.

@@ -13,14 +13,14 @@ import (
 func TestRevokedAPIKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		listed := func(before uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedAPIKey) {
+		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedAPIKey) {
 			t.Helper()
-			keys, err := f.RevokedAPIKeys(ctx, c.ID, before, limit)
+			page, err := f.RevokedAPIKeys(ctx, c.ID, models.Page{After: after, Limit: limit})
 			must(t, err)
-			for _, key := range keys {
+			for _, key := range page.Items {
 				ids = append(ids, key.ID)
 			}
-			return ids, keys
+			return ids, page.Items
 		}
 		old, _ := f.key(t, c)
 		f.revoke(t, old)

@@ -148,8 +148,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	_, _, err = s.APIKeysWithUsage(ctx, c.ID, 30)
 	must(t, err)
 	must(t, errOf(s.APIKeyNames(ctx, c.ID, 10)))
-	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, uuid.Nil, 10)))
-	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, key.ID, 10)))
+	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, models.Page{Limit: 10})))
+	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
 }
 
 // smallTables do not grow with the number of customers or with time.

@@ -6,7 +6,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -24,13 +23,9 @@ func (p *Portal) listActivities(c *gin.Context) error {
 	}
 	// Read one more than the page shows, to see whether there are older ones.
 	wanted := view.page(activitiesPerPage + 1)
-	before, paged := c.GetQuery(paramBefore)
-	if paged {
-		id, ok := parseID(before)
-		if !ok {
-			return problem.NotFound()
-		}
-		wanted.Before = id
+	var paged bool
+	if wanted.Before, paged, err = queryID(c, paramBefore); err != nil {
+		return err
 	}
 	account := sessionFrom(c).AccountID
 	activities, err := p.store.Activities(c.Request.Context(), account, wanted)

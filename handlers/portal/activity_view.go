@@ -12,14 +12,13 @@ import (
 	"portal/models"
 )
 
-// The parameters of the query string: the filter, and the id that the page starts after.
+// The parameters of the filter.
 const (
 	paramKind   = "kind" // an action or a group
 	paramKey    = "key"
 	paramFrom   = "from" // a UTC day, such as 2026-03-14
 	paramUntil  = "to"   // the last UTC day
 	paramSearch = "q"
-	paramBefore = "before"
 )
 
 // activityView is the filter of the activity page.

@@ -19,8 +19,6 @@ const (
 	agentsPath = "/agents"
 	// agentsPerPage is the number of agents on a page.
 	agentsPerPage = 100
-
-	paramAfter = "after" // the last agent of the previous page
 )
 
 // listAgents shows a page of the agents, and the form that creates one.

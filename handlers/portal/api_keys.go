@@ -95,6 +95,14 @@ func (p *Portal) apiKeyGenerated(c *gin.Context, key models.APIKey, reveal templ
 	return generated
 }
 
+// apiKeyReveal returns the view that shows a generated key once.
+func (p *Portal) apiKeyReveal(key models.APIKey, secret, agentID string) templates.APIKeyReveal {
+	return templates.APIKeyReveal{
+		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
+		TokenURL: p.tokenURL, AgentsURL: p.agentsURL, Back: homePath,
+	}
+}
+
 // sameLabel returns the newest other key with the label of key, masked. It returns "" if there is
 // none.
 func sameLabel(keys []models.APIKey, key models.APIKey) string {

@@ -29,11 +29,3 @@ func (p *Portal) showFirstUse(c *gin.Context) error {
 	}
 	return p.reply(c, r)
 }
-
-// apiKeyReveal returns the view that shows a generated key once.
-func (p *Portal) apiKeyReveal(key models.APIKey, secret, agentID string) templates.APIKeyReveal {
-	return templates.APIKeyReveal{
-		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: p.tokenURL, AgentsURL: p.agentsURL, Back: homePath,
-	}
-}

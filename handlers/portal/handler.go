@@ -20,6 +20,12 @@ const maxForm = 256 << 10
 // maxActions limits how many actions run at once: maxWaiting held responses, and as many others.
 const maxActions = 2 * maxWaiting
 
+// The parameters that select a page of a list: the id of the last entry on the previous page.
+const (
+	paramAfter  = "after"
+	paramBefore = "before" // in lists with the newest entry first
+)
+
 // handler handles one action. [Portal.handle] renders its error.
 type handler func(*gin.Context) error
 
@@ -63,6 +69,19 @@ func idOf(c *gin.Context) (uuid.UUID, error) {
 func parseID(text string) (uuid.UUID, bool) {
 	id, ok := models.ParseID(text)
 	return id, ok && id != uuid.Nil
+}
+
+// queryID returns an id in the query string, and whether there is one.
+func queryID(c *gin.Context, name string) (id uuid.UUID, found bool, err error) {
+	text, found := c.GetQuery(name)
+	if !found {
+		return uuid.Nil, false, nil
+	}
+	id, ok := parseID(text)
+	if !ok {
+		return uuid.Nil, false, problem.NotFound()
+	}
+	return id, true, nil
 }
 
 func (p *Portal) showAsset(c *gin.Context) error {

@@ -14,7 +14,7 @@ import (
 // password hashing, so it sets its own deadlines.
 func (p *Portal) changePassword(c *gin.Context) error {
 	token, err := p.store.ChangePassword(c.Request.Context(), sessionFrom(c),
-		c.PostForm("current_password"), c.PostForm("new_password"), actorOf(c))
+		c.PostForm(passwordField), c.PostForm("new_password"), actorOf(c))
 	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refusePassword(c, err)

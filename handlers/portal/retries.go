@@ -15,7 +15,7 @@ var retryFields = []templates.RetryField{
 	{Name: "name", Title: "Name"},
 	{Name: "email", Title: "Email", Autocomplete: "username"},
 	{Name: "password", Title: "Password", Secret: true, Autocomplete: "current-password"},
-	{Name: "current_password", Title: "Current password", Secret: true, Autocomplete: "current-password"},
+	{Name: passwordField, Title: "Current password", Secret: true, Autocomplete: "current-password"},
 	{Name: "new_password", Title: "New password", Secret: true, Autocomplete: "new-password"},
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -29,17 +28,15 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	// Read one more than the page shows, to see whether there are others.
-	keys, err := p.store.RevokedAPIKeys(c.Request.Context(), sessionFrom(c).AccountID, before, revokedPerPage+1)
+	keys, err := p.store.RevokedAPIKeys(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
 	if err != nil {
 		return err
 	}
 	page := templates.RevokedKeysPage{Paged: paged, Days: int(models.RevokedKeysKept / models.Day)}
-	if len(keys) > revokedPerPage {
-		keys = keys[:revokedPerPage]
-		page.Older = revokedAddress(keys[revokedPerPage-1].ID, uuid.Nil)
+	if keys.More {
+		page.Older = revokedAddress(keys.Items[revokedPerPage-1].ID, uuid.Nil)
 	}
-	if page.Keys, err = p.revokedKeyRows(c, keys, before, open); err != nil {
+	if page.Keys, err = p.revokedKeyRows(c, keys.Items, before, open); err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
@@ -84,17 +81,4 @@ func revokedAddress(before, open uuid.UUID) string {
 		}
 	}
 	return (&url.URL{Path: revokedPath, RawQuery: query.Encode()}).String()
-}
-
-// queryID returns an id in the query string, and whether there is one.
-func queryID(c *gin.Context, name string) (id uuid.UUID, found bool, err error) {
-	text, found := c.GetQuery(name)
-	if !found {
-		return uuid.Nil, false, nil
-	}
-	id, ok := parseID(text)
-	if !ok {
-		return uuid.Nil, false, problem.NotFound()
-	}
-	return id, true, nil
 }

@@ -11,17 +11,17 @@ import (
 	"portal/templates"
 )
 
-// editName shows the form for a new label in the row of a key.
-func (p *Portal) editName(c *gin.Context) error {
+// editAPIKeyName shows the form for a new label in the row of a key.
+func (p *Portal) editAPIKeyName(c *gin.Context) error {
 	key, err := p.apiKey(c)
 	if err != nil {
 		return err
 	}
-	return p.askName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
+	return p.askAPIKeyName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
 }
 
-// updateName changes the label of a key.
-func (p *Portal) updateName(c *gin.Context) error {
+// updateAPIKeyName changes the label of a key.
+func (p *Portal) updateAPIKeyName(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (p *Portal) updateName(c *gin.Context) error {
 		if key, err = p.apiKey(c); err != nil {
 			return err
 		}
-		return p.askName(c, key, http.StatusUnprocessableEntity, templates.APIKeyRename{Label: label, Problem: invalid.Message})
+		return p.askAPIKeyName(c, key, http.StatusUnprocessableEntity, templates.APIKeyRename{Label: label, Problem: invalid.Message})
 	}
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return p.showRevoked(c, key, true)
@@ -51,7 +51,7 @@ func (p *Portal) updateName(c *gin.Context) error {
 	})
 }
 
-func (p *Portal) askName(c *gin.Context, key models.APIKey, status int, rename templates.APIKeyRename) error {
+func (p *Portal) askAPIKeyName(c *gin.Context, key models.APIKey, status int, rename templates.APIKeyRename) error {
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, true)
 	}

@@ -8,8 +8,8 @@ import (
 	"portal/templates"
 )
 
-// newRemoval shows in the list the confirmation that an agent is to be removed.
-func (p *Portal) newRemoval(c *gin.Context) error {
+// newAgentRemoval shows in the list the confirmation that an agent is to be removed.
+func (p *Portal) newAgentRemoval(c *gin.Context) error {
 	agent, err := p.agent(c)
 	if err != nil {
 		return err
@@ -28,8 +28,8 @@ func (p *Portal) newRemoval(c *gin.Context) error {
 	}})
 }
 
-// createRemoval removes an agent.
-func (p *Portal) createRemoval(c *gin.Context) error {
+// createAgentRemoval removes an agent.
+func (p *Portal) createAgentRemoval(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
