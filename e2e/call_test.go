@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +79,7 @@ func TestParticipantTokenAllowsNothingElse(t *testing.T) {
 			t.Errorf("%s with a participant token: status %d", method, status)
 		}
 	}
-	expired := expiredAccess(t, server)
+	expired := expireAccess(t, access.Token)
 	forged := access.Token[:len(access.Token)-4] + "AAAA"
 	for name, token := range map[string]string{"expired": expired, "forged": forged} {
 		if status, text := validateToken(t, server, token); status != http.StatusUnauthorized {
@@ -89,11 +88,5 @@ func TestParticipantTokenAllowsNothingElse(t *testing.T) {
 	}
 	if status, text := validateToken(t, server, access.Token); status != http.StatusOK {
 		t.Errorf("the token: status %d %s", status, text)
-	}
-	grants := verifyWithLiveKit(t, access.Token)
-	for _, want := range []string{`"canPublishSources":["microphone"]`, `"roomJoin":true`, `"agentId":"` + agentID + `"`} {
-		if !strings.Contains(grants, want) {
-			t.Errorf("LiveKit's library does not find %s in the token: %s", want, grants)
-		}
 	}
 }

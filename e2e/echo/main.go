@@ -1,26 +1,21 @@
 // Command echo is a voice agent for tests. It joins every room of a LiveKit server and sends the
-// audio back that it hears. It is a module of its own, so that LiveKit's packages are not
-// dependencies of the portal.
+// audio back that it hears. It is a module of its own, so that LiveKit's SDK is not a dependency of
+// the portal.
 //
 // It reads LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET, and prints a JSON object on a line
-// for each event. With the argument verify it reads a token from standard input instead, checks it
-// as LiveKit does, and prints its grants.
+// for each event.
 package main
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/livekit/protocol/auth"
 	"github.com/livekit/protocol/livekit"
 	"github.com/livekit/protocol/logger"
 	lksdk "github.com/livekit/server-sdk-go/v2"
@@ -61,34 +56,10 @@ func main() {
 		url: os.Getenv("LIVEKIT_URL"), apiKey: os.Getenv("LIVEKIT_API_KEY"), apiSecret: os.Getenv("LIVEKIT_API_SECRET"),
 		joined: map[string]*lksdk.Room{}, out: json.NewEncoder(os.Stdout),
 	}
-	run := a.run
-	if len(os.Args) == 2 && os.Args[1] == "verify" {
-		run = a.verify
-	}
-	if err := run(ctx); err != nil {
+	if err := a.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "echo:", err)
 		os.Exit(1)
 	}
-}
-
-// verify prints the grants of the token on standard input.
-func (a *agent) verify(context.Context) error {
-	input, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return err
-	}
-	token, err := auth.ParseAPIToken(strings.TrimSpace(string(input)))
-	if err != nil {
-		return err
-	}
-	if token.APIKey() != a.apiKey {
-		return errors.New("the token has another API key")
-	}
-	_, grants, err := token.Verify(a.apiSecret)
-	if err != nil {
-		return err
-	}
-	return a.out.Encode(grants)
 }
 
 // run joins rooms until ctx ends.
