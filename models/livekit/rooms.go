@@ -1,53 +1,61 @@
 package livekit
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
+
+	"github.com/livekit/protocol/auth"
+	"github.com/livekit/protocol/livekit"
+	"github.com/twitchtv/twirp"
 )
 
 const (
 	// requestTimeout limits a request whose context allows more.
 	requestTimeout = 5 * time.Second
-	// maxResponse limits the bytes of a response. A room takes about 1 KiB.
-	maxResponse = 64 << 20
+	// maxResponse limits the bytes of a response. A room takes about 320 bytes.
+	maxResponse = 32 << 20
 	// maxConnections limits the connections to the server.
 	maxConnections = 16
 )
 
-// errNotFound means that the server does not have the room.
-var errNotFound = errors.New("livekit: not found")
-
-// newClient returns a client that follows no redirects: the target would get the token.
+// newClient returns a client with limits. The room service makes it follow no redirects.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: requestTimeout,
-		Transport: &http.Transport{
+		Transport: limitedTransport{&http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections,
 			IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}},
 	}
+}
+
+// limitedTransport is a transport whose responses err after [maxResponse] bytes.
+type limitedTransport struct{ http.RoundTripper }
+
+func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)
+	}
+	return response, err
 }
 
 // Rooms returns the rooms that were opened with tokens of ours.
 func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
-	var response struct {
-		Rooms []struct {
-			Name string `json:"name"`
-		} `json:"rooms"`
-	}
-	if err := s.call(ctx, "ListRooms", struct{}{}, &response); err != nil {
+	ctx, err := s.authorize(ctx)
+	if err != nil {
 		return nil, err
 	}
+	response, err := s.rooms.ListRooms(ctx, &livekit.ListRoomsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("livekit: list rooms: %w", err)
+	}
 	var rooms []Room
-	for _, room := range response.Rooms {
-		if parsed, ok := parseRoom(room.Name); ok {
+	for _, room := range response.GetRooms() {
+		if parsed, ok := parseRoom(room.GetName()); ok {
 			rooms = append(rooms, parsed)
 		}
 	}
@@ -56,47 +64,26 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 
 // EndRoom disconnects everybody in a room and deletes it. It reports whether the room existed.
 func (s *Server) EndRoom(ctx context.Context, room Room) (bool, error) {
-	request := struct {
-		Room string `json:"room"`
-	}{room.Name}
-	err := s.call(ctx, "DeleteRoom", request, &struct{}{})
-	if errors.Is(err, errNotFound) {
+	ctx, err := s.authorize(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, err = s.rooms.DeleteRoom(ctx, &livekit.DeleteRoomRequest{Room: room.Name})
+	if refused := twirp.Error(nil); errors.As(err, &refused) && refused.Code() == twirp.NotFound {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("livekit: delete room: %w", err)
+	}
+	return true, nil
 }
 
-// call calls a method of the server's room service with Twirp's JSON.
-func (s *Server) call(ctx context.Context, method string, body, result any) error {
-	token, err := s.serverToken()
+// authorize returns a context whose requests have a token for the room service.
+func (s *Server) authorize(ctx context.Context) (context.Context, error) {
+	grant := &auth.VideoGrant{RoomCreate: true, RoomList: true}
+	token, err := s.newToken().SetValidFor(serverTokenTTL).SetVideoGrant(grant).ToJWT()
 	if err != nil {
-		return fmt.Errorf("livekit: %s: %w", method, err)
+		return nil, fmt.Errorf("sign LiveKit token: %w", err)
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("livekit: %s: %w", method, err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.api+"/"+method, bytes.NewReader(encoded))
-	if err != nil {
-		return fmt.Errorf("livekit: %s: %w", method, err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := s.client.Do(request)
-	if err != nil {
-		return fmt.Errorf("livekit: %s: %w", method, err)
-	}
-	defer response.Body.Close()
-	content := io.LimitReader(response.Body, maxResponse)
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return errNotFound
-	default:
-		return fmt.Errorf("livekit: %s: status %d", method, response.StatusCode)
-	}
-	if err := json.NewDecoder(content).Decode(result); err != nil {
-		return fmt.Errorf("livekit: %s: %w", method, err)
-	}
-	return nil
+	return twirp.WithHTTPRequestHeaders(ctx, http.Header{"Authorization": {"Bearer " + token}})
 }

@@ -15,7 +15,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/livekit/protocol/auth"
+	protocol "github.com/livekit/protocol/livekit"
+	"github.com/twitchtv/twirp"
 
 	"portal/models/livekit"
 	"portal/models/modelstest/subprocess"
@@ -103,32 +105,17 @@ func (s *Server) Portal() *livekit.Server {
 
 // CreateRoom creates a room, like a browser that joins it.
 func (s *Server) CreateRoom(ctx context.Context, name string) error {
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": APIKey, "exp": time.Now().Add(time.Minute).Unix(), "video": map[string]any{"roomCreate": true},
-	}).SignedString([]byte(APISecret))
+	token, err := auth.NewAccessToken(APIKey, APISecret).SetVideoGrant(&auth.VideoGrant{RoomCreate: true}).ToJWT()
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(map[string]string{"name": name})
+	ctx, err = twirp.WithHTTPRequestHeaders(ctx, http.Header{"Authorization": {"Bearer " + token}})
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		"http://"+s.URL.Host+"/twirp/livekit.RoomService/CreateRoom", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("create room: %s", response.Status)
-	}
-	return nil
+	rooms := protocol.NewRoomServiceProtobufClient("http://"+s.URL.Host, http.DefaultClient)
+	_, err = rooms.CreateRoom(ctx, &protocol.CreateRoomRequest{Name: name})
+	return err
 }
 
 // findProgram returns the path of the server's program in the nearest parent folder that has it.

@@ -1,0 +1,125 @@
+package livekit_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"portal/models/livekit"
+	"portal/models/modelstest/livekitserver"
+)
+
+// serve returns a LiveKit server with this handler, below this path.
+func serve(t *testing.T, path string, handler http.HandlerFunc) *livekit.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	u, err := url.Parse("ws" + strings.TrimPrefix(server.URL, "http") + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return livekit.New(livekit.Options{URL: u, APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret})
+}
+
+func TestExpiredParticipantGetsNoToken(t *testing.T) {
+	t.Parallel()
+	server := livekit.New(livekit.Options{URL: &url.URL{}, APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret})
+	token, err := server.ParticipantToken(livekit.Participant{Identity: "late", AgentID: uuid.New(), KeyID: uuid.New(), ExpiresAt: time.Now()})
+	if err == nil || token != "" {
+		t.Errorf("token %q, error %v", token, err)
+	}
+}
+
+func TestRequestsHaveTokensOfAMinute(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"", "/", "/voice", "/voice/"} {
+		var requested, authorization string
+		server := serve(t, path, func(_ http.ResponseWriter, r *http.Request) {
+			requested, authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
+		})
+		if rooms, err := server.Rooms(t.Context()); err != nil || len(rooms) != 0 {
+			t.Fatalf("%d rooms, error %v", len(rooms), err)
+		}
+		if want := "POST " + strings.TrimSuffix(path, "/") + "/twirp/livekit.RoomService/ListRooms"; requested != want {
+			t.Errorf("got %s, want %s", requested, want)
+		}
+		claims := jwt.MapClaims{}
+		_, err := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired()).
+			ParseWithClaims(strings.TrimPrefix(authorization, "Bearer "), claims, func(*jwt.Token) (any, error) {
+				return []byte(livekitserver.APISecret), nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if expires, _ := claims.GetExpirationTime(); time.Until(expires.Time) > time.Minute {
+			t.Errorf("the token expires at %s", expires)
+		}
+		delete(claims, "exp")
+		delete(claims, "nbf")
+		want := jwt.MapClaims{"iss": livekitserver.APIKey, "video": map[string]any{"roomCreate": true, "roomList": true}}
+		if !reflect.DeepEqual(claims, want) {
+			t.Errorf("got  %v\nwant %v", claims, want)
+		}
+	}
+}
+
+func TestBadResponses(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/elsewhere" {
+				t.Error("the redirect was followed")
+			}
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		},
+		"a long response": func(w http.ResponseWriter, _ *http.Request) {
+			block := make([]byte, 1<<20)
+			for range 128 {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+			t.Error("the whole response was read")
+		},
+		"another page": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<h1>It works!</h1>") },
+		"no such page": http.NotFound,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, "", handler)
+			if rooms, err := server.Rooms(t.Context()); err == nil {
+				t.Errorf("%d rooms", len(rooms))
+			} else {
+				t.Log(err)
+			}
+			if ended, err := server.EndRoom(t.Context(), livekit.Room{Name: "lobby"}); err == nil {
+				t.Errorf("ended: %t", ended)
+			}
+		})
+	}
+}
+
+func TestMissingRoomIsNoError(t *testing.T) {
+	t.Parallel()
+	server, err := livekitserver.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	if err := server.CreateRoom(t.Context(), "lobby"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if ended, err := server.Portal().EndRoom(t.Context(), livekit.Room{Name: "lobby"}); err != nil || ended != want {
+			t.Errorf("ended: %t, want %t; error %v", ended, want, err)
+		}
+	}
+}
