@@ -41,15 +41,27 @@ func newDocumentation(openapi []byte, changelog string, baseURL *url.URL) (docum
 
 // showReference shows the API reference.
 func (p *Portal) showReference(c *gin.Context) error {
-	return p.sendPage(c, http.StatusOK, p.documentation.reference)
+	d, err := p.documentation()
+	if err != nil {
+		return err
+	}
+	return p.sendPage(c, http.StatusOK, d.reference)
 }
 
 // showGuides shows the guides for backend developers.
 func (p *Portal) showGuides(c *gin.Context) error {
-	return p.sendPage(c, http.StatusOK, p.documentation.guides)
+	d, err := p.documentation()
+	if err != nil {
+		return err
+	}
+	return p.sendPage(c, http.StatusOK, d.guides)
 }
 
 // showChangelog shows the changes of the API.
 func (p *Portal) showChangelog(c *gin.Context) error {
-	return p.sendPage(c, http.StatusOK, p.documentation.changelog)
+	d, err := p.documentation()
+	if err != nil {
+		return err
+	}
+	return p.sendPage(c, http.StatusOK, d.changelog)
 }

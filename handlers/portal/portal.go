@@ -69,7 +69,8 @@ type Portal struct {
 
 	baseURL *url.URL
 
-	documentation documentation
+	// documentation returns the pages about the API. The first call builds them, not the start.
+	documentation func() (documentation, error)
 }
 
 // embeddedFiles are the templates and the assets. They do not depend on the configuration.
@@ -88,8 +89,7 @@ var embedded = sync.OnceValues(func() (embeddedFiles, error) {
 	return embeddedFiles{assets, parsed}, err
 })
 
-// New returns the portal. It returns an error if a template, an asset or a document of the API is
-// invalid.
+// New returns the portal. It returns an error if a template or an asset is invalid.
 func New(d Deps) (*Portal, error) {
 	files, err := embedded()
 	if err != nil {
@@ -97,10 +97,6 @@ func New(d Deps) (*Portal, error) {
 	}
 	if d.Now == nil {
 		d.Now = time.Now
-	}
-	documentation, err := newDocumentation(d.OpenAPI, d.Changelog, d.BaseURL)
-	if err != nil {
-		return nil, fmt.Errorf("portal: %w", err)
 	}
 	relyingParty, err := newWebAuthn(d.BaseURL, d.Name)
 	if err != nil {
@@ -137,7 +133,9 @@ func New(d Deps) (*Portal, error) {
 
 		baseURL: d.BaseURL,
 
-		documentation: documentation,
+		documentation: sync.OnceValues(func() (documentation, error) {
+			return newDocumentation(d.OpenAPI, d.Changelog, d.BaseURL)
+		}),
 	}, nil
 }
 
