@@ -3,7 +3,6 @@ package models
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
@@ -51,12 +50,12 @@ type Session struct {
 	NoPassword  bool      `bun:",scanonly"` // the user has no password, or passwords are off
 }
 
-// FreshFor is how long a sign-in is fresh. Changes of the ways to sign in require a fresh one.
-const FreshFor = 10 * time.Minute
+// freshFor is how long a sign-in is fresh. Changes of the ways to sign in require a fresh one.
+const freshFor = 10 * time.Minute
 
-// Fresh reports whether the user signed in or entered the password less than [FreshFor] ago.
+// Fresh reports whether the user signed in or entered the password less than ten minutes ago.
 func (s Session) Fresh(now time.Time) bool {
-	return now.Sub(s.CreatedAt) < FreshFor || s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < FreshFor
+	return now.Sub(s.CreatedAt) < freshFor || s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < freshFor
 }
 
 // CreateSession starts a session for a user that [Store.VerifyPassword] has returned, without a
@@ -197,11 +196,7 @@ func (s *Store) Sessions(ctx context.Context, accountID, userID uuid.UUID) ([]Se
 	return sessions, nil
 }
 
-func newToken() string {
-	random := make([]byte, 32)
-	_, _ = rand.Read(random) // never fails (crypto/rand)
-	return base64.RawURLEncoding.EncodeToString(random)
-}
+func newToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
 
 func hashToken(token string) []byte {
 	hash := sha256.Sum256([]byte(token))

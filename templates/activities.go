@@ -50,7 +50,7 @@ type ActivityKey struct {
 
 // ActivityItem is one entry of the activity log.
 type ActivityItem struct {
-	Actor      string // an email, or "Operator"
+	Actor      string // an email, "Operator" or "Visitor"
 	Action     string // such as "api_key.generated"
 	Label      string // name of the key, agent or user at that time
 	Former     string // label before a rename; empty if unknown

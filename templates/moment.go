@@ -39,19 +39,19 @@ func ago(elapsed time.Duration) string {
 	case elapsed < time.Minute:
 		return "just now"
 	case elapsed < time.Hour:
-		return count(elapsed, time.Minute, "minute")
+		return unitsAgo(elapsed, time.Minute, "minute")
 	case elapsed < day:
-		return count(elapsed, time.Hour, "hour")
+		return unitsAgo(elapsed, time.Hour, "hour")
 	case elapsed < 30*day:
-		return count(elapsed, day, "day")
+		return unitsAgo(elapsed, day, "day")
 	case elapsed < 365*day:
-		return count(elapsed, 30*day, "month")
+		return unitsAgo(elapsed, 30*day, "month")
 	default:
-		return count(elapsed, 365*day, "year")
+		return unitsAgo(elapsed, 365*day, "year")
 	}
 }
 
-func count(elapsed, unit time.Duration, name string) string {
+func unitsAgo(elapsed, unit time.Duration, name string) string {
 	n := int(elapsed / unit)
 	if n == 1 {
 		return fmt.Sprintf("1 %s ago", name)

@@ -9,21 +9,32 @@ import (
 const (
 	sparklineHeight = 16
 	sparklineStep   = 2
+	hoursHeight     = 32
+	hoursStep       = 10
 	chartHeight     = 100
 	// chartTickEvery is the number of days between two dates below the chart.
 	chartTickEvery = 7
 )
 
-// Sparkline returns the SVG path of a small chart with one vertical line for each day that has
-// requests. The height is relative to most, so that the charts of a list have the same scale.
+// Sparkline returns the SVG path of a small chart of daily requests. The height is relative to most,
+// so that the charts of a list have the same scale.
 func Sparkline(days []int64, most int64) string {
+	return lines(days, most, sparklineStep, sparklineHeight)
+}
+
+// Hours returns the SVG path of a small chart of hourly requests. The height is relative to most, so
+// that the charts of two keys have the same scale.
+func Hours(hours []int64, most int64) string { return lines(hours, most, hoursStep, hoursHeight) }
+
+// lines returns an SVG path with one vertical line for each number that is not zero.
+func lines(numbers []int64, most int64, step, height int) string {
 	// A list has up to 3,000 lines, so they are not formatted by fmt.
 	var path []byte
-	for i, requests := range days {
-		if requests > 0 {
-			path = strconv.AppendInt(append(path, 'M'), int64(i*sparklineStep+1), 10)
-			path = strconv.AppendInt(append(path, ' '), sparklineHeight, 10)
-			path = strconv.AppendInt(append(path, "v-"...), int64(scaled(requests, max(requests, most), sparklineHeight)), 10)
+	for i, n := range numbers {
+		if n > 0 {
+			path = strconv.AppendInt(append(path, 'M'), int64(i*step+step/2), 10)
+			path = strconv.AppendInt(append(path, ' '), int64(height), 10)
+			path = strconv.AppendInt(append(path, "v-"...), int64(scaled(n, max(n, most), height)), 10)
 		}
 	}
 	return string(path)
