@@ -105,23 +105,21 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		return nil, err
 	}
 
+	render := func(c *gin.Context, err error) {
+		byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
+	}
 	engine.Use(middleware.RequestID())
 	if d.Tracer != nil {
 		engine.Use(middleware.Tracing(d.Tracer))
 	}
-	// Recovery is the innermost, so that the others see the response to a panic.
+	// The middleware before Recovery sees the response to a panic.
 	engine.Use(
 		metrics,
 		middleware.AccessLog(d.Logger),
 		middleware.SecurityHeaders(d.BaseURL, func(path string) bool { return !api.Owns(path) }),
-		middleware.Recovery(d.Logger, func(c *gin.Context, err error) {
-			byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
-		}),
+		middleware.Recovery(d.Logger, render),
+		middleware.Overload(d.Overloaded, api.Owns, render),
 	)
-
-	engine.Use(middleware.Overload(d.Overloaded, api.Owns, func(c *gin.Context, err error) {
-		byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
-	}))
 
 	jsonAPI.Register(engine)
 	pages.Register(engine.Group("", middleware.CrossOrigin(pages.Render)))

@@ -18,13 +18,11 @@ var errOverloaded = fmt.Errorf("%w: the server has too many connections", models
 // with a 503. It refuses only the API or only the pages, whichever has more running requests, so
 // that a flood of one does not shut out the other. It never refuses health checks. A nil overloaded
 // never refuses.
-func Overload(
-	overloaded func(*http.Request) bool, inAPI func(path string) bool, render func(*gin.Context, error),
-) gin.HandlerFunc {
-	var inAPIs, inPages atomic.Int64
+func Overload(overloaded func(*http.Request) bool, inAPI func(path string) bool, render Render) gin.HandlerFunc {
+	var apiRequests, pageRequests atomic.Int64
 	return func(c *gin.Context) {
 		path := c.Request.URL.Path
-		own, other := &inPages, &inAPIs
+		own, other := &pageRequests, &apiRequests
 		if inAPI(path) {
 			own, other = other, own
 		}
