@@ -34,7 +34,7 @@ func startBrowser(t tools, scratch string) (*browser, error) {
 	}
 	chromium, err := driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 		ExecutablePath: playwright.String(t.chromium), Headless: playwright.Bool(!*headed),
-		Args: chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
+		Args: append(chromiumFlags(), "--use-fake-device-for-media-stream"), IgnoreDefaultArgs: withBackForwardCache,
 	})
 	if err != nil {
 		_ = driver.Stop()
@@ -50,8 +50,7 @@ var withBackForwardCache = []string{"--disable-back-forward-cache"}
 func chromiumFlags() []string {
 	flags := []string{
 		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
-		// A microphone that beeps, without a question for permission.
-		"--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
+		"--host-resolver-rules=MAP shop.test 127.0.0.1",
 	}
 	if os.Geteuid() == 0 {
 		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root

@@ -74,7 +74,7 @@ func newCallPage(t *testing.T, b backend, agentID string) *callPage {
 	})
 	site := httptest.NewServer(mux)
 	t.Cleanup(site.Close)
-	p.visitor = visit(t, site.URL)
+	p.visitor = visit(t, site.URL, withMicrophone)
 	p.visitor.allow(".") // LiveKit's library logs the end of a call
 	p.visitor.context.OnResponse(func(r playwright.Response) {
 		go func() {

@@ -56,8 +56,8 @@ func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 		t.Fatalf("%d links, want 4:\n%s", len(links), output)
 	}
 
-	visitor := visit(t, links[0])
-	visitor.allow(brokenConnections + `|/livekit-client\.js\)`)
+	visitor := visit(t, links[0], withMicrophone)
+	visitor.allow(brokenConnections)
 	widget := pages.OpenWidget(visitor.Tab)
 	widget.Talk()
 	widget.ExpectStatusSaying(`You are in the call`)
@@ -68,8 +68,11 @@ func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	}
 	owner := visit(t, "http://"+portal.Host)
 	pages.OpenLogin(owner.Tab).SignIn("demo@example.com", regexp.MustCompile(`Password: +(\S+)`).FindStringSubmatch(output.String())[1])
-	pages.ExpectKeys(owner.Tab).RevokeMasked(regexp.MustCompile(`nas_\.\.\.\w+`).FindString(output.String()))
+	keys := pages.ExpectKeys(owner.Tab)
+	pressed := time.Now()
+	keys.RevokeMasked(regexp.MustCompile(`nas_\.\.\.\w+`).FindString(output.String()))
 	widget.AwaitEnd()
+	t.Logf("the call ended %s after Revoke was pressed (limit %s)", time.Since(pressed).Round(10*time.Millisecond), hangUpLimit)
 	widget.ExpectAlertSaying(`can no longer start calls`)
 
 	if err := command.Process.Signal(os.Interrupt); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,21 @@ func startLiveKit(t *testing.T) *livekitserver.Server {
 	return server
 }
 
+// restartLiveKit starts a stopped server at its old address. Its rooms are gone.
+func restartLiveKit(t *testing.T, stopped *livekitserver.Server) *livekitserver.Server {
+	t.Helper()
+	port, err := strconv.Atoi(stopped.URL.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := livekitserver.StartOn(t.Context(), port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
+}
+
 // liveKitSettings are the settings of a portal with this server.
 func liveKitSettings(server *livekitserver.Server) []string {
 	return []string{
@@ -39,8 +55,9 @@ func liveKitSettings(server *livekitserver.Server) []string {
 
 // echoAgent is the voice agent of e2e/echo, which joins every room and sends back what it hears.
 type echoAgent struct {
-	t      *testing.T
-	events chan echoEvent
+	t       *testing.T
+	process *os.Process
+	events  chan echoEvent
 }
 
 type echoEvent struct {
@@ -70,7 +87,7 @@ func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 		t.Fatal(err)
 	}
 	// The buffer is larger than the number of events of a test, so that the agent never blocks.
-	a := &echoAgent{t, make(chan echoEvent, 10_000)}
+	a := &echoAgent{t, command.Process, make(chan echoEvent, 10_000)}
 	go func() {
 		defer close(a.events)
 		for lines := bufio.NewScanner(output); lines.Scan(); {
@@ -85,6 +102,14 @@ func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 		_ = command.Wait()
 	})
 	return a
+}
+
+// stop ends the agent: it leaves its rooms on SIGTERM, and crashes on SIGKILL.
+func (a *echoAgent) stop(signal os.Signal) {
+	a.t.Helper()
+	if err := a.process.Signal(signal); err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 // expectAudio waits until the agent has received this many packets from a participant whose token

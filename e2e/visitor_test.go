@@ -43,6 +43,11 @@ func withClipboard(o *playwright.BrowserNewContextOptions) {
 	o.Permissions = append(o.Permissions, "clipboard-read", "clipboard-write")
 }
 
+// withMicrophone allows the pages to use the microphone, which beeps. Other visitors block it.
+func withMicrophone(o *playwright.BrowserNewContextOptions) {
+	o.Permissions = append(o.Permissions, "microphone")
+}
+
 func withoutMotion(o *playwright.BrowserNewContextOptions) {
 	o.ReducedMotion = playwright.ReducedMotionReduce
 }
@@ -55,6 +60,11 @@ func trustingAnyCertificate(o *playwright.BrowserNewContextOptions) {
 // or warning, or leaves data in the browser's storage. A failed test saves its artifacts.
 func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	t.Helper()
+	return visitWith(t, theRun.browser(t).chromium, site, profiles...)
+}
+
+func visitWith(t *testing.T, chromium playwright.Browser, site string, profiles ...profile) *visitor {
+	t.Helper()
 	options := playwright.BrowserNewContextOptions{
 		Viewport: &playwright.Size{Width: 1280, Height: 800},
 		Locale:   playwright.String("en-US"),
@@ -62,7 +72,7 @@ func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	for _, p := range profiles {
 		p(&options)
 	}
-	context, err := theRun.browser(t).chromium.NewContext(options)
+	context, err := chromium.NewContext(options)
 	if err != nil {
 		t.Fatalf("open a browser profile: %v", err)
 	}

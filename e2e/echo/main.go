@@ -10,8 +10,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -71,6 +73,7 @@ func (a *agent) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			a.leave()
 			return nil
 		case <-ticker.C:
 		}
@@ -120,6 +123,16 @@ func (a *agent) join(name string) error {
 	close(ready)
 	a.print(event{Event: "joined", Room: name})
 	return nil
+}
+
+// leave leaves every room.
+func (a *agent) leave() {
+	a.mu.Lock()
+	rooms := slices.Collect(maps.Values(a.joined))
+	a.mu.Unlock()
+	for _, room := range rooms {
+		room.Disconnect()
+	}
 }
 
 // echo sends the packets of a track back until the track ends.

@@ -1,0 +1,218 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+
+	"portal/e2e/pages"
+	"portal/models/modelstest"
+)
+
+// expectFailure presses Talk and checks that the call ends with this alert.
+func expectFailure(w pages.Widget, alert string) {
+	w.Talk()
+	w.ExpectAlertSaying(alert)
+	w.ExpectIdle()
+}
+
+func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	server, stopServer := silentServer(t)
+	site := startWidget(t, portalWith(t, server), referenceBackends[1], server)
+
+	v := site.visit(t, withMicrophone)
+	w := pages.OpenWidget(v.Tab)
+	setOffline(t, v, true)
+	expectFailure(w, `No connection`)
+	inspect(t, v.Tab).check(t, "the widget page with a failure")
+	setOffline(t, v, false)
+	w.TalkTwice()
+	w.ExpectStatusSaying(`The call has ended`)
+	w.ExpectIdle()
+	w.Press("Enter")
+	w.ExpectStatusSaying(`Connecting`)
+	w.ExpectCalling()
+	w.ExpectLevel()
+	w.Press("Space") // ends the call
+	w.ExpectStatusSaying(`The call has ended`)
+	w.ExpectIdle()
+	inspect(t, v.Tab).check(t, "the widget page")
+
+	portal := site.customer.at
+	for _, failure := range []struct {
+		cause func()
+		want  string
+	}{
+		{stopServer, `No connection`},
+		{func() { portal.pause(t) }, `The voice service is busy\. Press Talk again in 5 seconds\.`},
+		{func() { portal.settings.extra = nil; portal.resume(t) }, `The voice service is not set up for calls`},
+		{func() { pages.OpenAgents(site.portal.Tab).Remove("Front desk") }, `This agent is no longer available`},
+		{func() { site.revokeKey(t) }, `This site can no longer start calls`},
+		{func() { site.requestTokens(t, 10) }, `Too many calls\. Press Talk again in \d+ seconds?\.`},
+		{site.Kill, `No connection`},
+	} {
+		failure.cause()
+		expectFailure(w, failure.want)
+	}
+	w.ExpectSaid(`^((Waiting for the microphone…|Connecting…|The call has ended\.)(\||$))+$`)
+}
+
+func TestTheWidgetNeedsAMicrophoneAndAPermittedPage(t *testing.T) {
+	t.Parallel()
+	server, _ := silentServer(t)
+	site := startWidget(t, sharedPortal(t), referenceBackends[2], server)
+	for want, v := range map[string]*visitor{
+		`No microphone was found`:             visitWithoutMicrophone(t, site.site),
+		`The microphone is blocked`:           visit(t, site.site),
+		`Another program uses the microphone`: visit(t, site.site),
+		`only on pages with HTTPS`:            visit(t, strings.Replace(site.site, "127.0.0.1", "shop.test", 1)),
+		`This page may not start calls`:       visit(t, strings.Replace(site.site, "127.0.0.1", "shop.localhost", 1), withMicrophone),
+	} {
+		v.allowStatus(http.StatusForbidden)
+		if strings.HasPrefix(want, "Another") {
+			v.addInitScript(t, `navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') }`)
+		}
+		expectFailure(pages.OpenWidget(v.Tab), want)
+	}
+}
+
+// visitWithoutMicrophone opens a tab in a separate browser, which finds no microphone.
+func visitWithoutMicrophone(t *testing.T, site string) *visitor {
+	t.Helper()
+	found, err := theRun.getTools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chromium, err := theRun.browser(t).driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(),
+		Env: map[string]string{"ALSA_CONFIG_PATH": "/dev/null", "PULSE_SERVER": "none"},
+	})
+	if err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	t.Cleanup(func() { _ = chromium.Close() })
+	return visitWith(t, chromium, site)
+}
+
+// The database is away, and then the portal limits the requests.
+func TestTheWidgetSaysHowLongToWait(t *testing.T) {
+	t.Parallel()
+	server, _ := silentServer(t)
+	cluster := modelstest.OwnCluster(t)
+	portal := ownPortal(t, settings{databaseURL: cluster.URL("postgres"), extra: []string{"PORTAL_RATE_LIMIT=1:1"}})
+	site := startWidget(t, portal, referenceBackends[2], server)
+	w := pages.OpenWidget(site.visit(t, withMicrophone).Tab)
+	if err := cluster.Halt(); err != nil {
+		t.Fatal(err)
+	}
+	expectFailure(w, `The voice service is busy\. Press Talk again in 1 second\.`)
+	if err := cluster.Resume(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Another program uses up the key's limit. The page may still get some of its tokens.
+	other := backend{portal.URL, site.key}
+	for other.requestToken(t, site.agentID).status != http.StatusTooManyRequests {
+		continue
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var requests sync.WaitGroup
+	requests.Go(func() {
+		for ctx.Err() == nil {
+			other.requestToken(t, site.agentID)
+		}
+	})
+	defer requests.Wait()
+	defer stop()
+	for range 5 {
+		w.Talk()
+		if strings.Contains(w.ExpectAlert(), `The voice service is busy. Press Talk again in 1 second.`) {
+			return
+		}
+	}
+	t.Error("the page gets every token")
+}
+
+// The agent comes late, leaves and crashes, and so does LiveKit.
+func TestTheWidgetSaysWhoIsAway(t *testing.T) {
+	t.Parallel()
+	server := startLiveKit(t)
+	site := startWidget(t, portalWith(t, server.URL), referenceBackends[1], server.URL)
+	v := site.visit(t, withMicrophone)
+	if err := v.Page.Clock().Install(); err != nil {
+		t.Fatal(err)
+	}
+	w := pages.OpenWidget(v.Tab)
+	w.Talk()
+	w.ExpectStatusSaying(`Waiting for the agent`)
+	w.SkipToAlertSaying(`The agent did not answer`)
+	w.ExpectIdle()
+
+	echo := startEcho(t, server)
+	inCall := func() {
+		w.ExpectStatusSaying(`You are in the call`)
+		w.ExpectVoice()
+	}
+	w.Talk()
+	inCall()
+	echo.stop(syscall.SIGTERM)
+	w.ExpectAlertSaying(`The agent has left the call`)
+	w.ExpectIdle()
+
+	echo = startEcho(t, server)
+	w.Talk()
+	inCall()
+	echo.stop(syscall.SIGKILL)
+	w.AwaitEnd()
+	w.ExpectAlertSaying(`The agent has left the call`)
+	w.ExpectIdle()
+
+	// LiveKit restarts before its agent.
+	echo = startEcho(t, server)
+	w.Talk()
+	inCall()
+	echo.stop(syscall.SIGKILL)
+	server.Stop()
+	w.ExpectStatusSaying(`Connection lost`)
+	server = restartLiveKit(t, server)
+	w.ExpectStatusSaying(`Waiting for the agent`)
+	startEcho(t, server)
+	inCall()
+	w.ExpectSaid(`You are in the call[^|]*\|Connection lost[^|]*\|Waiting for the agent…\|You are in the call[^|]*$`)
+
+	server.Stop()
+	w.ExpectStatusSaying(`Connection lost`)
+	w.SkipToAlertSaying(`No connection`)
+	w.ExpectIdle()
+	restartLiveKit(t, server)
+	w.Talk()
+	inCall()
+
+	// Chromium ends the microphone when it is blocked during a call.
+	if err := v.context.ClearPermissions(); err != nil {
+		t.Fatal(err)
+	}
+	w.ExpectAlertSaying(`The microphone has stopped`)
+	w.ExpectIdle()
+	if err := v.context.GrantPermissions([]string{"microphone"}); err != nil {
+		t.Fatal(err)
+	}
+	portal := site.customer.at
+	portal.pause(t)
+	portal.settings.extra = append(portal.settings.extra, "PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("another ", 5))
+	portal.resume(t)
+	expectFailure(w, `The voice server refused the call`)
+}
+
+func setOffline(t *testing.T, v *visitor, offline bool) {
+	t.Helper()
+	if err := v.context.SetOffline(offline); err != nil {
+		t.Fatal(err)
+	}
+}
