@@ -125,7 +125,7 @@ func (p *callPage) attempt(expression string) (outcome string) {
 func (p *callPage) expectAudio(packets int) {
 	p.t.Helper()
 	got := 0
-	p.eventually("audio comes back", func() bool {
+	eventually(p.t, "audio comes back", func() bool {
 		p.evaluateInto(&got, "received")
 		return got >= packets
 	})
@@ -135,7 +135,7 @@ func (p *callPage) expectAudio(packets int) {
 // expectEnd waits until the call has ended, and returns LiveKit's reason.
 func (p *callPage) expectEnd() (reason string) {
 	p.t.Helper()
-	p.eventually("the call ends", func() bool {
+	eventually(p.t, "the call ends", func() bool {
 		p.evaluateInto(&reason, "() => call.ended")
 		return reason != ""
 	})
@@ -173,11 +173,12 @@ func (p *callPage) evaluateInto(into any, expression string) {
 	}
 }
 
-func (p *callPage) eventually(what string, holds func() bool) {
-	p.t.Helper()
+// eventually waits until holds returns true.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("timed out waiting until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

@@ -1,16 +1,22 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +25,7 @@ import (
 
 // referenceBackends are the complete backends on the Integrate page. They behave the same.
 var referenceBackends = []exampleServer{
-	{"Go backend", "backend.go", []string{"go", "run", "backend.go"}, "install Go (https://go.dev/dl)", nil},
+	{"Go backend", "backend.go", []string{"sh", "-c", "go build backend.go && exec ./backend"}, "install Go (https://go.dev/dl)", nil},
 	{"Node backend", "backend.mjs", []string{"node", "backend.mjs"}, "install Node.js (Debian: apt-get install nodejs)", nil},
 	{"Python backend", "backend.py", []string{"python3", "backend.py"}, "install it (Debian: apt-get install python3)", nil},
 }
@@ -61,7 +67,7 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 			t.Errorf("CORS headers: %v", got.header)
 		}
 		got = askBackend(t, server, http.MethodOptions, "/token", page, "Access-Control-Request-Method: POST")
-		if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Methods") != "POST" {
+		if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Headers") != "Content-Type" {
 			t.Errorf("preflight: %d %v", got.status, got.header)
 		}
 		for _, origin := range []string{
@@ -93,6 +99,11 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 2001:0DB8::7:ffff:0:0:1").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
 		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 2001:db8:0:8::1").expect(t, http.StatusOK, "")
 		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: ::ffff:192.0.2.1").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
+		// A port or a name does not make another visitor.
+		for i := range 10 {
+			askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 192.0.2.33:%d", i)).expect(t, http.StatusOK, "")
+		}
+		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: unknown").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
 
 		pages.OpenAgents(v.Tab).Remove("Front desk")
 		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 192.0.2.7").expect(t, http.StatusBadGateway, "AGENT_NOT_FOUND")
@@ -156,21 +167,25 @@ func TestReferenceBackendsSurviveABadNetwork(t *testing.T) {
 				http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
 			case 2:
 				<-r.Context().Done() // no response
-			default:
+			case 3:
 				http.Error(w, "<html>", http.StatusInternalServerError)
+			case 4:
+				http.Error(w, "<html>", http.StatusOK) // of another server
+			default:
+				_, _ = io.WriteString(w, []string{"null", "[1]", `{"token": "x"}`}[(requests.Load()-5)%3])
 			}
 		}))
 		t.Cleanup(network.Close)
 		code = strings.Replace(code, v.Site, network.URL, 1)
-		code = strings.Replace(code, "10_000", "3", 1) // visitors
+		code = strings.Replace(code, "10_000", "7", 1) // visitors
 		s.env = []string{"BEHIND_PROXY=1"}
 		server := s.start(t, code, "nas_secret")
 		page := "Origin: " + server.site
-		for i := range 3 {
+		for i := range 7 {
 			askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 192.0.2.%d", i)).expect(t, http.StatusServiceUnavailable, "UNAVAILABLE")
 		}
 		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 192.0.2.9").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
-		if stolen.Load() || requests.Load() != 3 {
+		if stolen.Load() || requests.Load() != 7 {
 			t.Errorf("the backend follows a redirect: %v, or requests too often: %d", stolen.Load(), requests.Load())
 		}
 		if strings.Contains(server.output.String(), "nas_secret") {
@@ -182,16 +197,159 @@ func TestReferenceBackendsSurviveABadNetwork(t *testing.T) {
 func TestReferenceBackendsDoNotStartWithoutAKey(t *testing.T) {
 	t.Parallel()
 	onEachBackend(t, sharedPortal, func(t *testing.T, _ *visitor, _ customer, s exampleServer, code string) {
-		server := s.run(t, code, "")
-		select {
-		case <-server.Exited():
-		case <-time.After(time.Minute):
-			t.Fatal("it does not exit")
-		}
-		if server.ProcessState.Success() || !server.prints("NAS_API_KEY is not set\n") {
-			t.Errorf("the output is\n%s", server.output)
+		// The second key would add a header.
+		for _, key := range []string{"", "nas_secret\nX-Injected: 1"} {
+			server := s.run(t, code, key)
+			select {
+			case <-server.Exited():
+			case <-time.After(time.Minute):
+				t.Fatal("it does not exit")
+			}
+			if server.ProcessState.Success() || !server.prints("NAS_API_KEY is missing or malformed\n") || strings.Contains(server.output.String(), "secret") {
+				t.Errorf("the output is\n%s", server.output)
+			}
 		}
 	})
+}
+
+func TestReferenceBackendsServeTwoFiles(t *testing.T) {
+	t.Parallel()
+	onEachBackend(t, sharedPortal, func(t *testing.T, _ *visitor, _ customer, s exampleServer, code string) {
+		server := s.start(t, code, "nas_secret\n") // as from a file
+		askBackend(t, server, http.MethodGet, "/", "").expect(t, http.StatusNotFound, "NOT_FOUND")
+		for path, content := range map[string]string{"widget.html": "<script nonce=NONCE>", "node_modules/livekit-client/dist/livekit-client.esm.mjs": "library"} {
+			path = filepath.Join(server.folder, path)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		nonces := map[string]bool{}
+		for range 2 {
+			got := askBackend(t, server, http.MethodGet, "/?utm=1", "")
+			_, nonce, _ := strings.Cut(string(got.body), "<script nonce=")
+			nonces[strings.TrimSuffix(nonce, ">")] = true
+			policy := got.header.Get("Content-Security-Policy")
+			if got.status != http.StatusOK || len(nonce) < 20 || !strings.Contains(policy, "script-src 'self' 'nonce-"+strings.TrimSuffix(nonce, ">")+"';") ||
+				!strings.Contains(policy, "frame-ancestors 'none'") || got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("the page is %d %v %s", got.status, got.header, got.body)
+			}
+		}
+		if len(nonces) != 2 {
+			t.Errorf("the nonces of two responses are %v", nonces)
+		}
+		got := askBackend(t, server, http.MethodGet, "/livekit-client.js", "")
+		if string(got.body) != "library" || got.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("the library is %v %s", got.header, got.body)
+		}
+		for _, path := range []string{
+			"/" + s.file, "/widget.html", "/../" + s.file, "/%2e%2e/" + s.file, "/node_modules/livekit-client/dist/livekit-client.esm.mjs",
+			"/livekit-client.js/../" + s.file, "//" + s.file, "/token", "/constructor", "/.env",
+		} {
+			if got := sendRaw(t, server, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got != http.StatusNotFound {
+				t.Errorf("%s: status %d", path, got)
+			}
+		}
+		for _, body := range []string{"Content-Length: 1000000000", "Transfer-Encoding: chunked"} {
+			if got := sendRaw(t, server, "POST /token HTTP/1.1\r\nHost: x\r\n"+body+"\r\n\r\n"); got != http.StatusRequestEntityTooLarge {
+				t.Errorf("%s: status %d", body, got)
+			}
+		}
+		if got := sendRaw(t, server, "POST /token HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"); got != http.StatusForbidden {
+			t.Errorf("with a short body: status %d", got)
+		}
+	})
+}
+
+func TestReferenceBackendsEndSlowConnections(t *testing.T) {
+	t.Parallel()
+	onEachBackend(t, sharedPortal, func(t *testing.T, _ *visitor, _ customer, s exampleServer, code string) {
+		server := s.start(t, strings.Replace(code, "= 500", "= 20", 1), "nas_secret")
+		const request = "GET / HTTP/1.1\r\nHost: x\r\n"
+		var slow sync.WaitGroup
+		for range 20 {
+			conn := dialBackend(t, server)
+			slow.Go(func() {
+				if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("a slow connection stays open")
+				}
+			})
+			go func() {
+				for _, err := io.WriteString(conn, request); err == nil; _, err = io.WriteString(conn, "X: y\r\n") {
+					time.Sleep(time.Second)
+				}
+			}()
+		}
+		eventually(t, "further connections are closed", func() bool { return sendRaw(t, server, request+"\r\n") == 0 })
+		slow.Wait() // for ten or twenty seconds
+		eventually(t, "others are served again", func() bool { return sendRaw(t, server, request+"\r\n") == http.StatusNotFound })
+	})
+}
+
+func TestReferenceBackendsStopCleanly(t *testing.T) {
+	t.Parallel()
+	onEachBackend(t, sharedPortal, func(t *testing.T, v *visitor, _ customer, s exampleServer, code string) {
+		arrived, release := make(chan struct{}), make(chan struct{})
+		portal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(arrived)
+			<-release
+			_, _ = io.WriteString(w, `{"access_token": "x"}`)
+		}))
+		t.Cleanup(portal.Close)
+		server := s.start(t, strings.Replace(code, v.Site, portal.URL, 1), "nas_secret")
+		var got backendReply
+		var request sync.WaitGroup
+		request.Go(func() { got = askBackend(t, server, http.MethodPost, "/token", "Origin: "+server.site) })
+		<-arrived
+		slow := dialBackend(t, server) // does not delay the end for long
+		if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "new connections are refused", func() bool {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(server.site, "http://"))
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err != nil
+		})
+		close(release)
+		request.Wait()
+		got.expect(t, http.StatusOK, "")
+		if err := server.AwaitExit(time.Minute); err != nil {
+			t.Errorf("%v\n%s", err, server.output)
+		}
+	})
+}
+
+// dialBackend opens a connection that is closed at the end of the test.
+func dialBackend(t *testing.T, server runningExample) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(server.site, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// sendRaw sends the bytes of a request and returns the status of the response, or 0 if the
+// connection is closed.
+func sendRaw(t *testing.T, server runningExample, request string) int {
+	t.Helper()
+	conn := dialBackend(t, server)
+	defer conn.Close()
+	_, _ = io.WriteString(conn, request)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	return response.StatusCode
 }
 
 var agentIDs = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -9,100 +9,90 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 
 const tokensPerMinute = 10; // for one visitor
 const maxVisitors = 10_000; // in one minute; further visitors wait for the next one
+const maxConnections = 500; // further ones are closed
+const maxBody = 1024; // bytes
 
-const key = process.env.NAS_API_KEY;
+const library = 'node_modules/livekit-client/dist/livekit-client.esm.mjs'; // npm install livekit-client@2.23.0
+
+const key = (process.env.NAS_API_KEY ?? '').trim();
 const port = process.env.PORT || '3000';
 const voice = process.env.LIVEKIT_URL || 'wss:';
 const proxied = process.env.BEHIND_PROXY === '1';
 const origins = (process.env.ALLOWED_ORIGINS || `http://localhost:${port},http://127.0.0.1:${port}`).split(',');
 
-if (!key) {
-  console.error('NAS_API_KEY is not set');
-  process.exit(1);
-}
-
-const routes = {
-  'GET /': page,
-  'GET /livekit-client.js': library,
-  'OPTIONS /token': preflight,
-  'POST /token': token,
-};
-
-const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, async (request, response) => {
+async function serve(request, response) {
+  const timer = setTimeout(() => response.destroy(), 20_000);
+  response.on('close', () => clearTimeout(timer));
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  if (request.headers['transfer-encoding'] || Number(request.headers['content-length'] ?? 0) > maxBody) {
+    response.setHeader('Connection', 'close');
+    fail(response, 413, 'PAYLOAD_TOO_LARGE', 'The request is too large.');
+    return;
+  }
   request.resume(); // no route reads the body
-  const path = request.url.split('?')[0];
-  const route = routes[`${request.method} ${path}`];
-  try {
-    await (route ?? missing)(request, response);
-  } catch (error) {
-    console.error(`${request.method} ${path}:`, error.message);
-    response.writeHead(500).end();
+  switch (`${request.method} ${request.url.split('?')[0]}`) {
+    case 'GET /':
+      await page(response);
+      break;
+    case 'GET /livekit-client.js':
+      response.setHeader('Cache-Control', 'max-age=3600');
+      await file(response, library, 'text/javascript; charset=utf-8', '');
+      break;
+    case 'OPTIONS /token':
+    case 'POST /token':
+      await token(request, response);
+      break;
+    default:
+      fail(response, 404, 'NOT_FOUND', 'There is no such page.');
   }
-});
-server.listen(port, '127.0.0.1', () => {
-  console.log(`listening on http://127.0.0.1:${server.address().port}`);
-});
-
-function missing(_, response) {
-  response.writeHead(404, { 'Content-Type': 'text/plain' }).end('not found');
 }
 
-// Serves widget.html. Only scripts and styles with the nonce of this response run.
-async function page(request, response) {
-  const html = await readFile('widget.html', 'utf8').catch(() => null);
-  if (html === null) {
-    response.writeHead(404, { 'Content-Type': 'text/plain' }).end('widget.html is missing');
-    return;
-  }
+// Serves the widget. Only scripts and styles with the nonce of this response run.
+function page(response) {
   const nonce = randomBytes(16).toString('hex');
-  response.writeHead(200, {
-    'Content-Type': 'text/html; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'Permissions-Policy': 'microphone=(self)',
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-      + `script-src 'self' 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data:; `
-      + `connect-src 'self' ${voice} ${voice.replace('ws', 'http')}`,
-  }).end(html.replaceAll('NONCE', nonce));
+  response.setHeader('Permissions-Policy', 'microphone=(self)');
+  response.setHeader('Referrer-Policy', 'no-referrer');
+  response.setHeader('Content-Security-Policy', "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    + `script-src 'self' 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data:; `
+    + `connect-src 'self' ${voice} ${voice.replace('ws', 'http')}`);
+  return file(response, 'widget.html', 'text/html; charset=utf-8', nonce);
 }
 
-// Serves the browser library of npm install livekit-client@2.23.0.
-async function library(request, response) {
-  const script = await readFile('node_modules/livekit-client/dist/livekit-client.esm.mjs').catch(() => null);
-  if (script === null) {
-    missing(request, response);
+async function file(response, name, contentType, nonce) {
+  const content = await readFile(name, 'utf8').catch(() => null);
+  if (content === null) {
+    fail(response, 404, 'NOT_FOUND', `A file is missing: ${name}`);
     return;
   }
-  response.writeHead(200, { 'Content-Type': 'text/javascript; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }).end(script);
+  send(response, 200, contentType, content.replaceAll('NONCE', nonce));
 }
 
-// Reports whether the page that sent the request may request tokens. Adds the CORS headers for
-// this page.
+// Reports whether the page that sent the request may request tokens, and adds the CORS headers for
+// it.
 function allowed(request, response) {
+  response.setHeader('Vary', 'Origin');
   const origin = request.headers.origin;
   if (!origins.includes(origin)) {
     fail(response, 403, 'ORIGIN_NOT_ALLOWED', 'This page may not request tokens.');
     return false;
   }
   response.setHeader('Access-Control-Allow-Origin', origin);
+  response.setHeader('Access-Control-Allow-Headers', 'Content-Type');
   response.setHeader('Access-Control-Expose-Headers', 'Retry-After');
-  response.setHeader('Vary', 'Origin');
   return true;
-}
-
-function preflight(request, response) {
-  if (allowed(request, response)) {
-    response.writeHead(204, { 'Access-Control-Allow-Methods': 'POST', 'Access-Control-Allow-Headers': 'Content-Type' }).end();
-  }
 }
 
 async function token(request, response) {
   if (!allowed(request, response)) {
+    return;
+  }
+  if (request.method === 'OPTIONS') {
+    response.writeHead(204).end();
     return;
   }
   const seconds = wait(visitor(request));
@@ -117,11 +107,11 @@ async function token(request, response) {
     console.error('no token, try again:', status, error ? `${error.message} ${error.cause ?? ''}` : body.error);
     response.setHeader('Retry-After', retryAfter || '5');
     fail(response, 503, 'UNAVAILABLE', 'The voice service is busy. Try again shortly.');
-  } else if (status !== 200) {
+  } else if (!body.access_token) {
     console.error(`no token: ${status} ${body.code}: ${body.error}`); // the error says what to do
     fail(response, 502, body.code, 'The voice service refused this site.');
   } else {
-    send(response, 200, raw);
+    send(response, 200, 'application/json', raw);
   }
 }
 
@@ -135,21 +125,22 @@ async function exchange() {
     redirect: 'error',
     signal: AbortSignal.timeout(5000),
   });
-  const raw = await response.text();
-  const answer = { status: response.status, retryAfter: response.headers.get('Retry-After'), raw };
+  const answer = { status: response.status, retryAfter: response.headers.get('Retry-After'), raw: await response.text() };
   try {
-    return { ...answer, body: JSON.parse(raw) }; // a token, or an error with two fields
-  } catch (error) {
-    return { ...answer, error };
-  }
+    const body = JSON.parse(answer.raw); // a token, or an error with two fields
+    if (body.access_token || body.code) {
+      return { ...answer, body };
+    }
+  } catch {}
+  return { ...answer, error: new Error('this is not a response of the portal') };
 }
 
 function fail(response, status, code, message) {
-  send(response, status, JSON.stringify({ error: message, code }));
+  send(response, status, 'application/json', JSON.stringify({ error: message, code }));
 }
 
-function send(response, status, body) {
-  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }).end(body);
+function send(response, status, contentType, body) {
+  response.writeHead(status, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
 const visitors = new Map(); // requests in this minute
@@ -171,12 +162,12 @@ function wait(visitor) {
 }
 
 // Returns the address of the request. A visitor with IPv6 has 2^64 addresses, so only the network
-// counts.
+// counts. All invalid addresses count as one.
 function visitor(request) {
   const forwarded = proxied && request.headers['x-forwarded-for']?.split(',').at(-1).trim();
   const address = (forwarded || request.socket.remoteAddress || '').replace(/^::ffff:(?=\d+\.)/i, '');
   if (!isIPv6(address)) {
-    return address;
+    return isIP(address) ? address : '';
   }
   const [head, tail = ''] = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1).split('::');
   const before = head.split(':');
@@ -184,3 +175,25 @@ function visitor(request) {
   const zeros = Array(Math.max(0, 8 - before.length - after.length)).fill('0');
   return [...before, ...zeros, ...after].slice(0, 4).join(':');
 }
+
+if (!/^nas_[0-9A-Za-z]+$/.test(key)) {
+  console.error('NAS_API_KEY is missing or malformed');
+  process.exit(1);
+}
+const timeouts = { requestTimeout: 10_000, headersTimeout: 10_000, connectionsCheckingInterval: 1000 };
+const server = createServer(timeouts, (request, response) => {
+  serve(request, response).catch((error) => {
+    console.error('a request failed:', error.message);
+    response.destroy();
+  });
+});
+server.maxConnections = maxConnections;
+server.listen(port, '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+});
+function stop() {
+  server.close(); // the process ends after the requests in flight
+  setTimeout(() => server.closeAllConnections(), 10_000).unref();
+}
+process.on('SIGTERM', stop);
+process.on('SIGINT', stop);

@@ -6,11 +6,15 @@
 # ALLOWED_ORIGINS lists the pages that may request tokens, such as https://www.example.com.
 # LIVEKIT_URL is the voice server that the page may connect to, such as wss://voice.example.com.
 # BEHIND_PROXY=1 reads the visitor's address from the last entry of X-Forwarded-For.
+import contextlib
 import http.client
 import ipaddress
 import json
 import os
+import re
 import secrets
+import signal
+import socket
 import sys
 import threading
 import time
@@ -20,8 +24,12 @@ from urllib.parse import urlsplit
 
 TOKENS_PER_MINUTE = 10  # for one visitor
 MAX_VISITORS = 10_000  # in one minute; further visitors wait for the next one
+MAX_CONNECTIONS = 500  # further ones are closed
+MAX_BODY = 1024  # bytes
 
-KEY = os.environ.get("NAS_API_KEY") or sys.exit("NAS_API_KEY is not set")
+LIBRARY = "node_modules/livekit-client/dist/livekit-client.esm.mjs"  # npm install livekit-client@2.23.0
+
+KEY = os.environ.get("NAS_API_KEY", "").strip()
 PORT = os.environ.get("PORT") or "3000"
 VOICE = os.environ.get("LIVEKIT_URL") or "wss:"
 PROXIED = os.environ.get("BEHIND_PROXY") == "1"
@@ -29,119 +37,105 @@ ORIGINS = (os.environ.get("ALLOWED_ORIGINS") or f"http://localhost:{PORT},http:/
 
 
 class Handler(BaseHTTPRequestHandler):
-    timeout = 10  # for each read and write of the connection
+    timeout = 10  # for each read and write
 
-    def do_GET(self):
-        if self.route() == "/":
-            self.page()
-        elif self.route() == "/livekit-client.js":
-            self.send_library()
-        else:
-            self.missing("not found")
+    def serve(self):
+        self.added = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > MAX_BODY:
+            self.fail(413, "PAYLOAD_TOO_LARGE", "The request is too large.")
+            return
+        self.rfile.read(int(length))  # no route needs the body
+        match f"{self.command} {self.path.split('?')[0]}":
+            case "GET /":
+                self.page()
+            case "GET /livekit-client.js":
+                self.added["Cache-Control"] = "max-age=3600"
+                self.file(LIBRARY, "text/javascript; charset=utf-8", "")
+            case "OPTIONS /token" | "POST /token":
+                self.token()
+            case _:
+                self.fail(404, "NOT_FOUND", "There is no such page.")
 
-    def do_OPTIONS(self):
-        if self.route() != "/token":
-            self.missing("not found")
-        elif cors := self.allowed():
-            methods = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "Content-Type"}
-            self.send(204, b"", {**cors, **methods})
-
-    def do_POST(self):
-        if self.route() != "/token":
-            self.missing("not found")
-        elif cors := self.allowed():
-            self.token(cors)
+    do_GET = do_OPTIONS = do_POST = serve
 
     def page(self):
-        """Serves widget.html. Only scripts and styles with the nonce of this response run."""
-        try:
-            html = Path("widget.html").read_bytes()
-        except OSError:
-            self.missing("widget.html is missing")
-            return
+        """Serves the widget. Only scripts and styles with the nonce of this response run."""
         nonce = secrets.token_hex(16)
-        policy = (
+        self.added["Permissions-Policy"] = "microphone=(self)"
+        self.added["Referrer-Policy"] = "no-referrer"
+        self.added["Content-Security-Policy"] = (
             "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
             f"script-src 'self' 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; "
             f"connect-src 'self' {VOICE} {VOICE.replace('ws', 'http', 1)}"
         )
-        self.send(200, html.replace(b"NONCE", nonce.encode()), {
-            "Content-Type": "text/html; charset=utf-8",
-            "Cache-Control": "no-store",
-            "Permissions-Policy": "microphone=(self)",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": policy,
-        })
+        self.file("widget.html", "text/html; charset=utf-8", nonce)
 
-    def send_library(self):
-        """Serves the browser library of npm install livekit-client@2.23.0."""
+    def file(self, name, content_type, nonce):
         try:
-            script = Path("node_modules/livekit-client/dist/livekit-client.esm.mjs").read_bytes()
+            content = Path(name).read_bytes()
         except OSError:
-            self.missing("not found")
+            self.fail(404, "NOT_FOUND", f"A file is missing: {name}")
             return
-        self.send(200, script, {"Content-Type": "text/javascript; charset=utf-8", "X-Content-Type-Options": "nosniff"})
+        self.send(200, content_type, content.replace(b"NONCE", nonce.encode()))
 
     def allowed(self):
-        """Returns the CORS headers for a page that may request tokens. Refuses other pages."""
+        """Reports whether the page that sent the request may request tokens, and adds the CORS
+        headers for it."""
+        self.added["Vary"] = "Origin"
         origin = self.headers.get("Origin")
         if origin not in ORIGINS:
-            self.fail(403, "ORIGIN_NOT_ALLOWED", "This page may not request tokens.", {})
-            return None
-        return {
-            "Access-Control-Allow-Origin": origin,
-            "Access-Control-Expose-Headers": "Retry-After",
-            "Vary": "Origin",
-        }
+            self.fail(403, "ORIGIN_NOT_ALLOWED", "This page may not request tokens.")
+            return False
+        self.added["Access-Control-Allow-Origin"] = origin
+        self.added["Access-Control-Allow-Headers"] = "Content-Type"
+        self.added["Access-Control-Expose-Headers"] = "Retry-After"
+        return True
 
-    def token(self, cors):
+    def token(self):
+        if not self.allowed():
+            return
+        if self.command == "OPTIONS":
+            self.send(204, "text/plain", b"")
+            return
         if seconds := wait(self.visitor()):
-            message = "Too many requests. Wait a minute, then try again."
-            self.fail(429, "RATE_LIMITED", message, {**cors, "Retry-After": str(seconds)})
+            self.added["Retry-After"] = str(seconds)
+            self.fail(429, "RATE_LIMITED", "Too many requests. Wait a minute, then try again.")
             return
         # Check here that this visitor may talk to the agent.
         status, retry_after, raw, body, error = exchange()
         if error or status == 429 or status >= 500:
             log("no token, try again:", status, error or body.get("error"))
-            message = "The voice service is busy. Try again shortly."
-            self.fail(503, "UNAVAILABLE", message, {**cors, "Retry-After": retry_after or "5"})
-        elif status != 200:
-            log(f"no token: {status} {body.get('code')}: {body.get('error')}")  # the error says what to do
-            self.fail(502, body.get("code"), "The voice service refused this site.", cors)
+            self.added["Retry-After"] = retry_after or "5"
+            self.fail(503, "UNAVAILABLE", "The voice service is busy. Try again shortly.")
+        elif "access_token" not in body:
+            log(f"no token: {status} {body['code']}: {body.get('error')}")  # the error says what to do
+            self.fail(502, body["code"], "The voice service refused this site.")
         else:
-            self.json(200, raw, cors)
+            self.send(200, "application/json", raw)
 
     def visitor(self):
         """Returns the address of the request. A visitor with IPv6 has 2^64 addresses, so only the
-        network counts."""
+        network counts. All invalid addresses count as one."""
         address = self.client_address[0]
         if PROXIED and (forwarded := self.headers.get_all("X-Forwarded-For")):
             address = forwarded[-1].split(",")[-1].strip()
         try:
             parsed = ipaddress.ip_address(address)
         except ValueError:
-            return address
+            return ""
         if parsed.version == 4 or parsed.ipv4_mapped:
             return str(getattr(parsed, "ipv4_mapped", None) or parsed)
         return str(ipaddress.ip_network((int(parsed), 64), strict=False))
 
-    def route(self):
-        return self.path.split("?")[0]
+    def fail(self, status, code, message):
+        self.send(status, "application/json", json.dumps({"error": message, "code": code}).encode())
 
-    def missing(self, text):
-        self.send(404, text.encode(), {"Content-Type": "text/plain"})
-
-    def fail(self, status, code, message, headers):
-        self.json(status, json.dumps({"error": message, "code": code}).encode(), headers)
-
-    def json(self, status, body, headers):
-        self.send(status, body, {"Content-Type": "application/json", "Cache-Control": "no-store", **headers})
-
-    def send(self, status, body, headers):
-        self.send_response(status)
-        for name, value in headers.items():
+    def send(self, status, content_type, body):
+        self.send_response_only(status)
+        for name, value in self.added.items():
             self.send_header(name, value)
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -150,13 +144,39 @@ class Handler(BaseHTTPRequestHandler):
         pass  # no line for each request
 
 
+class Server(ThreadingHTTPServer):
+    """Ends each connection after 20 seconds."""
+
+    connections = {}  # and when they end
+
+    def process_request(self, connection, address):
+        if len(self.connections) >= MAX_CONNECTIONS:
+            self.shutdown_request(connection)
+            return
+        self.connections[connection] = time.monotonic() + 20
+        super().process_request(connection, address)
+
+    def service_actions(self):  # twice a second
+        for connection, end in self.connections.copy().items():
+            if time.monotonic() > end:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, connection):
+        super().shutdown_request(connection)
+        self.connections.pop(connection, None)
+
+    def handle_error(self, *_):
+        log("a request failed:", sys.exception())
+
+
 def exchange():
     """Requests a token from the portal. http.client follows no redirect, which could send the key
     to another server."""
     url = urlsplit("TOKEN_URL")
     connect = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     connection = connect(url.netloc, timeout=5)
-    status, retry_after = 0, None
+    status, retry_after, raw = 0, None, b""
     try:
         connection.request("POST", url.path, json.dumps({"agentId": "AGENT_ID"}), {
             "Authorization": f"Bearer {KEY}",
@@ -165,9 +185,12 @@ def exchange():
         response = connection.getresponse()
         status, retry_after = response.status, response.headers.get("Retry-After")
         raw = response.read(65536)
-        return status, retry_after, raw, json.loads(raw), None  # a token, or an error with two fields
+        body = json.loads(raw)  # a token, or an error with two fields
+        if not isinstance(body, dict) or not body.keys() & {"access_token", "code"}:
+            raise ValueError("this is not a response of the portal")
+        return status, retry_after, raw, body, None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return status, retry_after, b"", {}, error
+        return status, retry_after, raw, {}, error
     finally:
         connection.close()
 
@@ -196,6 +219,14 @@ def wait(visitor):
         return 0
 
 
-server = ThreadingHTTPServer(("127.0.0.1", int(PORT)), Handler)
+if not re.fullmatch("nas_[0-9A-Za-z]+", KEY):
+    sys.exit("NAS_API_KEY is missing or malformed")
+server = Server(("127.0.0.1", int(PORT)), Handler)
 print("listening on http://%s:%d" % server.server_address, flush=True)
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
 server.serve_forever()
+server.server_close()
+deadline = time.monotonic() + 10
+while server.connections and time.monotonic() < deadline:  # requests in flight
+    time.sleep(0.1)
