@@ -38,19 +38,29 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	token, claims, err := a.issue(caller, agentID)
+	body, err := a.issue(caller, agentID)
 	if err != nil {
 		return err
-	}
-	body := widgetTokenBody{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second)}
-	if a.liveKit != nil {
-		if body.LiveKit, err = a.liveKitAccess(caller, agentID, claims); err != nil {
-			return err
-		}
 	}
 	a.store.TokenIssued(agentID)
 	c.PureJSON(http.StatusOK, body)
 	return nil
+}
+
+// issue issues the tokens of a response. It limits how many requests sign at once. Signing takes
+// most of the CPU time of a request, so other goroutines would wait long for a processor.
+func (a *API) issue(caller models.Principal, agentID uuid.UUID) (body widgetTokenBody, err error) {
+	a.signing <- struct{}{}
+	defer func() { <-a.signing }()
+	token, claims, err := a.tokens.Issue(caller, agentID)
+	if err != nil {
+		return body, err
+	}
+	body = widgetTokenBody{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second)}
+	if a.liveKit != nil {
+		body.LiveKit, err = a.liveKitAccess(caller, agentID, claims)
+	}
+	return body, err
 }
 
 // liveKitAccess returns access to a new room for as long as the widget token with these claims is
@@ -63,12 +73,4 @@ func (a *API) liveKitAccess(caller models.Principal, agentID uuid.UUID, claims m
 		return nil, err
 	}
 	return &liveKitBody{ServerURL: a.liveKit.URL(), ParticipantToken: token}, nil
-}
-
-// issue issues a token. It limits how many requests sign at once. Signing takes most of the CPU
-// time of a request, so other goroutines would wait long for a processor.
-func (a *API) issue(caller models.Principal, agentID uuid.UUID) (string, models.WidgetClaims, error) {
-	a.signing <- struct{}{}
-	defer func() { <-a.signing }()
-	return a.tokens.Issue(caller, agentID)
 }
