@@ -103,10 +103,10 @@ func (b *Tab) Path() string {
 	return u.Path
 }
 
-// ExpectPath waits until the tab has loaded path, with any query.
+// ExpectPath waits until the tab has loaded path, with any query but an empty one.
 func (b *Tab) ExpectPath(path string) {
 	b.t.Helper()
-	pattern := regexp.MustCompile("^" + regexp.QuoteMeta(b.Site+path) + `(\?|#|$)`)
+	pattern := regexp.MustCompile("^" + regexp.QuoteMeta(b.Site+path) + `(\?.|#|$)`)
 	b.must(b.expect.Page(b.Page).ToHaveURL(pattern), "wait for %s", path)
 	b.settled()
 }

@@ -23,6 +23,16 @@ func TestUnknownAddressHasAPage(t *testing.T) {
 	})
 }
 
+// Without JavaScript, forms without fields lead to addresses that end in "?".
+func TestAddressesDoNotEndInAnEmptyQuery(t *testing.T) {
+	c := sqliteSite(t, httpBase).customer(t)
+	usage := "/api-keys/" + c.key("prod").ID.String() + "/usage"
+	for _, path := range []string{"/api-keys", "/people", usage} {
+		c.get(path + "?").redirects(path)
+	}
+	c.get("/api-keys?sort=label").is(http.StatusOK)
+}
+
 func TestErrorPagesKeepTheNavigation(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		foreign := s.customer(t).key("another's")

@@ -74,6 +74,15 @@ func (p *Portal) redirect(c *gin.Context, location string) error {
 	return nil
 }
 
+// plainAddress redirects an address that ends in "?" to the same without it. Browsers add the "?"
+// when they send a form without fields, such as Done.
+func (p *Portal) plainAddress(c *gin.Context) {
+	if c.Request.URL.ForceQuery {
+		_ = p.redirect(c, c.Request.URL.EscapedPath())
+		c.Abort()
+	}
+}
+
 // Render writes err as an error page, or for HTMX as an alert. It logs the cause of a 5xx.
 func (p *Portal) Render(c *gin.Context, err error) {
 	shown := problem.From(err)

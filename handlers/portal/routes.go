@@ -45,7 +45,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	// For signed-in users. A page is an address that sign-in may lead back to.
 	page := func(g gin.IRouter, path string, h handler) {
 		p.pages = append(p.pages, path)
-		g.GET(path, p.handle(h))
+		g.GET(path, p.plainAddress, p.handle(h))
 	}
 
 	// Open pages poll these. The first two wait for news, so they set their own deadlines.
