@@ -125,6 +125,7 @@ func TestAHundredKeysAreCompactOnAPhone(t *testing.T) {
 	if height := keys.HeightPerKey(); height > maxPhoneHeight {
 		t.Errorf("a key is %.0f px tall, want at most %d", height, maxPhoneHeight)
 	}
+	keys.Row("Production backend 50").ExpectCellsShown()
 }
 
 func TestControlsAreLargeEnoughToTouch(t *testing.T) {

@@ -32,6 +32,22 @@ func (r Row) ExpectBadge(text string) {
 
 func (r Row) menu() playwright.Locator { return r.root.GetByLabel("More actions") }
 
+// ExpectCellsShown expects each cell but Actions to be drawn, with nothing on top of it.
+func (r Row) ExpectCellsShown() {
+	r.keys.t.Helper()
+	for _, column := range KeyColumns[:len(KeyColumns)-1] {
+		shown, err := r.cell(column).Evaluate(`cell => {
+			cell.scrollIntoView({block: "center"})
+			const box = cell.getBoundingClientRect()
+			return cell.contains(document.elementFromPoint(box.x + 4, box.y + box.height / 2))
+		}`, nil)
+		r.keys.must(err, "look at the cell %s", column)
+		if shown != true {
+			r.keys.t.Errorf("the cell %s is not drawn", column)
+		}
+	}
+}
+
 // ExpectOneEmptyBox waits until the list shows that nothing matches, without the table.
 func (k Keys) ExpectOneEmptyBox() {
 	k.t.Helper()
