@@ -107,7 +107,7 @@ func (m migration) pending(ctx context.Context) (bool, error) {
 	}
 	var tables int
 	if err := m.db.NewRaw(query).Scan(ctx, &tables); err != nil {
-		return false, failed("look for the table of migrations", err)
+		return false, failed("open the database", err)
 	}
 	if tables == 0 {
 		return true, nil

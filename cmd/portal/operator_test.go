@@ -198,7 +198,7 @@ func TestOperatorsNeedOnlyTheDatabase(t *testing.T) {
 func TestADatabaseThatDoesNotAnswerIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	r := portal(t, databaseEnv("postgres://ada:hunter2@127.0.0.1:1,127.0.0.1:2/portal"), "", "migrate")
-	r.failsWith(t, "does not answer")
+	r.failsWith(t, "portal: open the database: the database does not answer: ")
 	if strings.Contains(r.stderr, "hunter2") {
 		t.Errorf("standard error contains the database password: %s", r.stderr)
 	}
