@@ -12,9 +12,11 @@ import (
 type Factors struct {
 	Since         *Moment // when two-step verification was turned on; nil: it is off
 	RecoveryCodes int     // unused ones
+	NoApp         bool    // an authenticator app has no effect, because nobody signs in with a password
 
 	Passkeys     bool // browsers support passkeys at the address of the portal
 	PasskeyItems []PasskeyItem
+	Confirmed    bool // the user has confirmed the sign-in to add a passkey
 
 	Owner    bool // the user may require a second factor of everyone
 	Required bool // it is required
@@ -29,7 +31,11 @@ type PasskeyItem struct {
 }
 
 // SecondFactorPage asks a user to set up a second factor before anything else.
-type SecondFactorPage struct{ Passkeys bool }
+type SecondFactorPage struct {
+	Passkeys  bool // offers passkeys
+	NoApp     bool // does not offer an authenticator app
+	Confirmed bool // the user has confirmed the sign-in to add a passkey
+}
 
 func (SecondFactorPage) screen() screen {
 	return screen{file: "account/second_factor.html", layout: layoutPlain}

@@ -21,6 +21,7 @@ func (p *Portal) showAccount(c *gin.Context) error {
 		return err
 	}
 	page.Sessions.EndFocused = c.Query("asked") != "" // after Cancel
+	page.Factors.Confirmed = c.Query(paramConfirmed) != ""
 	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
 }
 

@@ -83,7 +83,7 @@ func (p *Portal) factors(c *gin.Context) (templates.Factors, error) {
 	}
 	view := templates.Factors{
 		RecoveryCodes: found.RecoveryCodes, Required: found.Required, Owner: may(sessionFrom(c), managePeople),
-		Passkeys: p.webauthn != nil,
+		Passkeys: p.webauthn != nil, NoApp: p.passwordsOff,
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
 		return templates.Factors{}, err

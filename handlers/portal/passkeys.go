@@ -19,8 +19,12 @@ const (
 	passkeySignInPath = "/login/passkey"
 )
 
-// credentialField is the name of the field with the browser's answer, as JSON.
-const credentialField = "credential"
+const (
+	// credentialField is the name of the field with the browser's answer, as JSON.
+	credentialField = "credential"
+	// paramConfirmed is set after the user has confirmed the sign-in to add a passkey.
+	paramConfirmed = "confirmed"
+)
 
 // passkeyOptions returns the options with which a browser creates a passkey.
 func (p *Portal) passkeyOptions(c *gin.Context) error {
@@ -41,10 +45,14 @@ func (p *Portal) passkeyOptions(c *gin.Context) error {
 }
 
 // createPasskey stores the passkey that the browser has created. If the form came without one,
-// because the password was asked for first, the page says to try again.
+// because the password was asked for first, it leads back to the button.
 func (p *Portal) createPasskey(c *gin.Context) error {
 	if c.PostForm(credentialField) == "" {
-		return p.redirectWith(c, accountPath, "Confirmed. Press “Add a passkey” again.")
+		page := accountPath
+		if sessionFrom(c).FactorDue {
+			page = secondFactorPath
+		}
+		return p.redirect(c, page+"?"+paramConfirmed+"=passkey")
 	}
 	challenge, known := p.takeChallenge(c)
 	answer, err := protocol.ParseCredentialCreationResponseBytes([]byte(c.PostForm(credentialField)))
@@ -106,6 +114,10 @@ func (p *Portal) passkeySignInOptions(c *gin.Context) error {
 	}
 	return p.sendOptions(c, options, challenge)
 }
+
+// leadToSignIn redirects to the sign-in page. A refused passkey leaves the browser at the address of
+// its form, where a reload comes here.
+func (p *Portal) leadToSignIn(c *gin.Context) error { return p.redirect(c, signInPath) }
 
 // signInWithPasskey signs in the user whose passkey has answered the challenge.
 func (p *Portal) signInWithPasskey(c *gin.Context) error {

@@ -73,6 +73,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	if p.webauthn != nil {
 		factors.POST(passkeysPath, p.handle(p.createPasskey))
 		factors.POST(passkeysPath+"/options", p.handle(p.passkeyOptions))
+		r.GET(passkeySignInPath, p.handle(p.leadToSignIn))
 		r.POST(passkeySignInPath, deadline, p.handle(p.signInWithPasskey))
 		r.POST(passkeySignInPath+"/options", deadline, p.handle(p.passkeySignInOptions))
 	}

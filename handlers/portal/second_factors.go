@@ -26,7 +26,7 @@ func (p *Portal) newSecondFactor(c *gin.Context) error {
 	if !sessionFrom(c).FactorDue {
 		return p.redirect(c, accountPath)
 	}
-	page := templates.SecondFactorPage{Passkeys: p.webauthn != nil}
+	page := templates.SecondFactorPage{Passkeys: p.webauthn != nil, NoApp: p.passwordsOff && p.webauthn != nil, Confirmed: c.Query(paramConfirmed) != ""}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 

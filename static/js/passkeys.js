@@ -16,6 +16,9 @@
     }
   });
 
+  // While the page loaded, the form was hidden, so the browser did not focus its button.
+  document.querySelector('[data-passkey] [autofocus]')?.focus();
+
   async function answer(form) {
     const button = form.querySelector('button');
     button.disabled = true;
