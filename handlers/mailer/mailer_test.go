@@ -16,8 +16,6 @@ import (
 	"portal/models/modelstest"
 )
 
-func TestMain(m *testing.M) { modelstest.Main(m) }
-
 const password = "correct horse battery staple"
 
 // system is a store that queues mails, on a real database.

@@ -33,17 +33,16 @@ type Server struct {
 
 	Port string
 
-	t      testing.TB
-	output *modelstest.LogBuffer
+	t              testing.TB
+	output, errors *modelstest.LogBuffer
 }
 
 // Start starts a server with the arguments of server.py. It is killed at the end of the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	command := exec.Command(python(t), append([]string{"-c", server}, args...)...) //nolint:gosec,noctx // the server above; Kill ends it
-	s := &Server{t: t, output: &modelstest.LogBuffer{}}
-	errors := &modelstest.LogBuffer{}
-	command.Stdout, command.Stderr = s.output, errors
+	s := &Server{t: t, output: &modelstest.LogBuffer{}, errors: &modelstest.LogBuffer{}}
+	command.Stdout, command.Stderr = s.output, s.errors
 	var err error
 	if s.Child, err = subprocess.Start(command); err != nil {
 		t.Fatal(err)
@@ -54,7 +53,7 @@ func Start(t testing.TB, args ...string) *Server {
 		s.Port = line
 		select {
 		case <-s.Exited():
-			t.Fatalf("the SMTP server has exited: %s", errors)
+			t.Fatalf("the SMTP server has exited: %s", s.errors)
 		default:
 		}
 		return complete
@@ -76,6 +75,9 @@ func python(t testing.TB) string {
 
 // URL returns the URL of the server without TLS.
 func (s *Server) URL() string { return "smtp://127.0.0.1:" + s.Port }
+
+// Passwords returns how many passwords the server has received.
+func (s *Server) Passwords() int { return strings.Count(s.errors.String(), "password received") }
 
 // Mail is a mail that the server has accepted.
 type Mail struct {

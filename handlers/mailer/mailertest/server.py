@@ -1,4 +1,5 @@
-"""An SMTP server for tests. It prints its port, then each accepted mail as one line of JSON.
+"""An SMTP server for tests. It prints its port, then each accepted mail as one line of JSON. It
+writes a line to standard error for each password that it receives.
 
 A recipient decides what happens to the mail: refused@ is refused for ever, later@ for now, and the
 connection ends before the response to a mail for lost@, although the mail is accepted.
@@ -8,6 +9,7 @@ import argparse
 import asyncio
 import json
 import ssl
+import sys
 
 from aiosmtpd.smtp import SMTP, AuthResult
 
@@ -43,8 +45,9 @@ class Handler:
 
 
 def authenticate(server, session, envelope, mechanism, data):
+    print("password received", file=sys.stderr, flush=True)
     right = data.login == b"portal" and data.password == arguments.password.encode()
-    return AuthResult(success=right, auth_data=data)
+    return AuthResult(success=right, handled=False, auth_data=data)
 
 
 async def main():
