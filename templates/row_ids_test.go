@@ -13,7 +13,7 @@ import (
 func TestRowsHaveTheirOwnIDs(t *testing.T) {
 	keys, agents := []templates.APIKeyRow{key, key}, []templates.AgentItem{agent, agent}
 	keys[1].ID, agents[1].ID = uuid.New(), uuid.New()
-	keys[0].Label = `<id> <tr id="api-key-` + keys[1].ID.String() + `"`
+	keys[0].Label = "<id> <row>" + keys[1].ID.String()
 	for _, list := range []struct {
 		page  templates.Page
 		start string
@@ -48,8 +48,8 @@ func TestRowsHaveTheirOwnIDs(t *testing.T) {
 				}
 			}
 		}
-		if strings.Contains(string(html), "<id>") {
-			t.Error("an id is missing")
+		if strings.Contains(string(html), "<id>") || strings.Contains(string(html), "<row>") {
+			t.Error("an id is missing, or the page contains the start of a row")
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"sync"
 )
 
 // The patterns name the files, because embedding a folder silently omits files that begin with "_"
@@ -188,9 +189,14 @@ func (t *Templates) Fragment(fragment Fragment, notice string) ([]byte, error) {
 	return append(html, status...), err
 }
 
+// buffers are reused: one grows to the size of the largest page.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 func execute(set *template.Template, name string, data any) ([]byte, error) {
-	var buffer bytes.Buffer
-	if err := set.ExecuteTemplate(&buffer, name, data); err != nil {
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buffer)
+	buffer.Reset()
+	if err := set.ExecuteTemplate(buffer, name, data); err != nil {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
 	return fillRowIDs(buffer.Bytes()), nil
