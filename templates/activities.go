@@ -43,9 +43,9 @@ type ActivityKind struct {
 
 // ActivityKey is one option of the key.
 type ActivityKey struct {
-	ID            uuid.UUID
-	Label, Masked string
-	Chosen        bool
+	ID     uuid.UUID
+	Name   string // label and masked key
+	Chosen bool
 }
 
 // ActivityItem is one entry of the activity log.

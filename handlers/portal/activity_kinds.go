@@ -135,7 +135,7 @@ func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked
 	}
 	found := chosen == uuid.Nil
 	for _, key := range keys {
-		choice := templates.ActivityKey{ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: key.ID == chosen}
+		choice := templates.ActivityKey{ID: key.ID, Name: key.Label + " (" + key.Masked() + ")", Chosen: key.ID == chosen}
 		found = found || choice.Chosen
 		if key.RevokedAt == nil {
 			active = append(active, choice)
@@ -148,7 +148,7 @@ func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked
 		if err != nil {
 			return nil, nil, err
 		}
-		revoked = append(revoked, templates.ActivityKey{ID: key.ID, Label: key.Label, Masked: key.Masked(), Chosen: true})
+		revoked = append(revoked, templates.ActivityKey{ID: key.ID, Name: key.Label + " (" + key.Masked() + ")", Chosen: true})
 	}
 	return active, revoked, nil
 }
