@@ -18,7 +18,7 @@ var allAgents = models.Page{Limit: models.MaxAgents}
 func TestAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		if agents, err := f.Agents(ctx, c.ID, allAgents); agents.Items == nil || len(agents.Items) != 0 || agents.More || err != nil {
+		if agents, err := f.Agents(ctx, c.ID, allAgents); agents.Items == nil || len(agents.Items) != 0 || agents.Next != uuid.Nil || err != nil {
 			t.Errorf("an account without agents: %v, %v", agents, err)
 		}
 		for _, name := range []string{"sales", "Reception", " after hours ", "Sales", "reception 2"} {
@@ -37,13 +37,13 @@ func TestAgents(t *testing.T) {
 			page := models.Page{Limit: limit}
 			for more := true; more; {
 				agents, err := f.Agents(ctx, c.ID, page)
-				if err != nil || len(agents.Items) > limit || agents.More != (len(names)+limit < len(want)) {
+				if err != nil || len(agents.Items) > limit || (agents.Next != uuid.Nil) != (len(names)+limit < len(want)) {
 					t.Fatalf("after %q, limit %d: %+v, %v", names, limit, agents, err)
 				}
 				for _, agent := range agents.Items {
-					names, page.After = append(names, agent.Name), agent.ID
+					names = append(names, agent.Name)
 				}
-				more = agents.More
+				page.After, more = agents.Next, agents.Next != uuid.Nil
 			}
 			if !slices.Equal(names, want) {
 				t.Errorf("limit %d: listed %q, want %q", limit, names, want)

@@ -13,16 +13,25 @@ type Page struct {
 
 // List is a page of a list.
 type List[T any] struct {
-	Items []T  // never nil
-	More  bool // whether entries follow
+	Items []T       // never nil
+	Next  uuid.UUID // After of the next page; zero on the last page
 }
 
+// entry is an entry of a list.
+type entry interface{ id() uuid.UUID }
+
+func (a Account) id() uuid.UUID { return a.ID }
+func (u User) id() uuid.UUID    { return u.ID }
+func (a Agent) id() uuid.UUID   { return a.ID }
+func (k APIKey) id() uuid.UUID  { return k.ID }
+
 // cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
-func cut[T any](rows []T, p Page) List[T] {
-	if len(rows) > p.Limit {
-		return List[T]{rows[:p.Limit], true}
+func cut[T entry](rows []T, p Page) List[T] {
+	if len(rows) <= p.Limit {
+		return List[T]{Items: rows}
 	}
-	return List[T]{rows, false}
+	rows = rows[:p.Limit]
+	return List[T]{rows, rows[len(rows)-1].id()}
 }
 
 // byID orders the query by id and limits it to the page and one row more.

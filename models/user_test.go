@@ -35,11 +35,11 @@ func TestUsersAreAddedAndListed(t *testing.T) {
 		}
 		signIn(t, f.Store, "bob@example.com", password, address(1), nil)
 		users, err := f.Users(t.Context(), c.ID, models.Page{Limit: 1})
-		if err != nil || len(users.Items) != 1 || !users.More || users.Items[0].ID != c.user.ID || users.Items[0].Role != models.RoleOwner {
+		if err != nil || len(users.Items) != 1 || users.Next != c.user.ID || users.Items[0].ID != c.user.ID || users.Items[0].Role != models.RoleOwner {
 			t.Errorf("%+v, %v", users, err)
 		}
 		users, err = f.Users(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 1})
-		if err != nil || len(users.Items) != 1 || users.More || users.Items[0].ID != added.ID {
+		if err != nil || len(users.Items) != 1 || users.Next != uuid.Nil || users.Items[0].ID != added.ID {
 			t.Errorf("%+v, %v", users, err)
 		}
 		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, []models.Action{models.ActionUserAdded}) {

@@ -37,7 +37,6 @@ func (c accountListCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		return listing[models.Account, api.Account]{
 			fetch:  func(page models.Page) (models.List[models.Account], error) { return store.Accounts(ctx, page) },
-			after:  func(account models.Account) models.Page { return models.Page{After: account.ID} },
 			row:    api.NewAccount,
 			header: "ID\tNAME\tSTATE\tCREATED",
 			line: func(row api.Account) string {

@@ -54,7 +54,6 @@ func (c agentListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		return listing[models.Agent, api.Agent]{
 			fetch:  func(page models.Page) (models.List[models.Agent], error) { return store.Agents(ctx, account.ID, page) },
-			after:  func(agent models.Agent) models.Page { return models.Page{After: agent.ID} },
 			row:    api.NewAgent,
 			header: "ID\tNAME",
 			line:   func(row api.Agent) string { return row.ID.String() + "\t" + row.Name },

@@ -77,7 +77,6 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 			fetch: func(page models.Page) (models.List[models.APIKey], error) {
 				return store.AllAPIKeys(ctx, account.ID, page)
 			},
-			after:  func(key models.APIKey) models.Page { return models.Page{After: key.ID} },
 			row:    api.NewKey,
 			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED",
 			line: func(row api.Key) string {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/google/uuid"
+
 	"portal/models"
 )
 
@@ -20,28 +22,26 @@ type listFlags struct {
 // listing describes a list: its pages hold values of type T, and its rows have type R.
 type listing[T, R any] struct {
 	fetch  func(models.Page) (models.List[T], error)
-	after  func(T) models.Page // the page after an entry
-	row    func(T) R           // as JSON
-	header string              // the names of the columns, separated by tabs
-	line   func(R) string      // the columns of a row, separated by tabs
+	row    func(T) R      // as JSON
+	header string         // the names of the columns, separated by tabs
+	line   func(R) string // the columns of a row, separated by tabs
 }
 
 // write prints all pages, as aligned columns or as a JSON array.
 func (l listing[T, R]) write(w io.Writer, flags listFlags) error {
 	rows := []R{}
-	for page := (models.Page{}); ; {
-		page.Limit = listPage
+	for page := (models.Page{Limit: listPage}); ; {
 		list, err := l.fetch(page)
 		if err != nil {
 			return err
 		}
 		for _, item := range list.Items {
 			rows = append(rows, l.row(item))
-			page = l.after(item)
 		}
-		if !list.More {
+		if list.Next == uuid.Nil {
 			break
 		}
+		page.After = list.Next
 	}
 	if flags.JSON {
 		encoder := json.NewEncoder(w)

@@ -26,7 +26,6 @@ func (c userListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		return listing[models.User, userRow]{
 			fetch:  func(page models.Page) (models.List[models.User], error) { return store.Users(ctx, account.ID, page) },
-			after:  func(user models.User) models.Page { return models.Page{After: user.ID} },
 			row:    func(user models.User) userRow { return userRow{api.NewUser(user), user.DisabledAt != nil} },
 			header: "ID\tEMAIL\tROLE\tSTATE",
 			line: func(row userRow) string {

@@ -21,13 +21,12 @@ type Agent struct {
 func NewAgent(agent models.Agent) Agent { return Agent{agent.ID, agent.Name} }
 
 type agentsBody struct {
-	Agents []Agent    `json:"agents"`         // never null
-	Next   *uuid.UUID `json:"next,omitempty"` // the last agent, if more follow
+	Agents []Agent   `json:"agents"`        // never null
+	Next   uuid.UUID `json:"next,omitzero"` // the last agent, if more follow
 }
 
-func newAgentsBody(agents models.List[models.Agent]) (body agentsBody) {
-	body.Agents, body.Next = bodiesOf(agents, NewAgent, func(agent models.Agent) uuid.UUID { return agent.ID })
-	return body
+func newAgentsBody(agents models.List[models.Agent]) agentsBody {
+	return agentsBody{bodiesOf(agents.Items, NewAgent), agents.Next}
 }
 
 // errAfter refuses a page of agents after an agent that the account does not have.

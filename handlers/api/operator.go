@@ -166,17 +166,13 @@ func listOf[T any](
 	return found, err
 }
 
-// bodiesOf returns the bodies of a page, and the id of the last one if more follow.
-func bodiesOf[T, B any](list models.List[T], body func(T) B, id func(T) uuid.UUID) (bodies []B, next *uuid.UUID) {
-	bodies = make([]B, 0, len(list.Items))
-	for _, item := range list.Items {
+// bodiesOf returns the bodies of the items of a list. It never returns nil.
+func bodiesOf[T, B any](items []T, body func(T) B) []B {
+	bodies := make([]B, 0, len(items))
+	for _, item := range items {
 		bodies = append(bodies, body(item))
 	}
-	if list.More {
-		last := id(list.Items[len(list.Items)-1])
-		next = &last
-	}
-	return bodies, next
+	return bodies
 }
 
 // putStatus returns the status of the response to a PUT.

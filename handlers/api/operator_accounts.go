@@ -25,8 +25,8 @@ func NewAccount(account models.Account) Account {
 }
 
 type accountsBody struct {
-	Accounts []Account  `json:"accounts"`
-	Next     *uuid.UUID `json:"next,omitempty"`
+	Accounts []Account `json:"accounts"`
+	Next     uuid.UUID `json:"next,omitzero"`
 }
 
 // listAccounts returns a page of all accounts.
@@ -43,9 +43,7 @@ func (a *API) listAccounts(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var body accountsBody
-	body.Accounts, body.Next = bodiesOf(accounts, NewAccount, func(account models.Account) uuid.UUID { return account.ID })
-	c.PureJSON(http.StatusOK, body)
+	c.PureJSON(http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next})
 	return nil
 }
 

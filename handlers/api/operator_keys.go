@@ -37,8 +37,8 @@ func inUTC(t *time.Time) *time.Time {
 }
 
 type keysBody struct {
-	Keys []Key      `json:"keys"`
-	Next *uuid.UUID `json:"next,omitempty"`
+	Keys []Key     `json:"keys"`
+	Next uuid.UUID `json:"next,omitzero"`
 }
 
 // listKeys returns a page of an account's keys, revoked ones too.
@@ -47,9 +47,7 @@ func (a *API) listKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var body keysBody
-	body.Keys, body.Next = bodiesOf(keys, NewKey, func(key models.APIKey) uuid.UUID { return key.ID })
-	c.PureJSON(http.StatusOK, body)
+	c.PureJSON(http.StatusOK, keysBody{bodiesOf(keys.Items, NewKey), keys.Next})
 	return nil
 }
 

@@ -22,8 +22,8 @@ type User struct {
 func NewUser(user models.User) User { return User{user.ID, user.Email, user.Role} }
 
 type usersBody struct {
-	Users []User     `json:"users"`
-	Next  *uuid.UUID `json:"next,omitempty"`
+	Users []User    `json:"users"`
+	Next  uuid.UUID `json:"next,omitzero"`
 }
 
 // listUsers returns a page of an account's users.
@@ -32,9 +32,7 @@ func (a *API) listUsers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var body usersBody
-	body.Users, body.Next = bodiesOf(users, NewUser, func(user models.User) uuid.UUID { return user.ID })
-	c.PureJSON(http.StatusOK, body)
+	c.PureJSON(http.StatusOK, usersBody{bodiesOf(users.Items, NewUser), users.Next})
 	return nil
 }
 

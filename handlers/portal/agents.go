@@ -103,8 +103,8 @@ func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, shown temp
 	}
 	form.FormID = uuid.New()
 	list := templates.AgentList{Paged: paged}
-	if agents.More {
-		list.Next = agentsPath + "?" + url.Values{paramAfter: {agents.Items[agentsPerPage-1].ID.String()}}.Encode()
+	if agents.Next != uuid.Nil {
+		list.Next = agentsPath + "?" + url.Values{paramAfter: {agents.Next.String()}}.Encode()
 	}
 	missing := shown.ID != uuid.Nil
 	for _, agent := range agents.Items {

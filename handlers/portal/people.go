@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models"
@@ -123,8 +124,8 @@ func (p *Portal) peoplePage(c *gin.Context) (templates.PeoplePage, error) {
 		return templates.PeoplePage{}, err
 	}
 	list := templates.PeopleList{Manage: may(session, managePeople), Paged: paged}
-	if users.More {
-		list.Next = peoplePath + "?" + url.Values{paramAfter: {users.Items[peoplePerPage-1].ID.String()}}.Encode()
+	if users.Next != uuid.Nil {
+		list.Next = peoplePath + "?" + url.Values{paramAfter: {users.Next.String()}}.Encode()
 	}
 	for _, user := range users.Items {
 		list.People = append(list.People, p.personRow(c, user))

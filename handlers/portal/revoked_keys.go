@@ -33,8 +33,8 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 		return err
 	}
 	page := templates.RevokedKeysPage{Paged: paged, Days: int(models.RevokedKeysKept / models.Day)}
-	if keys.More {
-		page.Older = revokedAddress(keys.Items[revokedPerPage-1].ID, uuid.Nil)
+	if keys.Next != uuid.Nil {
+		page.Older = revokedAddress(keys.Next, uuid.Nil)
 	}
 	if page.Keys, err = p.revokedKeyRows(c, keys.Items, before, open); err != nil {
 		return err
