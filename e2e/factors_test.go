@@ -9,6 +9,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
 )
 
@@ -72,6 +73,10 @@ func TestPasskey(t *testing.T) {
 	pages.ExpectLogin(v.Tab).SignInWithPasskey()
 	pages.ExpectKeys(v.Tab)
 	pages.OpenAccount(v.Tab).RemovePasskey()
+
+	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET created_at = '2026-01-01 00:00:00+00:00'")
+	v.allowStatus(http.StatusForbidden)
+	pages.OpenAccount(v.Tab).AddPasskeyAfterConfirming(c.password)
 }
 
 // addAuthenticator adds a virtual authenticator that verifies its user to the tab.

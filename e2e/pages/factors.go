@@ -44,6 +44,20 @@ func (a Account) AddPasskey() {
 	a.must(a.expect.Locator(a.passkeys()).ToHaveCount(1), "expect one passkey")
 }
 
+// AddPasskeyAfterConfirming creates a passkey in the browser when the sign-in is old: with the
+// password, and then with Enter on the button.
+func (a Account) AddPasskeyAfterConfirming(password string) {
+	a.t.Helper()
+	add := a.role("button", "Add a passkey")
+	a.click(add, "Add a passkey")
+	a.ExpectHeading("Confirm it’s you")
+	a.fill(a.role("textbox", "Current password"), password, "the password")
+	a.click(a.role("button", "Continue"), "Continue")
+	a.focused(add, "Add a passkey")
+	a.Press("Enter")
+	a.must(a.expect.Locator(a.passkeys()).ToHaveCount(1), "expect one passkey")
+}
+
 // RemovePasskey removes the only passkey.
 func (a Account) RemovePasskey() {
 	a.t.Helper()
