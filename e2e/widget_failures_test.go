@@ -25,6 +25,19 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	server, stopServer := silentServer(t)
 	site := startWidget(t, portalWith(t, server), referenceBackends[1], server)
+	for want, v := range map[string]*visitor{
+		`No microphone was found`:             visitWithoutMicrophone(t, site.site),
+		`The microphone is blocked`:           visit(t, site.site),
+		`Another program uses the microphone`: visit(t, site.site),
+		`only on pages with HTTPS`:            visit(t, strings.Replace(site.site, "127.0.0.1", "shop.test", 1)),
+		`This page may not start calls`:       visit(t, strings.Replace(site.site, "127.0.0.1", "shop.localhost", 1), withMicrophone),
+	} {
+		v.allowStatus(http.StatusForbidden)
+		if strings.HasPrefix(want, "Another") {
+			v.addInitScript(t, `navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') }`)
+		}
+		expectFailure(pages.OpenWidget(v.Tab), want)
+	}
 
 	v := site.visit(t, withMicrophone)
 	w := pages.OpenWidget(v.Tab)
@@ -54,32 +67,13 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 		{func() { portal.settings.extra = nil; portal.resume(t) }, `The voice service is not set up for calls`},
 		{func() { pages.OpenAgents(site.portal.Tab).Remove("Front desk") }, `This agent is no longer available`},
 		{func() { site.revokeKey(t) }, `This site can no longer start calls`},
-		{func() { site.requestTokens(t, 10) }, `Too many calls\. Press Talk again in \d+ seconds?\.`},
+		{func() { site.useUpTokens(t) }, `Too many calls\. Press Talk again in \d+ seconds?\.`},
 		{site.Kill, `No connection`},
 	} {
 		failure.cause()
 		expectFailure(w, failure.want)
 	}
 	w.ExpectSaid(`^((Waiting for the microphone…|Connecting…|The call has ended\.)(\||$))+$`)
-}
-
-func TestTheWidgetNeedsAMicrophoneAndAPermittedPage(t *testing.T) {
-	t.Parallel()
-	server, _ := silentServer(t)
-	site := startWidget(t, sharedPortal(t), referenceBackends[2], server)
-	for want, v := range map[string]*visitor{
-		`No microphone was found`:             visitWithoutMicrophone(t, site.site),
-		`The microphone is blocked`:           visit(t, site.site),
-		`Another program uses the microphone`: visit(t, site.site),
-		`only on pages with HTTPS`:            visit(t, strings.Replace(site.site, "127.0.0.1", "shop.test", 1)),
-		`This page may not start calls`:       visit(t, strings.Replace(site.site, "127.0.0.1", "shop.localhost", 1), withMicrophone),
-	} {
-		v.allowStatus(http.StatusForbidden)
-		if strings.HasPrefix(want, "Another") {
-			v.addInitScript(t, `navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError') }`)
-		}
-		expectFailure(pages.OpenWidget(v.Tab), want)
-	}
 }
 
 // visitWithoutMicrophone opens a tab in a separate browser, which finds no microphone.
@@ -161,6 +155,7 @@ func TestTheWidgetSaysWhoIsAway(t *testing.T) {
 	}
 	w.Talk()
 	inCall()
+	inspect(t, v.Tab).check(t, "the widget page in a call")
 	echo.stop(syscall.SIGTERM)
 	w.ExpectAlertSaying(`The agent has left the call`)
 	w.ExpectIdle()
