@@ -54,12 +54,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	if err != nil {
 		return err
 	}
-	if s.signInLimit != defaultSignInLimit {
-		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
-	}
-	if s.passwordsOff && s.provider == nil {
-		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
-	}
+	s.logWarnings(ctx, logger)
 	tracer, flushSpans, err := newTracer(ctx, s.tracing, logger)
 	if err != nil {
 		return err
@@ -86,27 +81,14 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	registry := newRegistry(store, sender)
 	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
-		Store:          store,
-		LiveKit:        s.liveKit,
-		Tokens:         models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		CookieKeys:     keyring.CookieKeys(),
-		BaseURL:        baseURL,
-		Name:           s.name,
-		SupportURL:     s.supportURL,
-		TrustedProxies: s.trustedProxies,
-		RateLimit:      s.rateLimit,
-		OperatorToken:  s.operatorToken,
-		Provider:       s.provider,
-		PasswordsOff:   s.passwordsOff,
-
-		SecurityContact: s.securityContact,
-
-		Logger:     logger,
-		Registry:   registry,
-		Tracer:     tracer,
-		SessionMax: s.sessionMax,
-		Stopping:   ctx.Done(),
-		Overloaded: limit.overloaded,
+		Store: store, LiveKit: s.liveKit,
+		Tokens:  models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
+		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
+		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
+		Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
+		RateLimit: s.rateLimit, OperatorToken: s.operatorToken,
+		Logger: logger, Registry: registry, Tracer: tracer,
+		Stopping: ctx.Done(), Overloaded: limit.overloaded,
 	})
 	if err != nil {
 		return err
@@ -118,6 +100,16 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		servers = append(servers, newServer("metrics", listeners.metrics, metricsHandler(registry), logger))
 	}
 	return serveUntilDone(ctx, servers)
+}
+
+// logWarnings logs a warning for each setting that is valid but may be unintended.
+func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
+	if s.signInLimit != defaultSignInLimit {
+		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
+	}
+	if s.passwordsOff && s.provider == nil {
+		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
+	}
 }
 
 // keyring returns the keyring of the secrets. With SQLite and without PORTAL_SECRET, the secret is
