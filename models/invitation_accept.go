@@ -48,7 +48,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, token, password string, cl
 // guessInvitation is [Store.Invitation] with a limit on wrong tokens from one network. It sets its
 // own deadlines.
 func (s *Store) guessInvitation(ctx context.Context, token string, client Client) (Invitation, error) {
-	subject := [][]byte{signInSubject("invitation", Network(client.Address))}
+	subject := [][]byte{signInSubject("invitation", network(client.Address))}
 	if err := s.checkSignInLimit(ctx, s.db, subject); err != nil {
 		return Invitation{}, err
 	}

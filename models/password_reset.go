@@ -36,7 +36,7 @@ func (s *Store) RequestPasswordReset(ctx context.Context, email string, client C
 		return err
 	}
 	hash := hashEmail(email)
-	counted := [][]byte{signInSubject("reset email", string(hash)), signInSubject("reset address", Network(client.Address))}
+	counted := [][]byte{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.lockSignIns(ctx, tx, counted); err != nil {

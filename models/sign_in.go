@@ -29,7 +29,7 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password string, clie
 		return User{}, ErrPasswordsOff
 	}
 	subjects := [][]byte{
-		signInSubject("email", string(hashEmail(email))), signInSubject("address", Network(client.Address)),
+		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
 	}
 	a := attempt{
 		limited: subjects, counted: subjects, queue: hashQueuePlace{source: site(client.Address)},

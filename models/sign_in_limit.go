@@ -92,9 +92,9 @@ func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) e
 	return nil
 }
 
-// Network returns the part of an address that identifies one client: the whole IPv4 address, or the
+// network returns the part of an address that identifies one client: the whole IPv4 address, or the
 // /64 network of an IPv6 address, because a client can use any address in it.
-func Network(address string) string { return prefix(address, 64) }
+func network(address string) string { return prefix(address, 64) }
 
 // site returns the largest network that one attacker usually controls: the whole IPv4 address, or
 // the /48 network of an IPv6 address.

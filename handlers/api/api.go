@@ -68,7 +68,7 @@ func New(d Deps) (*API, error) {
 	}
 	return &API{
 		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit, limiter: newRateLimiter(d.RateLimit, d.Now),
-		operator: newOperatorToken(d.OperatorToken, d.Now), signInLink: d.SignInLink,
+		operator: newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
 		refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
 	}, nil
 }

@@ -87,7 +87,6 @@ func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
 		"AccountNotFound":      problem.From(models.ErrAccountNotFound),
 		"KeyNotFound":          problem.From(models.ErrKeyNotFound),
-		"OperatorRateLimited":  problem.WrongTokens(time.Second),
 		"NotFound":             problem.NotFound(),
 		"MethodNotAllowed":     problem.MethodNotAllowed(),
 		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
@@ -193,15 +192,15 @@ func describedPath(document *openapi3.T, path string) string {
 // noOperation returns the responses of a path under /api or /operator without an operation.
 func noOperation(document *openapi3.T, path string) *openapi3.Operation {
 	responses := document.Components.Responses
-	unauthorized, limited := responses["Unauthorized"], responses["RateLimited"]
+	unauthorized := responses["Unauthorized"]
 	if strings.HasPrefix(path, "/operator") {
-		unauthorized, limited = responses["OperatorUnauthorized"], responses["OperatorRateLimited"]
+		unauthorized = responses["OperatorUnauthorized"]
 	}
 	return &openapi3.Operation{Responses: openapi3.NewResponses(
 		openapi3.WithStatus(http.StatusUnauthorized, unauthorized),
 		openapi3.WithStatus(http.StatusNotFound, responses["NotFound"]),
 		openapi3.WithStatus(http.StatusMethodNotAllowed, responses["MethodNotAllowed"]),
-		openapi3.WithStatus(http.StatusTooManyRequests, limited),
+		openapi3.WithStatus(http.StatusTooManyRequests, responses["RateLimited"]),
 		openapi3.WithStatus(http.StatusInternalServerError, responses["Internal"]),
 		openapi3.WithStatus(http.StatusServiceUnavailable, responses["Unavailable"]),
 	)}

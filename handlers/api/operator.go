@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -24,22 +23,17 @@ const (
 	maxOperatorPage = 1000
 )
 
-// wrongTokens limits the requests with a wrong operator token from one network. The correct token
-// is never limited, so that a stranger behind the same address cannot lock the operator out.
-var wrongTokens = RateLimit{PerSecond: 1, Burst: 10}
-
-// operatorToken checks the operator token. It holds only the hash.
-type operatorToken struct {
-	hash  [sha256.Size]byte
-	wrong *rateLimiter
-}
+// operatorToken is the hash of the operator token. Guesses are not limited: a token has at least
+// 32 bytes.
+type operatorToken [sha256.Size]byte
 
 // newOperatorToken returns nil for an empty token.
-func newOperatorToken(token string, now func() time.Time) *operatorToken {
+func newOperatorToken(token string) *operatorToken {
 	if token == "" {
 		return nil
 	}
-	return &operatorToken{sha256.Sum256([]byte(token)), newRateLimiter(wrongTokens, now)}
+	hash := operatorToken(sha256.Sum256([]byte(token)))
+	return &hash
 }
 
 func (a *API) registerOperator(r gin.IRouter) {
@@ -73,8 +67,7 @@ func (a *API) operated(h handler) gin.HandlerFunc {
 	})
 }
 
-// check returns a 401 without the operator token, or a 429 after too many wrong ones from the
-// client's network.
+// check returns a 401 without the operator token.
 func (o *operatorToken) check(c *gin.Context) error {
 	values := c.Request.Header.Values("Authorization")
 	if len(values) == 0 {
@@ -83,12 +76,8 @@ func (o *operatorToken) check(c *gin.Context) error {
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	hash := sha256.Sum256([]byte(strings.Trim(token, " ")))
-	if len(values) == 1 && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(hash[:], o.hash[:]) == 1 {
+	if len(values) == 1 && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(hash[:], o[:]) == 1 {
 		return nil
-	}
-	network := uuid.NewSHA1(uuid.Nil, []byte(models.Network(c.ClientIP())))
-	if _, wait := o.wrong.take(network); wait > 0 {
-		return problem.WrongTokens(max(wait, o.wrong.interval))
 	}
 	c.Header("WWW-Authenticate", challengeInvalid)
 	return problem.Unauthorized("The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: Authorization: Bearer <operator token>.")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -105,7 +104,6 @@ func TestOperatorTokenIsRequired(t *testing.T) {
 				t.Errorf("message %q", message)
 			}
 			a.has("WWW-Authenticate", `Bearer realm="api", error="invalid_token"`)
-			s.clock.Advance(time.Second)
 		}
 		s.get("/operator/accounts", header("Authorization", "bearer  "+operatorToken+" ")).is(http.StatusOK)
 		s.get("/api/agents", bearer(operatorToken)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
@@ -115,18 +113,12 @@ func TestOperatorTokenIsRequired(t *testing.T) {
 	})
 }
 
-func TestWrongOperatorTokensAreLimited(t *testing.T) {
+func TestWrongOperatorTokensNeverGet429(t *testing.T) {
 	s := newService(t, modelstest.SQLiteURL(t))
-	for range 10 {
-		s.get("/operator/accounts", bearer("guess")).is(http.StatusUnauthorized)
+	for range 50 {
+		s.get("/operator/accounts", bearer("guess")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
 	}
-	limited := s.get("/operator/accounts", bearer("guess"))
-	limited.fails(http.StatusTooManyRequests, "RATE_LIMITED")
-	limited.has("Retry-After", "1")
 	s.operate(http.MethodGet, "/operator/accounts", "").is(http.StatusOK)
-	s.clock.Advance(time.Second)
-	s.get("/operator/accounts", bearer("guess")).is(http.StatusUnauthorized)
-	s.get("/operator/accounts", bearer("guess")).is(http.StatusTooManyRequests)
 }
 
 func TestOperatorPathsAndMethods(t *testing.T) {

@@ -125,17 +125,6 @@ func RateLimited(wait time.Duration) Problem {
 	}
 }
 
-// WrongTokens returns a 429 for a network that has sent too many wrong operator tokens. It may try
-// again after wait.
-func WrongTokens(wait time.Duration) Problem {
-	return Problem{
-		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
-		Message: "Too many requests with a wrong operator token from this network. " +
-			"Wait the number of seconds in the Retry-After header, then try again with the right token.",
-		RetryAfter: wait,
-	}
-}
-
 // CrossOrigin returns a 403 for a form from another site.
 func CrossOrigin(cause error) Problem {
 	return Problem{
