@@ -4,8 +4,8 @@ import "bytes"
 
 // A row with up to 20 copies of its id begins with rowStart and the id. In the rest of the row,
 // rowID stands for the id. Template actions in its place would take half of the time of the page,
-// which BenchmarkPages of handlers/portal measures. Escaping replaces the "<" of values, so no value
-// contains either.
+// which BenchmarkPages of handlers/portal measures. Escaping replaces the "<" of values, so no
+// value contains either.
 var (
 	rowStart = []byte("<row>")
 	rowID    = []byte("<id>")
