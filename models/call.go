@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -92,13 +93,24 @@ func (s *Store) endDueCalls(ctx context.Context) (tried bool, err error) {
 	if err != nil {
 		return true, failed("find calls to end", err)
 	}
-	err = s.endCallsOf(ctx, subjects)
+	if err = s.endCallsOf(ctx, subjects); err != nil {
+		s.hangUpFailures.Add(1)
+	}
+	return true, errors.Join(err, s.finishHangUps(ctx, due, err != nil))
+}
+
+// finishHangUps records the calls that a search has ended, and releases its work.
+func (s *Store) finishHangUps(ctx context.Context, due []hangUp, searchFailed bool) error {
+	// The calls have ended, also when the portal stops meanwhile.
+	ctx = context.WithoutCancel(ctx)
 	for i := range due {
-		if recordErr := s.recordEndedCalls(ctx, &due[i]); recordErr != nil {
-			return true, failed("record ended calls", recordErr)
+		if err := s.recordEndedCalls(ctx, &due[i]); err != nil {
+			return failed("record ended calls", err)
 		}
 	}
-	return true, err
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return failed("release calls to end", s.releaseHangUps(ctx, due, searchFailed))
 }
 
 // callSubjects maps keys and agents to the work on their calls. An account is replaced by its
@@ -152,17 +164,17 @@ func (s *Store) endCall(ctx context.Context, room livekit.Room, work *hangUp) er
 }
 
 // recordEndedCalls records an activity with the number of ended calls, by the actor of the
-// revocation. Within [endedCallsInterval] of the last activity it only stores the number.
+// revocation. Within [endedCallsInterval] of the last activity it only stores the number, except
+// for the last time.
 func (s *Store) recordEndedCalls(ctx context.Context, work *hangUp) error {
 	if work.Ended == 0 {
 		return nil
 	}
-	// The calls have ended, also when the portal stops meanwhile.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	now := s.clock()
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if work.RecordedAt == nil || now.Sub(*work.RecordedAt) >= endedCallsInterval {
+		if work.RecordedAt == nil || work.hadExpired() || now.Sub(*work.RecordedAt) >= endedCallsInterval {
 			if err := s.recordCalls(ctx, tx, work); err != nil {
 				return err
 			}

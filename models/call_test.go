@@ -112,8 +112,12 @@ func TestRevocationEndsCalls(t *testing.T) {
 			t.Error("a call of another key was ended")
 		}
 
+		must(t, f.server.CreateRoom(ctx, first))
+		f.clock.Advance(2 * time.Second)
+		f.expectEnd(t, first)
 		f.clock.Advance(models.MaxTokenTTL + 3*time.Minute)
 		eventually(t, "the work is dropped once every token has expired", func() bool { return f.hangUps(t) == 0 })
+		f.endedCalls(t, c, 5)
 	})
 }
 
@@ -149,6 +153,73 @@ func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
 			}
 		}
 		f.endedCalls(t, c, 2)
+	})
+}
+
+// A call outlives its token.
+func TestCallsEndAfterALongOutageOfLiveKit(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		server := modelstest.LiveKit(t)
+		link := server.Link()
+		t.Cleanup(link.Close)
+		link.Cut(true)
+		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: link.Portal()}), server}
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		call := f.open(t, newID(), key.ID)
+		f.revoke(t, key)
+		for _, passed := range []time.Duration{2 * time.Second, models.MaxTokenTTL + 3*time.Minute, 2 * time.Second} {
+			before := f.Stats().HangUpFailures
+			f.clock.Advance(passed)
+			eventually(t, "another attempt fails", func() bool { return f.Stats().HangUpFailures > before })
+		}
+		if age, err := f.HangUpAge(t.Context()); err != nil || age != models.MaxTokenTTL+3*time.Minute+4*time.Second || !f.isOpen(t, call) {
+			t.Fatalf("the age of the work is %s: %v", age, err)
+		}
+		link.Cut(false)
+		f.clock.Advance(2 * time.Second)
+		f.expectEnd(t, call)
+		f.endedCalls(t, c, 1)
+		eventually(t, "the work is dropped", func() bool { return f.hangUps(t) == 0 })
+	})
+}
+
+func TestSlowLiveKitDoesNotShareWork(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		server := modelstest.LiveKit(t)
+		link := server.Link()
+		t.Cleanup(link.Close)
+		f := callFixture{newFixture(t, databaseURL, models.Options{LiveKit: link.Portal()}), server}
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		f.open(t, newID(), key.ID)
+		f.open(t, newID(), key.ID)
+		held := link.HoldNext()
+		f.revoke(t, key)
+		release := <-held
+		f.clock.Advance(6 * time.Second)
+		must(t, f.fixture.open(t, models.Options{}).EndCalls(t.Context())) // on another instance
+		release()
+		f.endedCalls(t, c, 2)
+	})
+}
+
+func TestWorkWithoutLiveKitIsPurged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		key, _ := f.key(t, f.customer(t))
+		f.revoke(t, key)
+		for _, step := range []struct {
+			passed time.Duration
+			want   int
+		}{{models.MaxTokenTTL + 3*time.Minute, 1}, {25 * time.Hour, 0}} {
+			f.clock.Advance(step.passed)
+			must(t, f.Purge(t.Context()))
+			if n := f.hangUps(t); n != step.want {
+				t.Errorf("%s later: %d rows, want %d", step.passed, n, step.want)
+			}
+		}
 	})
 }
 

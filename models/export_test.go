@@ -29,12 +29,14 @@ func (s *Store) EndCalls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(due) == 0 {
+		return nil
+	}
 	_, err = s.callSubjects(ctx, due)
 	for i := range due {
 		due[i].Ended = 1
-		err = errors.Join(err, s.recordEndedCalls(ctx, &due[i]))
 	}
-	return err
+	return errors.Join(err, s.finishHangUps(ctx, due, false))
 }
 
 // TokenKeys returns the key pairs of widget tokens, that of the current secret first.

@@ -2,7 +2,8 @@ package models
 
 import (
 	"context"
-	"slices"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,10 +17,16 @@ const (
 	// hangUpLife is how long the portal ends the calls of a key, agent or account. After that,
 	// no token can open another call, even if the clocks of the portal and of LiveKit differ.
 	hangUpLife = MaxTokenTTL + 2*time.Minute
+	// hangUpKept is how much longer the portal tries to reach LiveKit, because calls outlive
+	// their tokens.
+	hangUpKept = 24 * time.Hour
 	// hangUpInterval is the time between two searches for the same calls. A client with a valid
-	// token can join its room again. It also limits how long an instance that has stopped
-	// delays the work.
+	// token can join its room again.
 	hangUpInterval = 2 * time.Second
+	// hangUpLease is how long claimed work belongs to one instance. It is longer than a search,
+	// so that two instances do not count the same calls. It also limits how long an instance
+	// that has stopped delays the work.
+	hangUpLease = 10 * time.Second
 	// maxHangUps limits how many entries an instance works on at once.
 	maxHangUps = 1000
 )
@@ -35,6 +42,20 @@ type hangUp struct {
 	ExpiresAt  time.Time
 	Ended      int64      // calls that are in no activity yet
 	RecordedAt *time.Time // the last activity about ended calls
+}
+
+// EndsCalls reports whether the store ends calls.
+func (s *Store) EndsCalls() bool { return s.liveKit != nil }
+
+// HangUpAge returns the age of the oldest work, or 0 without work. The error may be
+// [ErrUnavailable].
+func (s *Store) HangUpAge(ctx context.Context) (time.Duration, error) {
+	var oldest hangUp
+	err := s.db.NewSelect().Model(&oldest).Column("expires_at").OrderExpr("expires_at").Limit(1).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return s.clock().Sub(oldest.ExpiresAt.Add(-hangUpLife)), failed("find the oldest hang-up", err)
 }
 
 // recordEnd records the activity of a revocation, removal or disabling, and queues the end of the
@@ -57,8 +78,8 @@ func (s *Store) allowCalls(ctx context.Context, tx bun.Tx, subjectID uuid.UUID) 
 	return err
 }
 
-// claimHangUps returns the work that is due. No other instance gets it before [hangUpInterval] has
-// passed. It deletes expired work.
+// claimHangUps returns the work that is due. No other instance gets it before it is released or
+// [hangUpLease] has passed.
 func (s *Store) claimHangUps(ctx context.Context) ([]hangUp, error) {
 	now := s.clock()
 	due := s.db.NewSelect().Model((*hangUp)(nil)).Column("activity_id").
@@ -71,21 +92,36 @@ func (s *Store) claimHangUps(ctx context.Context) ([]hangUp, error) {
 		due = due.For("UPDATE SKIP LOCKED")
 	}
 	var claimed []hangUp
-	err := s.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpInterval)).Where("activity_id IN (?)", due).
+	err := s.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpLease)).Where("activity_id IN (?)", due).
 		Returning("activity_id, subject_id, due_at, expires_at, ended, recorded_at").Scan(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var expired []uuid.UUID
-	claimed = slices.DeleteFunc(claimed, func(work hangUp) bool {
-		if work.ExpiresAt.After(now) {
-			return false
-		}
-		expired = append(expired, work.ActivityID)
-		return true
-	})
-	if len(expired) > 0 {
-		_, err = s.db.NewDelete().Model((*hangUp)(nil)).Where("activity_id IN (?)", bun.List(expired)).Exec(ctx)
-	}
 	return claimed, err
 }
+
+// releaseHangUps makes claimed work due again. It deletes the work that had expired before the
+// search, unless the search failed.
+func (s *Store) releaseHangUps(ctx context.Context, claimed []hangUp, searchFailed bool) error {
+	var again, done []uuid.UUID
+	for _, work := range claimed {
+		if work.hadExpired() && !searchFailed {
+			done = append(done, work.ActivityID)
+		} else {
+			again = append(again, work.ActivityID)
+		}
+	}
+	if len(done) > 0 {
+		_, err := s.db.NewDelete().Model((*hangUp)(nil)).Where("activity_id IN (?)", bun.List(done)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	lease := claimed[0].DueAt
+	_, err := s.db.NewUpdate().Model((*hangUp)(nil)).Set("due_at = ?", lease.Add(hangUpInterval-hangUpLease)).
+		Where("activity_id IN (?)", bun.List(again)).Where("due_at = ?", lease).Exec(ctx)
+	return err
+}
+
+// hadExpired reports whether no token was valid any more when the work was claimed.
+func (h hangUp) hadExpired() bool { return !h.ExpiresAt.After(h.DueAt.Add(-hangUpLease)) }

@@ -96,6 +96,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		}
 	}
 	must(t, errOf(s.MailsWaiting(ctx)))
+	must(t, errOf(s.HangUpAge(ctx)))
 	replacement := form("rotated")
 	replacement.Replaces = key.ID
 	for _, err := range []error{

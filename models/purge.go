@@ -77,7 +77,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-authenticatorSetup)}},
-		{"hang_ups", "activity_id", "expires_at < ?", []any{now}},
+		{"hang_ups", "activity_id", "expires_at < ?", []any{now.Add(-hangUpKept)}},
 		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},

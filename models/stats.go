@@ -20,6 +20,7 @@ type Stats struct {
 	HashQueue      int // attempts that wait for password hashing
 	SignInFailures SignInFailures
 	MailsDropped   uint64 // because too many waited
+	HangUpFailures uint64 // attempts to end calls that failed
 }
 
 // SignInFailures counts refused passwords and codes since the start of the process, at sign-in and
@@ -50,6 +51,7 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Authentication: s.authenticator.Stats(), PortalPool: s.db.Stats(), APIPool: s.api.Stats(),
 		Usage: s.usage.Stats(), HashQueue: s.passwords.length(), MailsDropped: s.mailsDropped.Load(),
+		HangUpFailures: s.hangUpFailures.Load(),
 		SignInFailures: SignInFailures{
 			Wrong: s.signInFailures.wrong.Load(), Limited: s.signInFailures.limited.Load(), Disabled: s.signInFailures.disabled.Load(),
 		},

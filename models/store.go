@@ -47,7 +47,8 @@ type Store struct {
 
 	signInFailures signInFailureCounts
 
-	liveKit *livekit.Server // nil: no calls
+	liveKit        *livekit.Server // nil: no calls
+	hangUpFailures atomic.Uint64
 
 	mail         bool // queue mails
 	mailsDropped atomic.Uint64

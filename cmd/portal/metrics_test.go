@@ -38,7 +38,8 @@ func TestMetrics(t *testing.T) {
 	database := modelstest.SQLiteURL(t)
 	account := createAccount(t, modelstest.Open(t, database, models.Options{}))
 	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0",
-		"PORTAL_SMTP_URL=smtp://127.0.0.1:1", "PORTAL_MAIL_FROM=portal@example.com"))
+		"PORTAL_SMTP_URL=smtp://127.0.0.1:1", "PORTAL_MAIL_FROM=portal@example.com",
+		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key", "PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("secret", 6)))
 	for _, key := range []string{account.secret, account.secret, "", "nas_x"} {
 		i.api(t, http.MethodGet, "/api/agents", key, "")
 	}
@@ -64,7 +65,7 @@ func TestMetrics(t *testing.T) {
 			`portal_database_connections_max{pool="api"} 3`, `portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/api/agents",status="401"} 2`,
 			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="token_invalid"} 1`,
 			`portal_http_overload_refusals_total 0`, `portal_api_refusals_total{reason="unavailable"} 0`,
-			`portal_sessions 0`, `portal_mails_waiting 0`, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
+			`portal_sessions 0`, `portal_mails_waiting 0`, `portal_hang_up_age_seconds 0`, `portal_hang_up_failures_total 0`, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
 		} {
 			if !strings.Contains(metrics, "\n"+want) && !strings.Contains(metrics, ","+want) {
 				t.Errorf("%s is missing", want)

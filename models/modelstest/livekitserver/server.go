@@ -99,8 +99,10 @@ func StartOn(ctx context.Context, port int) (*Server, error) {
 func (s *Server) Stop() { s.child.Kill() }
 
 // Portal returns the server as the portal uses it.
-func (s *Server) Portal() *livekit.Server {
-	return livekit.New(livekit.Options{URL: s.URL, APIKey: APIKey, APISecret: APISecret})
+func (s *Server) Portal() *livekit.Server { return portal(s.URL) }
+
+func portal(address *url.URL) *livekit.Server {
+	return livekit.New(livekit.Options{URL: address, APIKey: APIKey, APISecret: APISecret})
 }
 
 // CreateRoom creates a room, like a browser that joins it.
