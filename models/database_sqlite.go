@@ -30,9 +30,10 @@ var errFileReplaced = errors.New("the SQLite file was replaced, but its old -wal
 // sqliteFile makes the connections of a pool to a SQLite file. If another file takes the path, the
 // connections to the old one are not used again.
 type sqliteFile struct {
-	path  string
-	first driver.Connector // creates the file
-	later driver.Connector // does not create it: an empty database would hide a failed restore
+	driver.Connector // does not create the file: an empty database would hide a failed restore
+
+	path   string
+	create bool // if the file is missing at the first connection
 
 	mu     sync.Mutex
 	opened [3]os.FileInfo // the file and its -wal and -shm files, at the last connection
@@ -80,32 +81,27 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 func newSQLiteFile(path string, create bool, busyTimeout time.Duration) (*sqliteFile, error) {
 	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
 	// makes a confirmed revocation survive a power failure.
-	query := url.Values{"_txlock": {"immediate"}, "_pragma": {
+	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
 	}}
-	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?"
-	first, firstErr := sqlite.NewConnector(name + query.Encode())
-	query.Set("mode", "rw")
-	later, laterErr := sqlite.NewConnector(name + query.Encode())
-	if !create {
-		first = later
-	}
-	return &sqliteFile{path: path, first: first, later: later}, errors.Join(firstErr, laterErr)
+	connector, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode())
+	return &sqliteFile{Connector: connector, path: path, create: create}, err
 }
 
 // Connect implements [driver.Connector].
 func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
 	f.mu.Lock()
-	open, opened, before := f.first, f.opened, f.files()
+	opened, before := f.opened, f.files()
 	f.mu.Unlock()
-	if opened[0] != nil {
-		open = f.later
-		if !os.SameFile(before[0], opened[0]) && (os.SameFile(before[1], opened[1]) || os.SameFile(before[2], opened[2])) {
-			return nil, errFileReplaced
+	if opened[0] == nil {
+		if err := f.createMissing(); err != nil {
+			return nil, err
 		}
+	} else if !os.SameFile(before[0], opened[0]) && (os.SameFile(before[1], opened[1]) || os.SameFile(before[2], opened[2])) {
+		return nil, errFileReplaced
 	}
-	conn, err := open.Connect(ctx)
+	conn, err := f.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +123,21 @@ func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
 	return &sqliteConn{sqliteDriverConn: known, path: f.path, file: after[0]}, nil
 }
 
-// Driver implements [driver.Connector].
-func (f *sqliteFile) Driver() driver.Driver { return f.first.Driver() }
+// createMissing creates the file with mode 0600: SQLite lets every user of the machine read a file
+// that it creates. An empty file is an empty database. The -wal and -shm files get the same mode.
+func (f *sqliteFile) createMissing() error {
+	if !f.create {
+		return nil
+	}
+	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
 
 // generation returns the number of the file that the last connection opened.
 func (f *sqliteFile) generation() uint64 {

@@ -76,6 +76,27 @@ func TestSQLiteFileOfAnyName(t *testing.T) {
 	}
 }
 
+// Other users of the machine must not read the database.
+func TestNewSQLiteFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := models.Open(t.Context(), "sqlite:"+filepath.Join(dir, "portal.db"), models.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close(context.Background())) })
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	if len(files) != 3 {
+		t.Errorf("want the database, -wal and -shm: %v", files)
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		must(t, err)
+		if info.Mode() != 0o600 {
+			t.Errorf("%s: mode %v, want 0600", file.Name(), info.Mode())
+		}
+	}
+}
+
 func TestMissingDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
