@@ -33,7 +33,7 @@ func TestRevocationEndsACallInTheBrowser(t *testing.T) {
 	confirmation.ExpectCalls("1 call is open now. Revoking ends it.")
 	confirmation.Confirm()
 	revoked := time.Now()
-	if reason := page.expectEnd(); reason != "ROOM_DELETED" {
+	if reason := page.expectEnd(); reason != "PARTICIPANT_REMOVED" {
 		t.Errorf("the call ended with the reason %q", reason)
 	}
 	t.Logf("the call ended %s after the revocation (limit %s)", time.Since(revoked).Round(10*time.Millisecond), hangUpLimit)
@@ -41,6 +41,9 @@ func TestRevocationEndsACallInTheBrowser(t *testing.T) {
 	// The token is still valid for LiveKit, so the page can join again, but not for long.
 	page.join(page.access)
 	page.expectEnd()
+	eventually(t, "the activity of the ended call", func() bool {
+		return strings.Contains(strings.Join(pages.OpenActivity(owner.Tab).Entries(), "\n"), "ended 1 call of website")
+	})
 	pages.OpenActivity(owner.Tab).ExpectInOrder("ended 1 call of website", "revoked the API key website")
 	page.expectNothingReceived(secret[4:34], livekitserver.APISecret)
 }

@@ -156,8 +156,8 @@ func (s *Store) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) 
 }
 
 func (s *Store) endCall(ctx context.Context, room livekit.Room, work *hangUp) error {
-	ended, err := s.liveKit.EndRoom(ctx, room)
-	if ended {
+	deleted, err := s.liveKit.EndRoom(ctx, room)
+	if deleted {
 		atomic.AddInt64(&work.Ended, 1)
 	}
 	return err

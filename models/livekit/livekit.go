@@ -16,6 +16,10 @@ import (
 	"github.com/livekit/protocol/livekit"
 )
 
+// agentAttribute is the attribute of a participant with the id of the portal's agent. A participant
+// cannot change it.
+const agentAttribute = "agentId"
+
 // serverTokenTTL is the lifetime of the tokens of our own requests.
 const serverTokenTTL = time.Minute
 
@@ -81,7 +85,7 @@ func (s *Server) ParticipantToken(p Participant) (string, error) {
 	grant.SetCanSubscribe(true)
 	grant.SetCanPublishData(true)
 	token := s.newToken().SetIdentity(p.Identity).SetValidFor(lifetime).SetVideoGrant(grant).
-		SetAttributes(map[string]string{"agentId": p.AgentID.String()})
+		SetAttributes(map[string]string{agentAttribute: p.AgentID.String()})
 	if s.agentName != "" {
 		data, err := json.Marshal(metadata{p.AgentID})
 		if err != nil {

@@ -45,7 +45,7 @@ func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 
 // Rooms returns the rooms that were opened with tokens of ours.
 func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
-	ctx, err := s.authorize(ctx)
+	ctx, err := s.authorize(ctx, &auth.VideoGrant{RoomList: true})
 	if err != nil {
 		return nil, err
 	}
@@ -62,25 +62,45 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	return rooms, nil
 }
 
-// EndRoom disconnects everybody in a room and deletes it. It reports whether the room existed.
-func (s *Server) EndRoom(ctx context.Context, room Room) (bool, error) {
-	ctx, err := s.authorize(ctx)
+// EndRoom disconnects the participants with our tokens, or deletes the room if none is in it. It
+// reports whether it has deleted the room. It does not delete it at once: a client that joins again
+// while LiveKit deletes its room would be in a room that LiveKit does not list.
+func (s *Server) EndRoom(ctx context.Context, room Room) (deleted bool, err error) {
+	ctx, err = s.authorize(ctx, &auth.VideoGrant{RoomCreate: true, RoomAdmin: true, Room: room.Name})
 	if err != nil {
 		return false, err
 	}
-	_, err = s.rooms.DeleteRoom(ctx, &livekit.DeleteRoomRequest{Room: room.Name})
-	if refused := twirp.Error(nil); errors.As(err, &refused) && refused.Code() == twirp.NotFound {
-		return false, nil
+	// Without the list, the deletion still ends the call of everybody who does not join again.
+	participants, _ := s.rooms.ListParticipants(ctx, &livekit.ListParticipantsRequest{Room: room.Name})
+	found := false
+	var errs []error
+	for _, participant := range participants.GetParticipants() {
+		if participant.GetAttributes()[agentAttribute] == "" {
+			continue // an agent
+		}
+		found = true
+		_, err := s.rooms.RemoveParticipant(ctx, &livekit.RoomParticipantIdentity{Room: room.Name, Identity: participant.GetIdentity()})
+		if err != nil && !isNotFound(err) {
+			errs = append(errs, fmt.Errorf("livekit: remove participant: %w", err))
+		}
 	}
-	if err != nil {
+	if found {
+		return false, errors.Join(errs...)
+	}
+	_, err = s.rooms.DeleteRoom(ctx, &livekit.DeleteRoomRequest{Room: room.Name})
+	if err != nil && !isNotFound(err) {
 		return false, fmt.Errorf("livekit: delete room: %w", err)
 	}
-	return true, nil
+	return err == nil, nil
 }
 
-// authorize returns a context whose requests have a token for the room service.
-func (s *Server) authorize(ctx context.Context) (context.Context, error) {
-	grant := &auth.VideoGrant{RoomCreate: true, RoomList: true}
+func isNotFound(err error) bool {
+	var refused twirp.Error
+	return errors.As(err, &refused) && refused.Code() == twirp.NotFound
+}
+
+// authorize returns a context whose requests have a token with these permissions.
+func (s *Server) authorize(ctx context.Context, grant *auth.VideoGrant) (context.Context, error) {
 	token, err := s.newToken().SetValidFor(serverTokenTTL).SetVideoGrant(grant).ToJWT()
 	if err != nil {
 		return nil, fmt.Errorf("sign LiveKit token: %w", err)
