@@ -167,7 +167,7 @@ class Server(ThreadingHTTPServer):
         self.connections.pop(connection, None)
 
     def handle_error(self, *_):
-        log("a request failed:", sys.exception())
+        log("a request failed:", sys.exc_info()[1])
 
 
 def exchange():
