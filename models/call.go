@@ -101,7 +101,7 @@ func (s *Store) endDueCalls(ctx context.Context) (tried bool, err error) {
 
 // finishHangUps records the calls that a search has ended, and releases its work.
 func (s *Store) finishHangUps(ctx context.Context, due []hangUp, searchFailed bool) error {
-	// The calls have ended, also when the portal stops meanwhile.
+	// The calls have ended, so they are recorded even if the portal is stopping.
 	ctx = context.WithoutCancel(ctx)
 	for i := range due {
 		if err := s.recordEndedCalls(ctx, &due[i]); err != nil {

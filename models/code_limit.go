@@ -10,7 +10,7 @@ import (
 const (
 	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may
 	// have within codeWindow of the first one. After that, no code of the app is checked until
-	// the window ends. The limit of each minute alone would allow a thief who has the password
+	// the window ends. The limit of each minute alone would allow an attacker with the password
 	// 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
 	maxRefusedCodes = 100
 	codeWindow      = Day
@@ -18,8 +18,8 @@ const (
 	warningCodes = 10
 )
 
-// limitTOTP is acceptTOTP for a sign-in. It counts a wrong code, and returns a [*SignInLimitError]
-// after too many of them.
+// limitTOTP is acceptTOTP with the limit of a day. It counts a wrong code. After too many of them
+// it returns a [*SignInLimitError] without checking the code.
 func (s *Store) limitTOTP(ctx context.Context, tx bun.Tx, user User, app authenticator, code string, client Client) (bool, error) {
 	now := s.clock()
 	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
@@ -41,8 +41,8 @@ func (s *Store) limitTOTP(ctx context.Context, tx bun.Tx, user User, app authent
 }
 
 // forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new
-// password that only the user or an operator can have set. It is not for a link in an email: a
-// thief who reads the user's emails could otherwise guess without an end.
+// password that the user has set in a session, or an operator. It is not for a password that was
+// set with a link: an attacker who reads the user's emails could then guess without limit.
 func forgetRefusedCodes(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
 	_, err := tx.NewUpdate().Model((*authenticator)(nil)).Set("refused_codes = 0, refused_since = NULL").
 		Where("user_id = ?", userID).Exec(ctx)

@@ -47,8 +47,8 @@ type hangUp struct {
 // EndsCalls reports whether the store ends calls.
 func (s *Store) EndsCalls() bool { return s.liveKit != nil }
 
-// HangUpAge returns the age of the oldest work, or 0 without work. The error may be
-// [ErrUnavailable].
+// HangUpAge returns the time since the oldest revocation whose calls are still being ended, or 0 if
+// there is none. The error may be [ErrUnavailable].
 func (s *Store) HangUpAge(ctx context.Context) (time.Duration, error) {
 	var oldest hangUp
 	err := s.db.NewSelect().Model(&oldest).Column("expires_at").OrderExpr("expires_at").Limit(1).Scan(ctx)

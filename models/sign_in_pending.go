@@ -79,8 +79,8 @@ func (s *Store) pendingSignInUser(ctx context.Context, db bun.IDB, token string)
 // code, and starts a session as [Store.SignIn] does. It returns the user and the session token.
 //
 // The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes for the user
-// within a minute or a day, on any instance, [ErrSignInNotPending] if the first step was too long ago or the pending sign-in
-// was used, [ErrSignInDisabled] or [ErrUnavailable].
+// within a minute or a day, on any instance, [ErrSignInNotPending] if the first step was too long
+// ago or the pending sign-in was used, [ErrSignInDisabled] or [ErrUnavailable].
 func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Client) (user User, sessionToken string, err error) {
 	if user, err = s.PendingSignInUser(ctx, token); err != nil {
 		return User{}, "", err
@@ -151,9 +151,8 @@ func (s *Store) acceptCode(ctx context.Context, tx bun.Tx, user User, code strin
 }
 
 // attemptCode calls try in a transaction while no other code of the user is checked, on any
-// instance. It counts a wrong code like a wrong password and then returns [ErrWrongCode]. In that
-// case, the changes of try stay. After too many wrong codes it returns a [*SignInLimitError]
-// without calling try.
+// instance. It counts a wrong code like a wrong password, commits the changes of try and returns
+// [ErrWrongCode]. After too many wrong codes it returns a [*SignInLimitError] without calling try.
 func (s *Store) attemptCode(ctx context.Context, userID uuid.UUID, try func(ctx context.Context, tx bun.Tx) (right bool, err error)) error {
 	subjects := [][]byte{signInSubject("code", userID.String())}
 	right := false

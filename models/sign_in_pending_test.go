@@ -229,7 +229,7 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 		for range 9 {
 			guessTenTimes()
 		}
-		// The sign-in of the user gives the thief no further guesses.
+		// The sign-in of the user gives the attacker no further guesses.
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0))))
 		guessTenTimes()
 		for i := range 12 { // more than the limit of a minute
@@ -244,7 +244,7 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 	})
 }
 
-// A thief who reads the user's emails must not get further guesses with each link.
+// An attacker who reads the user's emails must not get further guesses with each link.
 func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)

@@ -20,7 +20,7 @@ type Stats struct {
 	HashQueue      int // attempts that wait for password hashing
 	SignInFailures SignInFailures
 	MailsDropped   uint64 // because too many waited
-	HangUpFailures uint64 // attempts to end calls that failed
+	HangUpFailures uint64 // failed attempts to end calls
 }
 
 // SignInFailures counts refused passwords and codes since the start of the process, at sign-in and

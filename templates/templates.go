@@ -189,7 +189,7 @@ func (t *Templates) Fragment(fragment Fragment, notice string) ([]byte, error) {
 	return append(html, status...), err
 }
 
-// buffers are reused: one grows to the size of the largest page.
+// buffers holds buffers for reuse, because a page may need hundreds of kilobytes.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func execute(set *template.Template, name string, data any) ([]byte, error) {

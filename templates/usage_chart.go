@@ -16,14 +16,14 @@ const (
 	chartTickEvery = 7
 )
 
-// Sparkline returns the SVG path of a small chart of daily requests. The height is relative to most,
-// so that the charts of a list have the same scale.
+// Sparkline returns the SVG path of a small chart of daily requests. The height is relative to
+// most, so that the charts of a list have the same scale.
 func Sparkline(days []int64, most int64) string {
 	return lines(days, most, sparklineStep, sparklineHeight)
 }
 
-// Hours returns the SVG path of a small chart of hourly requests. The height is relative to most, so
-// that the charts of two keys have the same scale.
+// Hours returns the SVG path of a small chart of hourly requests. The height is relative to most,
+// so that the charts of two keys have the same scale.
 func Hours(hours []int64, most int64) string { return lines(hours, most, hoursStep, hoursHeight) }
 
 // lines returns an SVG path with one vertical line for each number that is not zero.

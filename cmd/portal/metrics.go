@@ -76,7 +76,7 @@ func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
 		}
 	}
 	if c.store.EndsCalls() {
-		send.counter("hang_up_failures_total", "Attempts to end calls that failed and will be repeated.", float64(stats.HangUpFailures))
+		send.counter("hang_up_failures_total", "Failed attempts to end calls, which are repeated.", float64(stats.HangUpFailures))
 		if age, err := c.store.HangUpAge(ctx); err == nil {
 			const help = "Time since the oldest revocation whose calls are still being ended, which takes an hour. Of all instances; missing if the database does not answer."
 			send.gauge("hang_up_age_seconds", help, age.Seconds())

@@ -45,7 +45,7 @@ func (p *Portal) passkeyOptions(c *gin.Context) error {
 }
 
 // createPasskey stores the passkey that the browser has created. If the form came without one,
-// because the password was asked for first, it leads back to the button.
+// because the user first had to enter the password, it redirects to the page with the button.
 func (p *Portal) createPasskey(c *gin.Context) error {
 	if c.PostForm(credentialField) == "" {
 		page := accountPath
@@ -115,8 +115,8 @@ func (p *Portal) passkeySignInOptions(c *gin.Context) error {
 	return p.sendOptions(c, options, challenge)
 }
 
-// leadToSignIn redirects to the sign-in page. A refused passkey leaves the browser at the address of
-// its form, where a reload comes here.
+// leadToSignIn redirects to the sign-in page. After a refused passkey, the browser shows the
+// address of the form, and requests it when the user enters it again.
 func (p *Portal) leadToSignIn(c *gin.Context) error { return p.redirect(c, signInPath) }
 
 // signInWithPasskey signs in the user whose passkey has answered the challenge.

@@ -69,7 +69,8 @@ type Portal struct {
 
 	baseURL *url.URL
 
-	// documentation returns the pages about the API. The first call builds them, not the start.
+	// documentation returns the pages about the API. The first call builds them, so that the
+	// start is fast.
 	documentation func() (documentation, error)
 }
 

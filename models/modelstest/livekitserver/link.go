@@ -52,7 +52,7 @@ func (l *Link) Portal() *livekit.Server {
 // Cut stops or resumes the traffic.
 func (l *Link) Cut(cut bool) { l.cut.Store(cut) }
 
-// HoldNext lets the next request wait. The channel then gets a function that releases it.
+// HoldNext makes the next request wait. The channel then gets a function that releases it.
 func (l *Link) HoldNext() <-chan func() {
 	l.hold.Store(true)
 	return l.held

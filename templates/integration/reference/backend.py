@@ -145,9 +145,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Ends each connection after 20 seconds."""
+    """Limits the number of connections, and ends each after 20 seconds."""
 
-    connections = {}  # and when they end
+    connections = {}  # with the time at which each ends
 
     def process_request(self, connection, address):
         if len(self.connections) >= MAX_CONNECTIONS:
