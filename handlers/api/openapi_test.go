@@ -192,16 +192,17 @@ func describedPath(document *openapi3.T, path string) string {
 // noOperation returns the responses of a path under /api or /operator without an operation.
 func noOperation(document *openapi3.T, path string) *openapi3.Operation {
 	responses := document.Components.Responses
-	unauthorized := responses["Unauthorized"]
-	if strings.HasPrefix(path, "/operator") {
-		unauthorized = responses["OperatorUnauthorized"]
-	}
-	return &openapi3.Operation{Responses: openapi3.NewResponses(
-		openapi3.WithStatus(http.StatusUnauthorized, unauthorized),
+	possible := openapi3.NewResponses(
 		openapi3.WithStatus(http.StatusNotFound, responses["NotFound"]),
 		openapi3.WithStatus(http.StatusMethodNotAllowed, responses["MethodNotAllowed"]),
-		openapi3.WithStatus(http.StatusTooManyRequests, responses["RateLimited"]),
 		openapi3.WithStatus(http.StatusInternalServerError, responses["Internal"]),
 		openapi3.WithStatus(http.StatusServiceUnavailable, responses["Unavailable"]),
-	)}
+	)
+	if strings.HasPrefix(path, "/operator") {
+		possible.Set("401", responses["OperatorUnauthorized"])
+	} else {
+		possible.Set("401", responses["Unauthorized"])
+		possible.Set("429", responses["RateLimited"])
+	}
+	return &openapi3.Operation{Responses: possible}
 }
