@@ -25,7 +25,11 @@ import (
 
 // referenceBackends are the complete backends on the Integrate page. They behave the same.
 var referenceBackends = []exampleServer{
-	{"Go backend", "backend.go", []string{"sh", "-c", "go build backend.go && exec ./backend"}, "install Go (https://go.dev/dl)", nil},
+	{
+		"Go backend", "backend.go",
+		[]string{"sh", "-c", "go build backend.go && exec ./backend"},
+		"install Go (https://go.dev/dl)", nil,
+	},
 	{"Node backend", "backend.mjs", []string{"node", "backend.mjs"}, "install Node.js (Debian: apt-get install nodejs)", nil},
 	{"Python backend", "backend.py", []string{"python3", "backend.py"}, "install it (Debian: apt-get install python3)", nil},
 }

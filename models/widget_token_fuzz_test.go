@@ -16,7 +16,8 @@ import (
 // every fuzzing process has the same token.
 const (
 	fuzzedHeader = `{"typ":"at+jwt","alg":"EdDSA","kid":"$KID"}`
-	fuzzedClaims = `{"iss":"https://portal.example.com","aud":"widget","sub":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c001",` +
+	fuzzedClaims = `{"iss":"https://portal.example.com","aud":"widget",` +
+		`"sub":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c001",` +
 		`"client_id":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c002","agent_id":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c003",` +
 		`"scope":"widget:connect","iat":1800000000,"nbf":1799999940,"exp":1800000600,"jti":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`
 )

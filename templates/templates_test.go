@@ -20,8 +20,9 @@ func parsed(t *testing.T) *templates.Templates {
 }
 
 var (
-	key   = templates.APIKeyRow{ID: uuid.New(), Label: "Staging", Masked: "nas_...abcd"}
-	agent = templates.AgentItem{ID: uuid.New(), Name: "Front desk"}
+	key      = templates.APIKeyRow{ID: uuid.New(), Label: "Staging", Masked: "nas_...abcd"}
+	agent    = templates.AgentItem{ID: uuid.New(), Name: "Front desk"}
+	examples = templates.NewExamples("https://example.com", "")
 )
 
 func TestEveryPageRendersInItsLayout(t *testing.T) {
@@ -33,7 +34,7 @@ func TestEveryPageRendersInItsLayout(t *testing.T) {
 		"Agents</h1>":            templates.AgentsPage{List: templates.AgentList{Agents: []templates.AgentItem{agent}}},
 		"Activity</h1>":          templates.ActivityPage{Activities: []templates.ActivityItem{{}}},
 		"Account</h1>":           templates.AccountPage{Sessions: templates.SessionList{Sessions: []templates.SessionItem{{}}}},
-		"Integrate</h1>":         templates.IntegrationPage{Examples: templates.NewExamples("https://example.com", "")},
+		"Integrate</h1>":         templates.IntegrationPage{Examples: examples},
 		"Gone</h1>":              templates.ErrorPage{Title: "Gone"},
 	} {
 		html, err := set.Page(templates.Frame{Account: "Example Ltd", Notice: "Done so."}, page)
@@ -55,7 +56,7 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 		`id="session-list"`:                    templates.SessionList{},
 		`id="password-form"`:                   templates.PasswordForm{},
 		`id="current-password"`:                templates.PasswordChanged{},
-		`id="snippet-go"`:                      templates.IntegrationPage{Examples: templates.NewExamples("https://example.com", "")},
+		`id="snippet-go"`:                      templates.IntegrationPage{Examples: examples},
 		`id="api-key-form"`:                    templates.APIKeyForm{},
 		`id="api-key-list"`:                    templates.APIKeyList{},
 		`id="api-key-` + key.ID.String() + `"`: key,

@@ -269,7 +269,10 @@ func TestValues(t *testing.T) {
 		{mails("mail.example.com:587", "portal@example.com"), "PORTAL_SMTP_URL"},
 		{mails("", "portal@example.com"), "PORTAL_SMTP_URL"},
 		{mails("smtp://mail.example.com", ""), "PORTAL_MAIL_FROM"},
-		{mails("smtp://mail.example.com", "portal@example.com\nBcc: eve@example.com"), "PORTAL_MAIL_FROM"},
+		{
+			mails("smtp://mail.example.com", "portal@example.com\nBcc: eve@example.com"),
+			"PORTAL_MAIL_FROM",
+		},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret), ""},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret[:31]), "PORTAL_OPERATOR_TOKEN"},
 		{one("PORTAL_OPERATOR_TOKEN", goodSecret+"\n"), "PORTAL_OPERATOR_TOKEN"},

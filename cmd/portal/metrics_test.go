@@ -39,7 +39,8 @@ func TestMetrics(t *testing.T) {
 	account := createAccount(t, modelstest.Open(t, database, models.Options{}))
 	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0",
 		"PORTAL_SMTP_URL=smtp://127.0.0.1:1", "PORTAL_MAIL_FROM=portal@example.com",
-		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key", "PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("secret", 6)))
+		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key",
+		"PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("secret", 6)))
 	for _, key := range []string{account.secret, account.secret, "", "nas_x"} {
 		i.api(t, http.MethodGet, "/api/agents", key, "")
 	}

@@ -102,7 +102,8 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 				t.Errorf("no span has %s", want)
 			}
 		}
-		cookies := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(i.URL, "http://")})
+		host := strings.TrimPrefix(i.URL, "http://")
+		cookies := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: host})
 		if len(cookies) == 0 {
 			t.Error("there are no cookies")
 		}

@@ -81,12 +81,13 @@ func (s signer) check(t *testing.T, name string, verify verify) {
 	parts := strings.Split(token, ".")
 	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"at+jwt","alg":"none"}`))
 	_, ownSecret, _ := strings.Cut(testSecret, "=")
+	elsewhere := "https://elsewhere.example"
 	for wrong, token := range map[string]string{
 		"with a changed signature":      parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
 		"without a signature":           parts[0] + "." + parts[1] + ".",
 		"with the algorithm none":       unsigned + "." + parts[1] + ".",
 		"signed with another secret":    signToken(t, strings.Repeat("another", 5), s.URL, algorithm, time.Now),
-		"of another issuer":             signToken(t, ownSecret, "https://elsewhere.example", algorithm, time.Now),
+		"of another issuer":             signToken(t, ownSecret, elsewhere, algorithm, time.Now),
 		"expired":                       signToken(t, ownSecret, s.URL, algorithm, func() time.Time { return time.Now().Add(-time.Hour) }),
 		"that is an API key":            s.account.secret,
 		"that is empty":                 "",

@@ -62,7 +62,8 @@ func TestVoiceRuntimeOfTheGuideLimitsCalls(t *testing.T) {
 		if origin != "" {
 			header.Set("Origin", origin)
 		}
-		conn, response, err := websocket.Dial(t.Context(), "ws://"+runtime+"/connect", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial closes it
+		address, options := "ws://"+runtime+"/connect", &websocket.DialOptions{HTTPHeader: header}
+		conn, response, err := websocket.Dial(t.Context(), address, options) //nolint:bodyclose // Dial closes it
 		if response == nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,8 @@ func TestVoiceRuntimeOfTheGuideLimitsCalls(t *testing.T) {
 	t.Run("to the pages that may connect", func(t *testing.T) {
 		t.Parallel()
 		closed := startVoiceRuntime(t, nil)
-		open := startVoiceRuntime(t, nil, "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com")
+		origins := "https://shop.example.com,https://www.example.com"
+		open := startVoiceRuntime(t, nil, "ALLOWED_ORIGINS="+origins)
 		for _, call := range []struct {
 			runtime, origin string
 			want            int

@@ -235,7 +235,9 @@ func TestFailuresOfTheProviderHaveAShortCause(t *testing.T) {
 		change func(h *hostile)
 		want   error
 	}{
-		"another issuer": {func(h *hostile) { h.metadata["issuer"] = "https://evil.example" }, identity.ErrFailed},
+		"another issuer": {func(h *hostile) {
+			h.metadata["issuer"] = "https://evil.example"
+		}, identity.ErrFailed},
 		"endpoint without TLS": {func(h *hostile) {
 			h.metadata["token_endpoint"] = "ftp://" + h.Listener.Addr().String()
 		}, identity.ErrFailed},

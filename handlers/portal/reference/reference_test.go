@@ -148,7 +148,9 @@ func TestParametersAndOtherCredentialsAreShown(t *testing.T) {
 	if remove.Scheme != "operatorToken" || len(remove.Authentication) != 1 || remove.Tryable() || get.Scheme != "" || !get.Tryable() {
 		t.Errorf("credentials of %+v and %+v", remove, get)
 	}
-	if want := "curl -X DELETE https://portal.example.com/things/{id} \\\n  -H \"Authorization: Bearer $TOKEN\""; remove.Curl.Code != want {
+	want := "curl -X DELETE https://portal.example.com/things/{id} \\\n" +
+		"  -H \"Authorization: Bearer $TOKEN\""
+	if remove.Curl.Code != want {
 		t.Errorf("command %s, want %s", remove.Curl.Code, want)
 	}
 }
