@@ -47,7 +47,7 @@ type authenticator struct {
 // [ErrAuthenticatorOn] or [ErrUnavailable].
 func (s *Store) StartAuthenticator(ctx context.Context, session Session) (secret string, err error) {
 	value := random(totpSecret)
-	sealed, keyID, err := s.sealer.seal(value, session.UserID[:])
+	sealed, keyID, err := s.sealer.Seal(value, session.UserID[:])
 	if err != nil {
 		return "", err
 	}
@@ -145,7 +145,7 @@ func findAuthenticator(ctx context.Context, db bun.IDB, userID uuid.UUID) (authe
 // acceptTOTP reports whether a code of the app is right and has not been used. It marks the code
 // and all older ones as used. The caller holds the user's lock.
 func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, app authenticator, code string) (bool, error) {
-	secret, err := s.sealer.open(app.Secret, app.KeyID, app.UserID[:])
+	secret, err := s.sealer.Open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
 		// The recovery codes still work.
 		s.logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))
@@ -176,12 +176,13 @@ func matchingStep(secret []byte, code string, now time.Time) (matching int64) {
 // resealAuthenticators encrypts the secrets of a previous key with the current one, so that the
 // previous one can be dropped.
 func (s *Store) resealAuthenticators(ctx context.Context) error {
-	if len(s.sealer.keys) < 2 {
+	previous := s.sealer.PreviousIDs()
+	if len(previous) == 0 {
 		return nil
 	}
 	for {
 		var apps []authenticator
-		err := s.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(s.sealer.previousIDs())).Limit(purgeBatch).Scan(ctx)
+		err := s.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(purgeBatch).Scan(ctx)
 		if err != nil {
 			return failed("find authenticators of a previous secret", err)
 		}
@@ -197,11 +198,11 @@ func (s *Store) resealAuthenticators(ctx context.Context) error {
 }
 
 func (s *Store) reseal(ctx context.Context, app authenticator) error {
-	secret, err := s.sealer.open(app.Secret, app.KeyID, app.UserID[:])
+	secret, err := s.sealer.Open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
 		return err
 	}
-	sealed, keyID, err := s.sealer.seal(secret, app.UserID[:])
+	sealed, keyID, err := s.sealer.Seal(secret, app.UserID[:])
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"portal/models/secret"
 )
 
 // Purge deletes expired rows, as the store does each hour.
@@ -40,7 +42,9 @@ func (s *Store) EndCalls(ctx context.Context) error {
 }
 
 // TokenKeys returns the key pairs of widget tokens, that of the current secret first.
-func (k Keyring) TokenKeys(algorithm TokenAlgorithm) []crypto.Signer { return k.tokenKeys(algorithm) }
+func TokenKeys(keyring secret.Keyring, algorithm TokenAlgorithm) []crypto.Signer {
+	return tokenKeys(keyring, algorithm)
+}
 
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/google/uuid"
+import (
+	"crypto/rand"
+
+	"github.com/google/uuid"
+)
 
 // ParseID parses a UUID in the 36-character form of RFC 9562, section 4, in either case. It reports
 // false for any other text. Unlike uuid.Parse, it accepts no braces, no urn: prefix and no missing
@@ -18,4 +22,11 @@ func ParseID(text string) (uuid.UUID, bool) {
 func newID() uuid.UUID {
 	// NewV7 fails only if crypto/rand fails, and crypto/rand then ends the program.
 	return uuid.Must(uuid.NewV7())
+}
+
+// random returns n random bytes.
+func random(n int) []byte {
+	bytes := make([]byte, n)
+	_, _ = rand.Read(bytes) // never fails (crypto/rand)
+	return bytes
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"portal/models"
+	"portal/models/secret"
 )
 
 // app is an authenticator app.
@@ -361,9 +362,9 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		before, after := strings.Repeat("before", 8), strings.Repeat("after.", 8)
-		use := func(secret, previous string) {
+		use := func(current, previous string) {
 			t.Helper()
-			keyring, err := models.NewKeyring(secret, previous)
+			keyring, err := secret.NewKeyring(current, previous)
 			must(t, err)
 			f.Store = f.open(t, models.Options{Keyring: keyring})
 		}

@@ -17,6 +17,7 @@ import (
 
 	"portal/models/authn"
 	"portal/models/livekit"
+	"portal/models/secret"
 	"portal/models/usage"
 )
 
@@ -40,7 +41,7 @@ type Store struct {
 
 	authenticator *authn.Authenticator
 	passwords     *passwordHasher
-	sealer        sealer
+	sealer        secret.Sealer
 	usage         *usage.Recorder
 	lastSeen      *lastSeenBuffer
 	lastTokens    *lastSeenBuffer // of agents
@@ -65,7 +66,7 @@ type Options struct {
 
 	// Keyring has the keys that encrypt the secrets of authenticator apps. Without it, they
 	// cannot be set up, and only recovery codes work.
-	Keyring Keyring
+	Keyring secret.Keyring
 
 	SessionIdle time.Duration // idle limit of a session; 0 means 12 h
 	SessionMax  time.Duration // absolute limit of a session; 0 means 720 h
@@ -113,7 +114,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	sealer, err := newSealer(o.Keyring)
+	sealer, err := secret.NewSealer(o.Keyring)
 	if err != nil {
 		return nil, err
 	}

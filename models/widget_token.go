@@ -12,6 +12,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
+
+	"portal/models/secret"
 )
 
 // Constant parts of every widget token (RFC 9068).
@@ -69,7 +71,7 @@ type WidgetTokens struct {
 // without a list it is [EdDSA]. Tokens of every algorithm verify, so that a change of the list does
 // not end the tokens from before.
 func NewWidgetTokens(
-	keyring Keyring, issuer string, ttl time.Duration, now func() time.Time, algorithms ...TokenAlgorithm,
+	keyring secret.Keyring, issuer string, ttl time.Duration, now func() time.Time, algorithms ...TokenAlgorithm,
 ) *WidgetTokens {
 	if now == nil {
 		now = time.Now
@@ -83,7 +85,7 @@ func NewWidgetTokens(
 	var methods []string
 	for _, algorithm := range TokenAlgorithms() {
 		methods = append(methods, algorithm.method().Alg())
-		for _, private := range keyring.tokenKeys(algorithm) {
+		for _, private := range tokenKeys(keyring, algorithm) {
 			key := newTokenKey(algorithm, private)
 			keys[algorithm] = append(keys[algorithm], key)
 			t.known[key.jwk.KeyID] = key

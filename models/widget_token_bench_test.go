@@ -7,10 +7,11 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/secret"
 )
 
 func BenchmarkWidgetToken(b *testing.B) {
-	keyring, err := models.NewKeyring("0123456789abcdef0123456789abcdef", "")
+	keyring, err := secret.NewKeyring("0123456789abcdef0123456789abcdef", "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,14 +64,14 @@ func checkForgeries(t *testing.T, algorithm models.TokenAlgorithm) {
 	t.Helper()
 	clock := newClock()
 	tokens := widgetTokens(t, clock, newSecret, "", algorithm)
-	key := keyring(t, newSecret, "").TokenKeys(algorithm)[0]
+	key := models.TokenKeys(keyring(t, newSecret, ""), algorithm)[0]
 	other := models.ES256
 	if algorithm == models.ES256 {
 		other = models.EdDSA
 	}
-	otherKey := keyring(t, newSecret, "").TokenKeys(other)[0]
+	otherKey := models.TokenKeys(keyring(t, newSecret, ""), other)[0]
 	otherKid := widgetTokens(t, clock, newSecret, "", other).JWKS().Keys[0].KeyID
-	foreign := keyring(t, strings.Repeat("another secret ", 3), "").TokenKeys(algorithm)[0]
+	foreign := models.TokenKeys(keyring(t, strings.Repeat("another secret ", 3), ""), algorithm)[0]
 	now := clock.Now().Unix()
 	good := issue(t, tokens, models.Principal{AccountID: newID(), KeyID: newID()}, uuid.New())
 	parts := strings.Split(good, ".")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/secret"
 )
 
 // The header and claims of the only token that the fuzzed service has issued. They are constant, so
@@ -31,12 +32,12 @@ type signer struct {
 
 func newSigner(f *testing.F) signer {
 	f.Helper()
-	keyring, err := models.NewKeyring(newSecret, "")
+	keyring, err := secret.NewKeyring(newSecret, "")
 	if err != nil {
 		f.Fatal(err)
 	}
 	at := func() time.Time { return time.Unix(1800000300, 0) }
-	private, ok := keyring.TokenKeys(models.EdDSA)[0].(ed25519.PrivateKey)
+	private, ok := models.TokenKeys(keyring, models.EdDSA)[0].(ed25519.PrivateKey)
 	if !ok {
 		f.Fatal("the key is not for Ed25519")
 	}

@@ -2,11 +2,17 @@ package models
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
 	"encoding/base64"
 	"encoding/json"
+	"math/big"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
+
+	"portal/models/secret"
 )
 
 // TokenAlgorithm is a signature algorithm of widget tokens.
@@ -63,4 +69,38 @@ func thumbprint(jwk jose.JSONWebKey) string {
 		panic(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(sum)
+}
+
+// tokenKeys returns the key pairs of widget tokens for an algorithm, that of the current secret
+// first.
+func tokenKeys(keyring secret.Keyring, algorithm TokenAlgorithm) []crypto.Signer {
+	var keys []crypto.Signer
+	if algorithm == ES256 {
+		for _, seed := range keyring.Derive("portal widget token ES256 v1", p256SeedSize) {
+			keys = append(keys, p256Key(seed))
+		}
+		return keys
+	}
+	for _, seed := range keyring.Derive("portal widget token v1", ed25519.SeedSize) {
+		keys = append(keys, ed25519.NewKeyFromSeed(seed))
+	}
+	return keys
+}
+
+// p256SeedSize is 16 bytes more than a private key, so that the reduction in [p256Key] has no
+// measurable bias.
+const p256SeedSize = 48
+
+// p256Key returns the key pair of a random seed. The private key is the seed as a big-endian
+// number, modulo the order of the curve minus 1, plus 1 (FIPS 186-5, appendix A.2.1).
+func p256Key(seed []byte) *ecdsa.PrivateKey {
+	curve, one := elliptic.P256(), big.NewInt(1)
+	d := new(big.Int).SetBytes(seed)
+	d.Mod(d, new(big.Int).Sub(curve.Params().N, one)).Add(d, one)
+	key, err := ecdsa.ParseRawPrivateKey(curve, d.FillBytes(make([]byte, 32)))
+	if err != nil {
+		// It fails only for numbers outside 1 to the order minus 1.
+		panic(err)
+	}
+	return key
 }

@@ -181,7 +181,7 @@ func TestJWKSHasOnlyPublicKeys(t *testing.T) {
 			}
 			i := 0
 			for _, algorithm := range algorithms {
-				for _, private := range keyring(t, newSecret, previous).TokenKeys(algorithm) {
+				for _, private := range models.TokenKeys(keyring(t, newSecret, previous), algorithm) {
 					if i == len(set.Keys) {
 						t.Fatalf("%v: too few keys: %s", algorithms, text)
 					}

@@ -17,6 +17,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/secret"
 )
 
 // checker parses the values of a configuration and collects the errors.
@@ -213,8 +214,8 @@ func (c *checker) link(name, value string, schemes ...string) string {
 
 // secret checks the length of a secret. The message does not contain the value.
 func (c *checker) secret(name, value string) string {
-	if value != "" && len(value) < models.MinSecretLength {
-		c.add(name, "too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), models.MinSecretLength)
+	if value != "" && len(value) < secret.MinLength {
+		c.add(name, "too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), secret.MinLength)
 	}
 	return value
 }

@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"portal/models"
 	"portal/models/livekit"
+	"portal/models/secret"
 )
 
 // maxLiveKitName is the maximum length of LiveKit's API key and agent name in bytes.
@@ -33,8 +33,8 @@ func (c *checker) liveKit(address, apiKey, apiSecret, agentName string) *livekit
 	u := c.webSocket("PORTAL_LIVEKIT_URL", address)
 	c.liveKitName("PORTAL_LIVEKIT_API_KEY", apiKey)
 	c.liveKitName("PORTAL_LIVEKIT_AGENT_NAME", agentName)
-	if apiSecret != "" && len(apiSecret) < models.MinSecretLength {
-		c.add("PORTAL_LIVEKIT_API_SECRET", "too short: %d bytes, and at least %d are needed; LiveKit signs with it", len(apiSecret), models.MinSecretLength)
+	if apiSecret != "" && len(apiSecret) < secret.MinLength {
+		c.add("PORTAL_LIVEKIT_API_SECRET", "too short: %d bytes, and at least %d are needed; LiveKit signs with it", len(apiSecret), secret.MinLength)
 	}
 	if len(c.errors) > before {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"portal/models"
+	"portal/models/secret"
 )
 
 const secretFile = "portal.secret"
@@ -19,16 +19,16 @@ const secretFile = "portal.secret"
 // does not exist. Processes that start at the same time all return the same secret.
 func fileSecret(directory string) (string, error) {
 	path := filepath.Join(directory, secretFile)
-	secret, err := readSecret(path)
+	value, err := readSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = writeSecret(path); err == nil {
-			secret, err = readSecret(path)
+			value, err = readSecret(path)
 		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("PORTAL_SECRET is not set, and the secret file cannot be used: %w", err)
 	}
-	return secret, nil
+	return value, nil
 }
 
 func readSecret(path string) (string, error) {
@@ -36,11 +36,11 @@ func readSecret(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	secret := strings.TrimSpace(string(content))
-	if len(secret) < models.MinSecretLength {
-		return "", fmt.Errorf("%s has fewer than %d bytes; restore the file, or delete it, which signs everyone out", path, models.MinSecretLength)
+	value := strings.TrimSpace(string(content))
+	if len(value) < secret.MinLength {
+		return "", fmt.Errorf("%s has fewer than %d bytes; restore the file, or delete it, which signs everyone out", path, secret.MinLength)
 	}
-	return secret, nil
+	return value, nil
 }
 
 // writeSecret creates the file atomically: it writes a temporary file and links it to path. It does
@@ -51,7 +51,7 @@ func writeSecret(path string) error {
 		return err
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
-	random := make([]byte, models.MinSecretLength)
+	random := make([]byte, secret.MinLength)
 	_, _ = rand.Read(random) // never fails
 	_, err = draft.WriteString(hex.EncodeToString(random) + "\n")
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {

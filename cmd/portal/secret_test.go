@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 
-	"portal/models"
+	"portal/models/secret"
 )
 
 func TestTheSecretFileIsCreatedOnceAndOnlyItsOwnerCanReadIt(t *testing.T) {
 	dir := t.TempDir()
 	first, err := fileSecret(dir)
-	if err != nil || len(first) < models.MinSecretLength {
+	if err != nil || len(first) < secret.MinLength {
 		t.Fatalf("got %d bytes, error %v", len(first), err)
 	}
 	second, err := fileSecret(dir)

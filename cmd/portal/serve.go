@@ -7,6 +7,7 @@ import (
 
 	"portal/handlers"
 	"portal/models"
+	"portal/models/secret"
 )
 
 type serveCommand struct {
@@ -114,16 +115,16 @@ func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
 
 // keyring returns the keyring of the secrets. With SQLite and without PORTAL_SECRET, the secret is
 // in a file beside the database.
-func (s settings) keyring() (models.Keyring, error) {
+func (s settings) keyring() (secret.Keyring, error) {
 	if err := s.database.makeDirectory(); err != nil {
-		return models.Keyring{}, err
+		return secret.Keyring{}, err
 	}
-	secret := s.secret
-	if secret == "" {
+	current := s.secret
+	if current == "" {
 		var err error
-		if secret, err = fileSecret(s.database.directory); err != nil {
-			return models.Keyring{}, err
+		if current, err = fileSecret(s.database.directory); err != nil {
+			return secret.Keyring{}, err
 		}
 	}
-	return models.NewKeyring(secret, s.secretPrevious)
+	return secret.NewKeyring(current, s.secretPrevious)
 }

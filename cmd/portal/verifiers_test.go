@@ -22,6 +22,7 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
+	"portal/models/secret"
 )
 
 // verify verifies a token without our code and returns its agent's id.
@@ -101,9 +102,9 @@ func (s signer) check(t *testing.T, name string, verify verify) {
 }
 
 // signToken returns a token that a portal with this secret and issuer signs at a time.
-func signToken(t *testing.T, secret, issuer string, algorithm models.TokenAlgorithm, now func() time.Time) string {
+func signToken(t *testing.T, current, issuer string, algorithm models.TokenAlgorithm, now func() time.Time) string {
 	t.Helper()
-	keyring, err := models.NewKeyring(secret, "")
+	keyring, err := secret.NewKeyring(current, "")
 	if err != nil {
 		t.Fatal(err)
 	}

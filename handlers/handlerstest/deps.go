@@ -13,6 +13,7 @@ import (
 
 	"portal/handlers"
 	"portal/models"
+	"portal/models/secret"
 )
 
 // TokenTTL is the lifetime of a widget token.
@@ -44,9 +45,9 @@ func Deps(
 }
 
 // Keyring returns the keys derived from these values of PORTAL_SECRET and PORTAL_SECRET_PREVIOUS.
-func Keyring(t testing.TB, secret, previous string) models.Keyring {
+func Keyring(t testing.TB, current, previous string) secret.Keyring {
 	t.Helper()
-	keyring, err := models.NewKeyring(secret, previous)
+	keyring, err := secret.NewKeyring(current, previous)
 	if err != nil {
 		t.Fatal(err)
 	}

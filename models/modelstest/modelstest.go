@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/secret"
 )
 
 // Databases runs a test on SQLite and on PostgreSQL, each time with the URL of a new database.
@@ -72,7 +73,7 @@ func Open(t testing.TB, url string, options models.Options) *models.Store {
 	options.PasswordMemory = cmp.Or(options.PasswordMemory, passwordMemory)
 	options.Timeout = cmp.Or(options.Timeout, time.Minute)
 	if options.Keyring.IsZero() {
-		keyring, err := models.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
+		keyring, err := secret.NewKeyring(strings.Repeat("a secret of the tests. ", 2), "")
 		Must(t, err)
 		options.Keyring = keyring
 	}
