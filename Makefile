@@ -38,6 +38,7 @@ check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, open
 	go vet -C e2e/echo
 	bin/tools/golangci-lint run
 	go mod tidy -diff
+	go mod tidy -C e2e/echo -diff
 	go mod verify
 	tools/check-openapi
 	tools/check-vulnerabilities

@@ -1,6 +1,6 @@
 // Command echo is a voice agent for tests. It joins every room of a LiveKit server and sends the
 // audio back that it hears. It is a module of its own, so that LiveKit's SDK is not a dependency of
-// the portal.
+// the portal. Its tests compare the portal with that SDK.
 //
 // It reads LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET, and prints a JSON object on a line
 // for each event.

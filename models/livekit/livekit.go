@@ -1,5 +1,9 @@
 // Package livekit issues tokens for the rooms of a LiveKit server, and lists and ends its rooms. It
 // imports nothing of ours.
+//
+// A LiveKit token is a JWT signed with HS256. The package signs it and calls the server itself,
+// because livekit/protocol would bring 200 packages and 10 MB into the program. The tests in
+// e2e/echo compare the tokens and requests with livekit/protocol.
 package livekit
 
 import (
@@ -7,21 +11,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
-	"github.com/livekit/protocol/auth"
-	"github.com/livekit/protocol/livekit"
 )
 
 // agentAttribute is the attribute of a participant with the id of the portal's agent. A participant
 // cannot change it.
 const agentAttribute = "agentId"
-
-// serverTokenTTL is the lifetime of the tokens of our own requests.
-const serverTokenTTL = time.Minute
 
 // errExpired means that a token would expire before it is issued.
 var errExpired = errors.New("livekit: the token would be expired")
@@ -36,22 +37,32 @@ type Options struct {
 
 // Server is a LiveKit server. It is safe for concurrent use.
 type Server struct {
-	url       string // for browsers
-	agentName string
-	rooms     livekit.RoomService
+	url         string // for browsers
+	roomService string // for our requests
+	agentName   string
+	client      *http.Client
 
-	// newToken is a closure, so that no field holds the secret.
-	newToken func() *auth.AccessToken
+	// sign is a closure, so that no field holds the secret.
+	sign func(c claims, expiresAt time.Time) (string, error)
 }
 
 // New returns the server with these options. It does not connect.
 func New(o Options) *Server {
 	api := *o.URL
 	api.Scheme = strings.Replace(api.Scheme, "ws", "http", 1)
+	secret := []byte(o.APISecret)
 	return &Server{
-		url: o.URL.String(), agentName: o.AgentName,
-		rooms:    livekit.NewRoomServiceProtobufClient(strings.TrimRight(api.String(), "/"), newClient()),
-		newToken: func() *auth.AccessToken { return auth.NewAccessToken(o.APIKey, o.APISecret) },
+		url: o.URL.String(), roomService: strings.TrimRight(api.String(), "/") + "/twirp/livekit.RoomService/",
+		agentName: o.AgentName, client: newClient(),
+		sign: func(c claims, expiresAt time.Time) (string, error) {
+			c.Issuer = o.APIKey
+			c.NotBefore, c.ExpiresAt = jwt.NewNumericDate(time.Now()), jwt.NewNumericDate(expiresAt)
+			token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(secret)
+			if err != nil {
+				return "", fmt.Errorf("sign LiveKit token: %w", err)
+			}
+			return token, nil
+		},
 	}
 }
 
@@ -65,6 +76,40 @@ type Participant struct {
 	ExpiresAt      time.Time
 }
 
+// claims are the claims of a LiveKit token.
+type claims struct {
+	jwt.RegisteredClaims
+
+	Video      videoGrant        `json:"video"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Room       *roomConfig       `json:"roomConfig,omitempty"`
+}
+
+// videoGrant lists permissions. LiveKit grants publishing, subscribing and sending data to
+// participants unless a claim says otherwise, so the last three are explicit.
+type videoGrant struct {
+	RoomCreate bool   `json:"roomCreate,omitempty"`
+	RoomList   bool   `json:"roomList,omitempty"`
+	RoomAdmin  bool   `json:"roomAdmin,omitempty"`
+	RoomJoin   bool   `json:"roomJoin,omitempty"`
+	Room       string `json:"room,omitempty"`
+
+	CanPublish     bool     `json:"canPublish,omitempty"`
+	PublishSources []string `json:"canPublishSources,omitempty"`
+	CanSubscribe   bool     `json:"canSubscribe,omitempty"`
+	CanPublishData bool     `json:"canPublishData,omitempty"`
+}
+
+// roomConfig lists the agents that join a room when it is created.
+type roomConfig struct {
+	Agents []agentDispatch `json:"agents"`
+}
+
+type agentDispatch struct {
+	AgentName string `json:"agentName"`
+	Metadata  string `json:"metadata"`
+}
+
 // metadata tells LiveKit's agent which agent of the portal the call is for.
 type metadata struct {
 	AgentID uuid.UUID `json:"agentId"`
@@ -73,31 +118,25 @@ type metadata struct {
 // ParticipantToken returns a token for a new room. The participant may join that room, publish the
 // microphone, subscribe and send data, and nothing else. It errs if ExpiresAt has passed.
 func (s *Server) ParticipantToken(p Participant) (string, error) {
-	// With a lifetime of zero or less the library would issue a token for six hours.
-	lifetime := time.Until(p.ExpiresAt)
-	if lifetime <= 0 {
+	if !time.Now().Before(p.ExpiresAt) {
 		return "", errExpired
 	}
-	grant := &auth.VideoGrant{RoomJoin: true, Room: newRoomName(p.AgentID, p.KeyID)}
-	// LiveKit grants these permissions if they are missing.
-	grant.SetCanPublish(true)
-	grant.SetCanPublishSources([]livekit.TrackSource{livekit.TrackSource_MICROPHONE})
-	grant.SetCanSubscribe(true)
-	grant.SetCanPublishData(true)
-	token := s.newToken().SetIdentity(p.Identity).SetValidFor(lifetime).SetVideoGrant(grant).
-		SetAttributes(map[string]string{agentAttribute: p.AgentID.String()})
+	c := claims{
+		RegisteredClaims: jwt.RegisteredClaims{Subject: p.Identity},
+		Video: videoGrant{
+			RoomJoin: true, Room: newRoomName(p.AgentID, p.KeyID),
+			CanPublish: true, PublishSources: []string{"microphone"}, CanSubscribe: true, CanPublishData: true,
+		},
+		Attributes: map[string]string{agentAttribute: p.AgentID.String()},
+	}
 	if s.agentName != "" {
 		data, err := json.Marshal(metadata{p.AgentID})
 		if err != nil {
 			return "", fmt.Errorf("encode the metadata of the agent: %w", err)
 		}
-		token.SetAgents(&livekit.RoomAgentDispatch{AgentName: s.agentName, Metadata: string(data)})
+		c.Room = &roomConfig{[]agentDispatch{{s.agentName, string(data)}}}
 	}
-	signed, err := token.ToJWT()
-	if err != nil {
-		return "", fmt.Errorf("sign LiveKit token: %w", err)
-	}
-	return signed, nil
+	return s.sign(c, p.ExpiresAt)
 }
 
 // Room is a room that was opened with one of our tokens.

@@ -1,61 +1,55 @@
 package livekit
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/livekit/protocol/auth"
-	"github.com/livekit/protocol/livekit"
-	"github.com/twitchtv/twirp"
 )
 
 const (
+	// serverTokenTTL is the lifetime of the tokens of our own requests.
+	serverTokenTTL = time.Minute
 	// requestTimeout limits a request whose context allows more.
 	requestTimeout = 5 * time.Second
-	// maxResponse limits the bytes of a response. A room takes about 320 bytes.
-	maxResponse = 32 << 20
+	// maxResponse limits the bytes of a response. A room takes about 700 bytes.
+	maxResponse = 64 << 20
 	// maxConnections limits the connections to the server.
 	maxConnections = 16
 )
 
-// newClient returns a client with limits. The room service makes it follow no redirects.
+// errNotFound means that the server does not have the room or the participant.
+var errNotFound = errors.New("not found")
+
+// newClient returns a client with limits. It follows no redirects, because the target would get the
+// token.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: requestTimeout,
-		Transport: limitedTransport{&http.Transport{
+		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections,
 			IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
-		}},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// limitedTransport is a transport whose responses err after [maxResponse] bytes.
-type limitedTransport struct{ http.RoundTripper }
-
-func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.RoundTripper.RoundTrip(request)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)
-	}
-	return response, err
 }
 
 // Rooms returns the rooms that were opened with tokens of ours.
 func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
-	ctx, err := s.authorize(ctx, &auth.VideoGrant{RoomList: true})
-	if err != nil {
+	var list struct {
+		Rooms []struct {
+			Name string `json:"name"`
+		} `json:"rooms"`
+	}
+	if err := s.call(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{}, &list); err != nil {
 		return nil, err
 	}
-	response, err := s.rooms.ListRooms(ctx, &livekit.ListRoomsRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("livekit: list rooms: %w", err)
-	}
 	var rooms []Room
-	for _, room := range response.GetRooms() {
-		if parsed, ok := parseRoom(room.GetName()); ok {
+	for _, room := range list.Rooms {
+		if parsed, ok := parseRoom(room.Name); ok {
 			rooms = append(rooms, parsed)
 		}
 	}
@@ -66,44 +60,86 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 // reports whether it has deleted the room. It does not delete it at once: a client that joins again
 // while LiveKit deletes its room would be in a room that LiveKit does not list.
 func (s *Server) EndRoom(ctx context.Context, room Room) (deleted bool, err error) {
-	ctx, err = s.authorize(ctx, &auth.VideoGrant{RoomCreate: true, RoomAdmin: true, Room: room.Name})
-	if err != nil {
-		return false, err
+	admin := videoGrant{RoomCreate: true, RoomAdmin: true, Room: room.Name}
+	var list struct {
+		Participants []struct {
+			Identity   string            `json:"identity"`
+			Attributes map[string]string `json:"attributes"`
+		} `json:"participants"`
 	}
 	// Without the list, the deletion still ends the call of everybody who does not join again.
-	participants, _ := s.rooms.ListParticipants(ctx, &livekit.ListParticipantsRequest{Room: room.Name})
+	_ = s.call(ctx, "ListParticipants", admin, roomRequest{Room: room.Name}, &list)
 	found := false
 	var errs []error
-	for _, participant := range participants.GetParticipants() {
-		if participant.GetAttributes()[agentAttribute] == "" {
+	for _, participant := range list.Participants {
+		if participant.Attributes[agentAttribute] == "" {
 			continue // an agent
 		}
 		found = true
-		_, err := s.rooms.RemoveParticipant(ctx, &livekit.RoomParticipantIdentity{Room: room.Name, Identity: participant.GetIdentity()})
-		if err != nil && !isNotFound(err) {
-			errs = append(errs, fmt.Errorf("livekit: remove participant: %w", err))
+		err := s.call(ctx, "RemoveParticipant", admin, roomRequest{room.Name, participant.Identity}, nil)
+		if !errors.Is(err, errNotFound) {
+			errs = append(errs, err)
 		}
 	}
 	if found {
 		return false, errors.Join(errs...)
 	}
-	_, err = s.rooms.DeleteRoom(ctx, &livekit.DeleteRoomRequest{Room: room.Name})
-	if err != nil && !isNotFound(err) {
-		return false, fmt.Errorf("livekit: delete room: %w", err)
+	err = s.call(ctx, "DeleteRoom", admin, roomRequest{Room: room.Name}, nil)
+	if errors.Is(err, errNotFound) {
+		return false, nil
 	}
-	return err == nil, nil
+	return err == nil, err
 }
 
-func isNotFound(err error) bool {
-	var refused twirp.Error
-	return errors.As(err, &refused) && refused.Code() == twirp.NotFound
+// roomRequest is the body of a request. Every method uses some of its fields.
+type roomRequest struct {
+	Room     string `json:"room,omitempty"`
+	Identity string `json:"identity,omitempty"`
 }
 
-// authorize returns a context whose requests have a token with these permissions.
-func (s *Server) authorize(ctx context.Context, grant *auth.VideoGrant) (context.Context, error) {
-	token, err := s.newToken().SetValidFor(serverTokenTTL).SetVideoGrant(grant).ToJWT()
+// call calls a method of LiveKit's room service with a token for grant, and decodes the response
+// into result unless it is nil. The protocol is Twirp's JSON.
+func (s *Server) call(ctx context.Context, method string, grant videoGrant, body roomRequest, result any) error {
+	if err := s.post(ctx, method, grant, body, result); err != nil {
+		return fmt.Errorf("livekit: %s: %w", method, err)
+	}
+	return nil
+}
+
+func (s *Server) post(ctx context.Context, method string, grant videoGrant, body roomRequest, result any) error {
+	token, err := s.sign(claims{Video: grant}, time.Now().Add(serverTokenTTL))
 	if err != nil {
-		return nil, fmt.Errorf("sign LiveKit token: %w", err)
+		return err
 	}
-	return twirp.WithHTTPRequestHeaders(ctx, http.Header{"Authorization": {"Bearer " + token}})
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.roomService+method, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := s.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	decoder := json.NewDecoder(http.MaxBytesReader(nil, response.Body, maxResponse))
+	if response.StatusCode == http.StatusOK {
+		if result == nil {
+			result = &struct{}{}
+		}
+		return decoder.Decode(result)
+	}
+	var refusal struct {
+		Code    string `json:"code"`
+		Message string `json:"msg"`
+	}
+	_ = decoder.Decode(&refusal) // a proxy answers something else
+	if refusal.Code == "not_found" {
+		return errNotFound
+	}
+	return fmt.Errorf("status %d %s %s", response.StatusCode, refusal.Code, refusal.Message)
 }

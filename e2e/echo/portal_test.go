@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/livekit/protocol/auth"
+	"github.com/livekit/protocol/livekit"
+	"github.com/twitchtv/twirp"
+
+	portal "portal/models/livekit"
+)
+
+const (
+	apiKey    = "APIofTheTests"
+	apiSecret = "a LiveKit secret of the tests, 40 bytes"
+)
+
+// verify returns the grants of a token, as a LiveKit server reads them.
+func verify(token string) (*auth.ClaimGrants, error) {
+	parsed, err := auth.ParseAPIToken(token)
+	if err != nil {
+		return nil, err
+	}
+	_, grants, err := parsed.Verify(apiSecret)
+	return grants, err
+}
+
+func TestLiveKitReadsParticipantTokens(t *testing.T) {
+	server := portal.New(portal.Options{URL: &url.URL{}, APIKey: apiKey, APISecret: apiSecret, AgentName: "voice"})
+	agentID := uuid.New()
+	token, err := server.ParticipantToken(portal.Participant{
+		Identity: "visitor", AgentID: agentID, KeyID: uuid.New(), ExpiresAt: time.Now().Add(time.Minute),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := verify(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := auth.NewAccessToken(apiKey, apiSecret).SetIdentity("visitor").
+		SetAttributes(map[string]string{"agentId": agentID.String()}).
+		SetAgents(&livekit.RoomAgentDispatch{AgentName: "voice", Metadata: `{"agentId":"` + agentID.String() + `"}`})
+	grant := &auth.VideoGrant{RoomJoin: true, Room: got.Video.Room}
+	grant.SetCanPublish(true)
+	grant.SetCanPublishSources([]livekit.TrackSource{livekit.TrackSource_MICROPHONE})
+	grant.SetCanSubscribe(true)
+	grant.SetCanPublishData(true)
+	want.SetVideoGrant(grant)
+	signed, err := want.ToJWT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := verify(signed); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("error %v\ngot  %v\nwant %v", err, got, want)
+	}
+}
+
+// roomService is a LiveKit server with one room. It records the calls that it allows.
+type roomService struct {
+	livekit.RoomService // nil: the portal calls nothing else
+
+	room         string
+	participants []*livekit.ParticipantInfo
+	calls        []string
+}
+
+type grantKey struct{}
+
+func (s *roomService) allow(ctx context.Context, call string, allowed func(*auth.VideoGrant) bool) error {
+	if grant, ok := ctx.Value(grantKey{}).(*auth.VideoGrant); !ok || !allowed(grant) {
+		return twirp.NewError(twirp.PermissionDenied, call)
+	}
+	s.calls = append(s.calls, call)
+	return nil
+}
+
+func (s *roomService) admin(ctx context.Context, call, room string) error {
+	if room != s.room {
+		return twirp.NotFoundError("no such room")
+	}
+	return s.allow(ctx, call, func(g *auth.VideoGrant) bool { return g.RoomAdmin && g.Room == room })
+}
+
+func (s *roomService) ListRooms(ctx context.Context, r *livekit.ListRoomsRequest) (*livekit.ListRoomsResponse, error) {
+	err := s.allow(ctx, "ListRooms", func(g *auth.VideoGrant) bool { return g.RoomList && len(r.GetNames()) == 0 })
+	return &livekit.ListRoomsResponse{Rooms: []*livekit.Room{{Name: s.room}, {Name: "lobby"}}}, err
+}
+
+func (s *roomService) ListParticipants(ctx context.Context, r *livekit.ListParticipantsRequest) (*livekit.ListParticipantsResponse, error) {
+	return &livekit.ListParticipantsResponse{Participants: s.participants}, s.admin(ctx, "ListParticipants", r.GetRoom())
+}
+
+func (s *roomService) RemoveParticipant(ctx context.Context, r *livekit.RoomParticipantIdentity) (*livekit.RemoveParticipantResponse, error) {
+	return &livekit.RemoveParticipantResponse{}, s.admin(ctx, "RemoveParticipant "+r.GetIdentity(), r.GetRoom())
+}
+
+func (s *roomService) DeleteRoom(ctx context.Context, r *livekit.DeleteRoomRequest) (*livekit.DeleteRoomResponse, error) {
+	return &livekit.DeleteRoomResponse{}, s.allow(ctx, "DeleteRoom", func(g *auth.VideoGrant) bool { return g.RoomCreate && r.GetRoom() == s.room })
+}
+
+func TestLiveKitUnderstandsRequests(t *testing.T) {
+	service := &roomService{
+		room: uuid.NewString() + "_" + uuid.NewString() + "_x",
+		participants: []*livekit.ParticipantInfo{
+			{Identity: "visitor", Attributes: map[string]string{"agentId": "1"}}, {Identity: "agent", Kind: livekit.ParticipantInfo_AGENT},
+		},
+	}
+	handler := livekit.NewRoomServiceServer(service)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		grants, err := verify(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grants.Video)))
+	}))
+	t.Cleanup(listener.Close)
+	server := portal.New(portal.Options{
+		URL: &url.URL{Scheme: "ws", Host: strings.TrimPrefix(listener.URL, "http://")}, APIKey: apiKey, APISecret: apiSecret,
+	})
+	rooms, err := server.Rooms(t.Context())
+	if err != nil || len(rooms) != 1 || rooms[0].Name != service.room {
+		t.Fatalf("rooms %v, error %v", rooms, err)
+	}
+	for _, want := range []bool{false, true} {
+		if deleted, err := server.EndRoom(t.Context(), rooms[0]); err != nil || deleted != want {
+			t.Errorf("deleted: %t, want %t; error %v", deleted, want, err)
+		}
+		service.participants = service.participants[1:]
+	}
+	want := []string{"ListRooms", "ListParticipants", "RemoveParticipant visitor", "ListParticipants", "DeleteRoom"}
+	if !reflect.DeepEqual(service.calls, want) {
+		t.Errorf("got  %q\nwant %q", service.calls, want)
+	}
+}
