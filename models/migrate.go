@@ -43,7 +43,7 @@ type migration struct {
 
 // run brings the schema up to date. It may run in several processes at once and after a crash at
 // any point: each migration is marked as applied in its own transaction. It takes no lock if the
-// schema is up to date. It returns [errMigrationLocked] if other sessions held locks for too long.
+// schema is up to date.
 func (m migration) run(ctx context.Context) error {
 	postgres := m.db.Dialect().Name() == dialect.PG
 	deadline := time.Now().Add(m.wait)
@@ -174,10 +174,5 @@ func (o Options) migrate(ctx context.Context, db *bun.DB) error {
 	if db.Dialect().Name() == dialect.PG {
 		m.files, m.wait = migrations.Postgres(), cmp.Or(o.MigrationWait, postgresMigrationWait)
 	}
-	err := m.run(ctx)
-	if o.OldSchema && errors.Is(err, errMigrationLocked) {
-		o.Logger.WarnContext(ctx, "continuing with the old schema", slog.Any("error", err))
-		return nil
-	}
-	return err
+	return m.run(ctx)
 }

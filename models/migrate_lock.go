@@ -19,9 +19,6 @@ const (
 	migrationLockInterval = 100 * time.Millisecond
 )
 
-// errMigrationLocked means that other sessions held the locks that a migration needs.
-var errMigrationLocked = errors.New("the schema cannot be updated now")
-
 // lock takes the advisory lock. It belongs to a connection, so it is released if the process dies.
 func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(), err error) {
 	conn, err := m.db.Conn(ctx)
@@ -54,7 +51,7 @@ func (m migration) waited(ctx context.Context, awaited string) error {
 	if err := ctx.Err(); err != nil {
 		return failed("migrate", err)
 	}
-	return fmt.Errorf("%w: %w: waited %s for %s, held by %s", ErrUnavailable, errMigrationLocked, m.wait, awaited, m.holder(ctx))
+	return fmt.Errorf("%w: the schema cannot be updated now: waited %s for %s, held by %s", ErrUnavailable, m.wait, awaited, m.holder(ctx))
 }
 
 // holder describes the session that the migration probably waits for: the holder of the advisory

@@ -3,8 +3,6 @@ package models_test
 import (
 	"context"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,63 +154,19 @@ func TestMigrationContinuesWhenTheLockHolderDies(t *testing.T) {
 	f.works(t)
 }
 
-func TestMigrationsDownAndUpAgain(t *testing.T) {
-	eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-		before := f.objects(t)
-		f.works(t)
-		if len(f.objects(t)) < len(before)+12 {
-			t.Fatalf("only %s", f.objects(t))
-		}
-		must(t, errOf(f.migrator(t).Rollback(t.Context())))
-		if left := f.objects(t); len(left) != len(before) {
-			t.Errorf("left: %s", left)
-		}
-		f.works(t)
+// A later migration runs on a database with rows, and an instance of this version works on its schema.
+func TestALaterMigrationIsApplied(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		_, secret := f.key(t, c)
+		must(t, f.Migrate(t.Context(), later, time.Minute))
+		must(t, f.Migrate(t.Context(), later, time.Minute))
+		f.exec(t, "UPDATE api_keys SET later = 'new'")
+		use(t, f.Store, secret, 1)
+		key, _ := f.key(t, c)
+		f.revoke(t, key)
+		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 1) })
 	})
-}
-
-// One store serves both databases, so both have the same tables and columns, and the same columns
-// are NOT NULL.
-func TestBothDatabasesHaveOneSchema(t *testing.T) {
-	schemas := map[bool]map[string]bool{}
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		f := newFixture(t, url, models.Options{})
-		query := `SELECT m.name || '.' || c.name || CASE WHEN c."notnull" = 1 OR c.pk > 0 THEN ' not null' ELSE '' END
-			FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`
-		if f.postgres() {
-			query = `SELECT table_name || '.' || column_name || CASE WHEN is_nullable = 'NO' THEN ' not null' ELSE '' END
-				FROM information_schema.columns WHERE table_schema = 'public'`
-		}
-		var columns []string
-		if err := f.db.NewRaw(query+" AND "+map[bool]string{true: "table_name", false: "m.name"}[f.postgres()]+
-			" NOT LIKE 'bun_%'").Scan(t.Context(), &columns); err != nil {
-			t.Fatal(err)
-		}
-		schemas[f.postgres()] = map[string]bool{}
-		for _, column := range columns {
-			schemas[f.postgres()][column] = true
-		}
-	})
-	if len(schemas[true]) < 50 || !maps.Equal(schemas[true], schemas[false]) {
-		t.Errorf("PostgreSQL has %s\nSQLite has %s",
-			slices.Sorted(maps.Keys(schemas[true])), slices.Sorted(maps.Keys(schemas[false])))
-	}
-}
-
-// A statement could replace a row by its rowid without firing the triggers.
-func TestSQLiteTablesWithTriggersHaveNoRowID(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
-	var watched []string
-	err := f.db.NewRaw("SELECT DISTINCT tbl_name FROM sqlite_master WHERE type = 'trigger'").Scan(t.Context(), &watched)
-	if err != nil || len(watched) != 5 {
-		t.Fatalf("triggers on %s, %v", watched, err)
-	}
-	for _, table := range watched {
-		if _, err := f.db.ExecContext(t.Context(), "SELECT rowid FROM "+table); err == nil || !strings.Contains(err.Error(), "no such column") {
-			t.Errorf("%s: %v", table, err)
-		}
-	}
 }
 
 func (f *fixture) files(t *testing.T, pattern string) (contents []string) {
@@ -225,17 +179,4 @@ func (f *fixture) files(t *testing.T, pattern string) (contents []string) {
 		contents = append(contents, string(content))
 	}
 	return contents
-}
-
-// objects returns the names of all schema objects except those of Bun.
-func (f *fixture) objects(t *testing.T) (names []string) {
-	t.Helper()
-	query := "SELECT name FROM sqlite_master WHERE tbl_name NOT LIKE 'bun_%' AND name NOT LIKE 'sqlite_%'"
-	if f.postgres() {
-		query = `SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'bun_%'
-			UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-			UNION ALL SELECT typname::text FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%bun_%'`
-	}
-	must(t, f.db.NewRaw(query).Scan(t.Context(), &names))
-	return names
 }

@@ -100,8 +100,8 @@ CREATE TEMPORARY TABLE current_identities AS SELECT issuer, subject, user_id FRO
 `, "PREFIX", prefix)
 }
 
-// keepRoles are statements for a restored state that has roles. A user who is removed in the
-// current database has an email hash there that no email has.
+// keepRoles keeps the roles and the removals of the current database. A user who is removed there
+// has an email hash that no email has.
 const keepRoles = `
 UPDATE users SET role = c.role, removed_at = c.removed_at,
 		email_hash = CASE WHEN c.removed_at IS NULL THEN users.email_hash ELSE c.email_hash END
@@ -109,19 +109,13 @@ UPDATE users SET role = c.role, removed_at = c.removed_at,
 DELETE FROM sign_in_links;
 `
 
-// endInvitations deletes the invitations of a restored state that has them: they may have been used
-// or cancelled after the backup.
-const endInvitations = "DELETE FROM invitations;\n"
-
-// keepDisconnected are statements for a restored state that has identities. An identity that was
-// disconnected after the backup stays disconnected.
+// keepDisconnected deletes the identities that were disconnected after the backup.
 const keepDisconnected = `
 DELETE FROM identities WHERE user_id IN (SELECT id FROM current_users) AND NOT EXISTS (SELECT 1 FROM current_identities AS c
 	WHERE c.issuer = identities.issuer AND c.subject = identities.subject AND c.user_id = identities.user_id);
 `
 
-// endCalls queues the end of the calls of the keys that the restore revokes, in a restored state
-// that has this queue.
+// endCalls queues the end of the calls of the keys that the restore revokes.
 func (r restoring) endCalls() string {
 	at := func(t time.Time) string { return "'" + t.Format("2006-01-02 15:04:05.999999-07:00") + "'" }
 	return strings.NewReplacer("NOW", at(r.now), "EXPIRY", at(r.now.Add(hangUpLife))).Replace(`
@@ -132,8 +126,10 @@ INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
 `)
 }
 
-// forgetMails are statements for a restored state that has an outbox. Its mails may have been sent.
-const forgetMails = `
+// forgetSent deletes the mails, links and invitations of the restored state. They may have been
+// sent, used or cancelled after the backup.
+const forgetSent = `
+DELETE FROM invitations;
 DELETE FROM outbox;
 DELETE FROM password_reset_links;
 `
@@ -172,5 +168,5 @@ INSERT INTO activities (id, account_id, actor_kind, action, label, address, at)
 	SELECT ID, accounts.id, 'operator', 'database.restored', '', '', NOW FROM accounts;
 UPDATE auth_epoch SET value = EPOCH;
 `)
-	return statements, "SELECT count(*) FROM closed_keys"
+	return statements + keepRoles + keepDisconnected + keepFactors + r.endCalls() + forgetSent, "SELECT count(*) FROM closed_keys"
 }

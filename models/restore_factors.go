@@ -25,8 +25,8 @@ CREATE TEMPORARY TABLE current_passkeys AS
 `, "PREFIX", prefix)
 }
 
-// keepFactors are statements for a restored state that has factors. The users of the current
-// database keep their factors, so that no used recovery code and no removed factor comes back.
+// keepFactors keeps the factors of the users of the current database, so that no used recovery code
+// and no removed factor comes back.
 const keepFactors = `
 DELETE FROM pending_sign_ins;
 DELETE FROM authenticators WHERE user_id IN (SELECT id FROM current_users);

@@ -85,11 +85,7 @@ func (r restoring) beginPostgres() (string, error) {
 	lock := ""
 	if r.state != withoutSchema {
 		// The portal's transactions lock the tables in the same order.
-		order := "accounts, users, agents, api_keys, sessions, activities, auth_epoch"
-		if r.state == withAccounts { // only then is the schema certain to be current
-			order = strings.Replace(order, "auth_epoch", "hang_ups, auth_epoch", 1)
-		}
-		lock = "LOCK TABLE " + order + " IN ACCESS EXCLUSIVE MODE;"
+		lock = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, hang_ups, auth_epoch IN ACCESS EXCLUSIVE MODE;"
 	}
 	return fmt.Sprintf(`
 BEGIN;
@@ -131,18 +127,8 @@ func (r restoring) commitPostgres() string {
 	id := fmt.Sprintf("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid",
 		milliseconds[:8], milliseconds[8:])
 	statements, count := r.secure("random_epoch()", id)
-	// The dump changes the search path. The migration of a dump without roles makes all users
-	// owners.
-	return "RESET search_path;\n" + statements + `
-DO $$ BEGIN
-IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'removed_at') THEN` + keepRoles + `END IF;
-IF to_regclass('invitations') IS NOT NULL THEN ` + endInvitations + `END IF;
-IF to_regclass('identities') IS NOT NULL THEN` + keepDisconnected + `END IF;
-IF to_regclass('hang_ups') IS NOT NULL THEN ` + r.endCalls() + `END IF;
-IF to_regclass('passkeys') IS NOT NULL THEN` + keepFactors + `END IF;
-IF to_regclass('password_reset_links') IS NOT NULL THEN` + forgetMails + `END IF;
-END $$;
-` + count + ";\nCOMMIT;\n"
+	// The dump changes the search path.
+	return "RESET search_path;\n" + statements + count + ";\nCOMMIT;\n"
 }
 
 // feedPsql runs psql with the statements before, the output of dump, and the statements after. It

@@ -96,7 +96,7 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 		milliseconds[:8], milliseconds[8:])
 	err = conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		statements, count := r.secure("randomblob(16)", id)
-		if _, err := tx.ExecContext(ctx, statements+keepRoles+endInvitations+keepDisconnected+keepFactors+r.endCalls()+forgetMails); err != nil {
+		if _, err := tx.ExecContext(ctx, statements); err != nil {
 			return err
 		}
 		return tx.QueryRowContext(ctx, count).Scan(&revoked)

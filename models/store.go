@@ -86,9 +86,6 @@ type Options struct {
 	MigrationWait time.Duration
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
-	// OldSchema opens the database even if a migration would wait too long. It is for work that
-	// is also possible with an older schema.
-	OldSchema bool
 }
 
 // withDefaults returns the options with a value for each.

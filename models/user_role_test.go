@@ -82,9 +82,6 @@ func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
 		f.member(t, c, models.RoleOwner)
 		expect(c, c.user.Email)
 		expect(other, "")
-		// A key from before the column.
-		f.exec(t, "UPDATE api_keys SET created_by = NULL WHERE id = ?", key.ID)
-		expect(c, c.user.Email)
 		must(t, f.RemoveUser(t.Context(), c.ID, c.user.ID, c.actor))
 		expect(c, c.user.Email)
 

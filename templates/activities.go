@@ -53,7 +53,7 @@ type ActivityItem struct {
 	Actor      string // an email, "Operator" or "Visitor"
 	Action     string // such as "api_key.generated"
 	Label      string // name of the key, agent or user at that time
-	Former     string // label before a rename; empty if unknown
+	Former     string // label before a rename
 	Key        string // masked key; empty if the entry concerns no key, or a deleted one
 	KeyAddress string // URL of the activity of the key
 	Replaced   string // masked key that this one replaces; may be empty

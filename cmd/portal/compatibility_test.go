@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,20 +22,6 @@ func TestTheBinaryWorksOnANewerSchema(t *testing.T) {
 		addColumns(t, databaseURL)
 		env := []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort}
 		useEverything(t, start(t, env), start(t, env))
-	})
-}
-
-func TestThePreviousBinaryWorksBesideThisOne(t *testing.T) {
-	t.Parallel()
-	binary := buildPrevious(t)
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		addColumns(t, databaseURL)
-		env := []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort}
-		previous := portalCommand(t, env)
-		previous.Path = binary
-		i := launchCommand(t, previous)
-		i.awaitReady(t)
-		useEverything(t, i, start(t, env))
 	})
 }
 
@@ -60,43 +44,6 @@ func addColumns(t *testing.T, databaseURL string) {
 		}
 		modelstest.Exec(t, databaseURL, "ALTER TABLE "+table+" ADD COLUMN a_later_column text")
 	}
-}
-
-// buildPrevious builds the binary from before the newest migration, and returns its path. In a
-// clone without that history, it builds this commit instead.
-func buildPrevious(t *testing.T) (binary string) {
-	t.Helper()
-	git := func(args ...string) (string, error) {
-		output, err := exec.Command("git", append([]string{"-C", "../.."}, args...)...).Output()
-		return strings.TrimSpace(string(output)), err
-	}
-	newest, err := git("log", "-1", "--format=%H", "--", "migrations")
-	if err == nil {
-		newest, err = git("rev-parse", "--verify", newest+"^")
-	}
-	if err != nil {
-		t.Logf("no history before the newest migration: %v", err)
-		return buildPortal(t)
-	}
-	source := t.TempDir()
-	archive := filepath.Join(t.TempDir(), "source.tar")
-	if _, err := git("archive", "--format=tar", "--output="+archive, newest); err != nil {
-		t.Fatal(err)
-	}
-	if output, err := exec.Command("tar", "-xf", archive, "-C", source).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	// The browser assets are not in the repository.
-	if err := os.CopyFS(filepath.Join(source, "static", "vendor"), os.DirFS("../../static/vendor")); err != nil {
-		t.Fatal(err)
-	}
-	binary = filepath.Join(t.TempDir(), "portal")
-	build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/portal")
-	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	return binary
 }
 
 // useEverything uses each page, form, endpoint and operator's command of an instance, and checks

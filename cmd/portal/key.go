@@ -13,10 +13,6 @@ import (
 	"portal/models"
 )
 
-// revokeMigrationWait is how long a revocation waits for a pending migration before it uses the old
-// schema.
-const revokeMigrationWait = 2 * time.Second
-
 type keyRevokeCommand struct {
 	ID  uuid.UUID `name:"id" placeholder:"UUID" xor:"which" required:"" help:"The key's id."`
 	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
@@ -36,9 +32,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	// A leaked key must not stay valid until a migration ends.
-	options := models.Options{MigrationWait: revokeMigrationWait, OldSchema: true}
-	return withStoreOptions(ctx, options, func(store *models.Store) error {
+	return withStore(ctx, func(store *models.Store) error {
 		key, err := c.find(ctx, store, secret)
 		if err != nil {
 			return err

@@ -83,18 +83,6 @@ func TestActivityNamesTheKey(t *testing.T) {
 	})
 }
 
-// Older activities have no former label.
-func TestActivityOfRenameWithoutFormerLabel(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		key := c.key("X")
-		modelstest.Exec(t, s.databaseURL, fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
-			VALUES ('%s', '%s', 'operator', 'api_key.renamed', '%s', 'X', '', '2026-01-01 00:00:00+00:00')`,
-			uuid.Must(uuid.NewV7()), c.account.ID, key.ID))
-		activityItems(c.get("/activity").is(http.StatusOK))[0].says("renamed an API key to X " + key.Masked())
-	})
-}
-
 func TestActivityHasPages(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

@@ -1,25 +1,40 @@
--- The program generates the ids (UUIDv7). Times are UTC.
+-- The schema for PostgreSQL. The file for SQLite has the same tables in the same order, and the
+-- same names of columns, indexes and triggers.
+--
+-- The program generates the ids (UUIDv7). Times are UTC. A hash is a SHA-256 unless its comment
+-- says otherwise.
+
+-- Customers.
 
 CREATE TABLE accounts (
-    id          uuid PRIMARY KEY,
-    name        text NOT NULL,
-    created_at  timestamptz NOT NULL,
-    disabled_at timestamptz
+    id                     uuid PRIMARY KEY,
+    name                   text NOT NULL,
+    -- Whether every user of the account needs an authenticator app or a passkey.
+    second_factor_required boolean NOT NULL DEFAULT false,
+    created_at             timestamptz NOT NULL,
+    disabled_at            timestamptz
 );
 
 CREATE TABLE users (
-    id            uuid PRIMARY KEY,
-    account_id    uuid NOT NULL REFERENCES accounts (id),
-    email         text NOT NULL,
-    -- SHA-256 of the trimmed email in lower case. Users sometimes type a password into the email
+    id              uuid PRIMARY KEY,
+    account_id      uuid NOT NULL REFERENCES accounts (id),
+    -- Owners manage the users of their account, members do not.
+    role            text NOT NULL CHECK (role IN ('owner', 'member')),
+    email           text NOT NULL,
+    -- Hash of the trimmed email in lower case. Users sometimes type a password into the email
     -- field, and it must not reach the database's log.
-    email_hash    bytea NOT NULL UNIQUE,
+    email_hash      bytea NOT NULL UNIQUE,
     -- argon2id as a PHC string.
-    password_hash text NOT NULL,
-    created_at    timestamptz NOT NULL,
-    disabled_at   timestamptz
+    password_hash   text NOT NULL,
+    created_at      timestamptz NOT NULL,
+    last_sign_in_at timestamptz,
+    disabled_at     timestamptz,
+    -- A removed user stays for the account's activity log, but is disabled, and its email is free.
+    removed_at      timestamptz
 );
 CREATE INDEX users_account ON users (account_id);
+-- For the purge of users who were removed long ago.
+CREATE INDEX users_removed ON users (removed_at) WHERE removed_at IS NOT NULL;
 
 CREATE TABLE agents (
     id         uuid PRIMARY KEY,
@@ -27,33 +42,48 @@ CREATE TABLE agents (
     name       text NOT NULL,
     created_at timestamptz NOT NULL
 );
-CREATE INDEX agents_account ON agents (account_id);
+-- For the list of agents, which is read page by page.
+CREATE INDEX agents_by_name ON agents (account_id, lower(name), name, id);
 
 CREATE TABLE api_keys (
     id          uuid PRIMARY KEY,
     account_id  uuid NOT NULL REFERENCES accounts (id),
     label       text NOT NULL,
-    -- SHA-256 of the whole key; the key itself is stored nowhere.
+    -- Hash of the whole key; the key itself is stored nowhere.
     key_hash    bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
     last_four   text NOT NULL,
     -- The form that generated the key. Each form generates at most one key.
     form_id     uuid NOT NULL,
     -- The key that this one replaces in a rotation.
     replaces_id uuid REFERENCES api_keys (id) ON DELETE SET NULL,
+    -- The user who generated the key; NULL for an operator.
+    created_by  uuid,
     created_at  timestamptz NOT NULL,
     revoked_at  timestamptz,
     UNIQUE (account_id, form_id)
 );
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
+-- For the lists of all keys and of revoked keys, which are read page by page.
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+CREATE INDEX api_keys_revoked ON api_keys (account_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
--- Usage is written in the background into tables of its own, so that authentication and revocation
--- never wait for its locks. There are no foreign keys, so that the flush of many keys does not fail
--- when an operator deletes one of them.
+-- Usage. It is written in the background into tables of its own, so that authentication and
+-- revocation never wait for its locks. There are no foreign keys, so that the flush of many keys
+-- does not fail when an operator deletes one of them.
+
+-- The row of a key has its last use, and the counts of one hour, which is usually the current one.
+-- A trigger moves the counts of a past hour to the tables of hours and days. So the background
+-- write of a used key updates one row, and the other two tables once an hour.
 CREATE TABLE api_key_last_uses (
     api_key_id uuid PRIMARY KEY,
-    used_at    timestamptz NOT NULL
-);
+    used_at    timestamptz,
+    hour       timestamptz,
+    requests   bigint NOT NULL DEFAULT 0,
+    refusals   bigint NOT NULL DEFAULT 0
+    -- No index has a column that changes. With space for a second version of each row, every update
+    -- stays on its page and needs no new index entry (HOT).
+) WITH (fillfactor = 50);
 
 CREATE TABLE api_key_hourly_usage (
     api_key_id uuid NOT NULL,
@@ -70,25 +100,59 @@ CREATE TABLE api_key_daily_usage (
     requests   bigint NOT NULL DEFAULT 0,
     refusals   bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (api_key_id, day)
-);
+) WITH (fillfactor = 80);
 CREATE INDEX api_key_daily_usage_day ON api_key_daily_usage (day);
+
+CREATE FUNCTION keep_past_hour() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO api_key_hourly_usage AS stored (api_key_id, hour, requests, refusals)
+    VALUES (OLD.api_key_id, OLD.hour, OLD.requests, OLD.refusals)
+    ON CONFLICT (api_key_id, hour) DO UPDATE SET
+        requests = stored.requests + excluded.requests, refusals = stored.refusals + excluded.refusals;
+    INSERT INTO api_key_daily_usage AS stored (api_key_id, day, requests, refusals)
+    VALUES (OLD.api_key_id, date_trunc('day', OLD.hour, 'UTC'), OLD.requests, OLD.refusals)
+    ON CONFLICT (api_key_id, day) DO UPDATE SET
+        requests = stored.requests + excluded.requests, refusals = stored.refusals + excluded.refusals;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER api_key_last_uses_keep_past_hour AFTER UPDATE OF hour ON api_key_last_uses
+    FOR EACH ROW WHEN (OLD.hour <> NEW.hour) EXECUTE FUNCTION keep_past_hour();
+
+-- The number of the last piece of usage that each instance has written. Package usage explains it.
+CREATE TABLE usage_flushes (
+    recorder_id uuid PRIMARY KEY,
+    piece       bigint NOT NULL,
+    written_at  timestamptz NOT NULL
+);
+
+-- When a widget token was last issued for each agent.
+CREATE TABLE agent_last_tokens (
+    agent_id  uuid PRIMARY KEY,
+    issued_at timestamptz NOT NULL
+);
+
+-- Sign-in.
 
 CREATE TABLE sessions (
     id             uuid PRIMARY KEY,
     user_id        uuid NOT NULL REFERENCES users (id),
-    -- SHA-256 of the session token in the cookie.
+    -- Hash of the session token in the cookie.
     reference_hash bytea NOT NULL UNIQUE CHECK (length(reference_hash) = 32),
     created_at     timestamptz NOT NULL,
     last_seen_at   timestamptz NOT NULL,
     expires_at     timestamptz NOT NULL,
+    -- When the user last entered the password in a session that had already begun.
+    confirmed_at   timestamptz,
     first_address  text NOT NULL,
     last_address   text NOT NULL,
     user_agent     text NOT NULL
 );
 CREATE INDEX sessions_user ON sessions (user_id);
+-- For the purge of expired and idle sessions.
 CREATE INDEX sessions_expiry ON sessions (expires_at);
+CREATE INDEX sessions_last_seen ON sessions (last_seen_at);
 
--- Wrong passwords of the last minute. The subject is a SHA-256, because users sometimes type a
+-- Wrong passwords of the last minute. The subject is a hash, because users sometimes type a
 -- password into the email field.
 CREATE TABLE sign_in_failures (
     id      uuid PRIMARY KEY,
@@ -98,30 +162,234 @@ CREATE TABLE sign_in_failures (
 CREATE INDEX sign_in_failures_subject ON sign_in_failures (subject, at);
 CREATE INDEX sign_in_failures_at ON sign_in_failures (at);
 
-CREATE TABLE activities (
+-- Sign-ins after the first of two steps.
+CREATE TABLE pending_sign_ins (
+    -- Hash of the token in the browser's cookie.
+    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    user_id    uuid NOT NULL REFERENCES users (id),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX pending_sign_ins_user ON pending_sign_ins (user_id);
+CREATE INDEX pending_sign_ins_expiry ON pending_sign_ins (expires_at);
+
+-- Links that sign a user in once. A used link is deleted.
+CREATE TABLE sign_in_links (
+    -- Hash of the token in the link.
+    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    user_id    uuid NOT NULL REFERENCES users (id),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX sign_in_links_user ON sign_in_links (user_id);
+CREATE INDEX sign_in_links_expiry ON sign_in_links (expires_at);
+
+-- Links that set a new password once. Using one deletes all links of the user.
+CREATE TABLE password_reset_links (
+    -- Hash of the token in the link.
+    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    user_id    uuid NOT NULL REFERENCES users (id),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX password_reset_links_user ON password_reset_links (user_id);
+CREATE INDEX password_reset_links_expiry ON password_reset_links (expires_at);
+
+-- The authenticator apps of users.
+CREATE TABLE authenticators (
+    user_id       uuid PRIMARY KEY REFERENCES users (id),
+    -- The secret shared with the app, encrypted with a key derived from PORTAL_SECRET.
+    secret        bytea NOT NULL,
+    -- Identifies that key.
+    key_id        bytea NOT NULL CHECK (length(key_id) = 8),
+    created_at    timestamptz NOT NULL,
+    -- NULL until the user has entered the first code.
+    enabled_at    timestamptz,
+    -- The time step of the last accepted code. Each code works once.
+    last_step     bigint NOT NULL DEFAULT 0,
+    -- The wrong codes since the first one within a day.
+    refused_codes integer NOT NULL DEFAULT 0,
+    refused_since timestamptz
+);
+CREATE INDEX authenticators_unconfirmed ON authenticators (created_at) WHERE enabled_at IS NULL;
+
+-- The unused recovery codes of users. A used code is deleted.
+CREATE TABLE recovery_codes (
+    -- Hash of the code, which has 120 random bits.
+    code_hash bytea PRIMARY KEY CHECK (length(code_hash) = 32),
+    user_id   uuid NOT NULL REFERENCES users (id)
+);
+CREATE INDEX recovery_codes_user ON recovery_codes (user_id);
+
+-- The passkeys of users.
+CREATE TABLE passkeys (
+    id            uuid PRIMARY KEY,
+    user_id       uuid NOT NULL REFERENCES users (id),
+    credential_id bytea NOT NULL UNIQUE,
+    -- The credential record of WebAuthn as JSON, with the public key.
+    credential    text NOT NULL,
+    sign_count    bigint NOT NULL,
+    name          text NOT NULL,
+    created_at    timestamptz NOT NULL,
+    last_used_at  timestamptz
+);
+CREATE INDEX passkeys_user ON passkeys (user_id);
+
+-- The WebAuthn challenges that have been answered. Each works once.
+CREATE TABLE used_challenges (
+    challenge_hash bytea PRIMARY KEY CHECK (length(challenge_hash) = 32),
+    expires_at     timestamptz NOT NULL
+);
+CREATE INDEX used_challenges_expiry ON used_challenges (expires_at);
+
+-- The identities at an OpenID Connect provider that sign users in.
+CREATE TABLE identities (
+    issuer     text NOT NULL,
+    subject    text NOT NULL CHECK (length(subject) BETWEEN 1 AND 255),
+    user_id    uuid NOT NULL REFERENCES users (id),
+    -- The provider's email at that time, which helps the user to recognize the identity.
+    email      text NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (issuer, subject)
+);
+CREATE UNIQUE INDEX identities_user ON identities (user_id, issuer);
+
+-- Invitations and emails.
+
+-- Invitations to join an account. A used or cancelled invitation is deleted.
+CREATE TABLE invitations (
+    id              uuid PRIMARY KEY,
+    account_id      uuid NOT NULL REFERENCES accounts (id),
+    email           text NOT NULL,
+    -- As in users.
+    email_hash      bytea NOT NULL CHECK (length(email_hash) = 32),
+    role            text NOT NULL CHECK (role IN ('owner', 'member')),
+    -- Hash of the token in the link.
+    token_hash      bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+    -- Hash of the token in the link of the email; NULL until the email is sent.
+    mail_token_hash bytea CHECK (length(mail_token_hash) = 32),
+    -- The user who invites; NULL for an operator.
+    inviter_id      uuid REFERENCES users (id),
+    created_at      timestamptz NOT NULL,
+    expires_at      timestamptz NOT NULL,
+    UNIQUE (account_id, email_hash)
+);
+CREATE INDEX invitations_inviter ON invitations (inviter_id);
+CREATE INDEX invitations_expiry ON invitations (expires_at);
+CREATE UNIQUE INDEX invitations_mail_token ON invitations (mail_token_hash);
+
+-- Emails with invitations of the last hour, to limit them. Older rows are purged.
+CREATE TABLE invitation_mails (
     id         uuid PRIMARY KEY,
     account_id uuid NOT NULL REFERENCES accounts (id),
-    actor_kind text NOT NULL,
-    actor_id   uuid,
-    action     text NOT NULL,
-    subject_id uuid,
-    -- The name of the subject at that time.
-    label      text NOT NULL,
-    address    text NOT NULL,
+    -- As in users.
+    email_hash bytea NOT NULL CHECK (length(email_hash) = 32),
     at         timestamptz NOT NULL
 );
+CREATE INDEX invitation_mails_account ON invitation_mails (account_id, at);
+CREATE INDEX invitation_mails_email ON invitation_mails (email_hash, at);
+CREATE INDEX invitation_mails_at ON invitation_mails (at);
+
+-- Emails that wait until they are sent. A sent email is deleted.
+CREATE TABLE outbox (
+    id          uuid PRIMARY KEY,
+    -- The action of the activity that the email reports, or password.forgotten.
+    kind        text NOT NULL,
+    -- NULL: unknown until the email is sent.
+    account_id  uuid REFERENCES accounts (id),
+    activity_id uuid,
+    -- Empty until the email is sent if only the hash is known.
+    recipient   text NOT NULL,
+    -- As in users.
+    email_hash  bytea CHECK (length(email_hash) = 32),
+    created_at  timestamptz NOT NULL,
+    -- When an instance may send the email: also the end of the lease of the one that sends it.
+    due_at      timestamptz NOT NULL,
+    attempts    integer NOT NULL DEFAULT 0
+);
+CREATE INDEX outbox_due ON outbox (due_at);
+CREATE INDEX outbox_account ON outbox (account_id);
+CREATE INDEX outbox_created ON outbox (created_at);
+
+-- Activity.
+
+-- What users and operators did. A row never changes.
+CREATE TABLE activities (
+    id           uuid PRIMARY KEY,
+    account_id   uuid NOT NULL REFERENCES accounts (id),
+    actor_kind   text NOT NULL,
+    actor_id     uuid,
+    action       text NOT NULL,
+    subject_id   uuid,
+    -- The name of the subject at that time.
+    label        text NOT NULL,
+    -- The name of a key, agent or account before it was renamed, or the email of a user before it
+    -- was changed; NULL for other activities.
+    former_label text,
+    -- The number of sessions or calls that were ended at once; 1 for other activities.
+    count        bigint NOT NULL DEFAULT 1,
+    address      text NOT NULL,
+    at           timestamptz NOT NULL
+);
 CREATE INDEX activities_account ON activities (account_id, id);
+-- For the list of revoked keys and who revoked them.
+CREATE INDEX activities_subject ON activities (account_id, subject_id) WHERE subject_id IS NOT NULL;
+-- For the check whether an agent was removed: its form must not create it again.
+CREATE INDEX activities_removed_agents ON activities (subject_id) WHERE action = 'agent.removed';
 
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'activities is append-only';
 END $$;
-CREATE TRIGGER activities_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON activities
+CREATE TRIGGER activities_no_update BEFORE UPDATE ON activities
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+-- The portal deletes activities after 400 days. The trigger allows a DELETE after 399 days, because
+-- the clocks of the portal and the database may differ.
+CREATE TRIGGER activities_no_delete BEFORE DELETE ON activities
+    FOR EACH ROW WHEN (OLD.at > now() - interval '399 days') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER activities_no_truncate BEFORE TRUNCATE ON activities
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- One row with one random value. An instance caches the facts that grant access together with this
--- value, and the cache is valid while the value is unchanged. Only equality matters, so a restored
--- backup or a failover cannot make an old cache look valid, as a counter could.
+-- One activity records the wrong passwords of one user in ten minutes. This table counts them,
+-- because the rows of activities never change.
+CREATE TABLE activity_repeats (
+    user_id     uuid NOT NULL,
+    action      text NOT NULL,
+    -- The start of the ten minutes.
+    period      timestamptz NOT NULL,
+    activity_id uuid NOT NULL UNIQUE,
+    -- The address of the first wrong password.
+    address     text NOT NULL,
+    -- The number of wrong passwords after the first one.
+    repeats     bigint NOT NULL DEFAULT 0,
+    -- Whether one of them came from another address than the first one.
+    elsewhere   boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (user_id, action, period)
+);
+CREATE INDEX activity_repeats_period ON activity_repeats (period);
+
+-- Work: end the calls that were opened with the tokens of a revoked key, a removed agent or a
+-- disabled account. A call can begin as long as a token is valid, so the work is repeated until
+-- then.
+CREATE TABLE hang_ups (
+    -- The activity of the revocation, removal or disabling.
+    activity_id uuid PRIMARY KEY,
+    -- The key, agent or account.
+    subject_id  uuid NOT NULL,
+    -- An instance that begins the work moves this time, so that no other one does the same.
+    due_at      timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    -- The number of calls that were ended and are in no activity yet.
+    ended       bigint NOT NULL DEFAULT 0,
+    -- When the last activity about ended calls was recorded.
+    recorded_at timestamptz
+);
+CREATE INDEX hang_ups_subject ON hang_ups (subject_id);
+CREATE INDEX hang_ups_due ON hang_ups (due_at);
+CREATE INDEX hang_ups_expiry ON hang_ups (expires_at);
+
+-- The epoch of authentication: one row with one random value. An instance caches the facts that
+-- grant access together with this value, and the cache is valid while the value is unchanged. Only
+-- equality matters, so a restored backup or a failover cannot make an old cache look valid, as a
+-- counter could.
+
 CREATE TABLE auth_epoch (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     value    bytea NOT NULL CHECK (length(value) = 16)
@@ -133,20 +401,49 @@ CREATE FUNCTION random_epoch() RETURNS bytea LANGUAGE sql VOLATILE AS $$
 $$;
 INSERT INTO auth_epoch (value) VALUES (random_epoch());
 
+-- Triggers renew the epoch after every change of a key, an agent or an account, also by an
+-- operator's own SQL. Labels and names are not cached. Inserts renew it too: two states of the
+-- database with the same epoch therefore hold the same keys, agents and accounts.
+--
+-- The triggers are deferred: they run inside COMMIT. So a transaction that stays open, in a frozen
+-- instance or in an operator's psql, does not lock the row that every revocation needs. A
+-- transaction that changes these tables and then alters them must first run
+-- SET CONSTRAINTS ALL IMMEDIATE.
 CREATE FUNCTION renew_auth_epoch() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    this_transaction text := pg_current_xact_id();
 BEGIN
-    UPDATE auth_epoch SET value = random_epoch();
+    -- The trigger runs for each row. One renewal in a transaction is enough.
+    IF current_setting('portal.epoch_renewed_in', true) IS DISTINCT FROM this_transaction THEN
+        UPDATE auth_epoch SET value = random_epoch();
+        PERFORM set_config('portal.epoch_renewed_in', this_transaction, true);
+    END IF;
     RETURN NULL;
 END $$;
 
--- These triggers fire on every change that can take access away, also by an operator's own SQL.
--- Inserts only grant access, and labels and names are not cached.
-CREATE TRIGGER api_keys_renew_epoch
-    AFTER UPDATE OF id, account_id, key_hash, revoked_at OR DELETE OR TRUNCATE ON api_keys
+CREATE CONSTRAINT TRIGGER accounts_insert_renews_epoch AFTER INSERT ON accounts
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER accounts_update_renews_epoch AFTER UPDATE OF id, disabled_at ON accounts
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER accounts_delete_renews_epoch AFTER DELETE ON accounts
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER agents_insert_renews_epoch AFTER INSERT ON agents
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER agents_update_renews_epoch AFTER UPDATE OF id, account_id ON agents
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER agents_delete_renews_epoch AFTER DELETE ON agents
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER api_keys_insert_renews_epoch AFTER INSERT ON api_keys
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, revoked_at ON api_keys
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+CREATE CONSTRAINT TRIGGER api_keys_delete_renews_epoch AFTER DELETE ON api_keys
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION renew_auth_epoch();
+
+-- PostgreSQL cannot defer a trigger for TRUNCATE.
+CREATE TRIGGER accounts_truncate_renews_epoch AFTER TRUNCATE ON accounts
     FOR EACH STATEMENT EXECUTE FUNCTION renew_auth_epoch();
-CREATE TRIGGER agents_renew_epoch
-    AFTER UPDATE OF id, account_id OR DELETE OR TRUNCATE ON agents
+CREATE TRIGGER agents_truncate_renews_epoch AFTER TRUNCATE ON agents
     FOR EACH STATEMENT EXECUTE FUNCTION renew_auth_epoch();
-CREATE TRIGGER accounts_renew_epoch
-    AFTER UPDATE OF id, disabled_at OR DELETE OR TRUNCATE ON accounts
+CREATE TRIGGER api_keys_truncate_renews_epoch AFTER TRUNCATE ON api_keys
     FOR EACH STATEMENT EXECUTE FUNCTION renew_auth_epoch();

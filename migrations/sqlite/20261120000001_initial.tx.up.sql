@@ -1,26 +1,41 @@
--- The program generates the ids (UUIDv7). Ids and times (UTC) are text. Tables with triggers have
--- no rowid, because a statement could replace a row by its rowid without firing the triggers.
+-- The schema for SQLite. The file for PostgreSQL has the same tables in the same order, and the
+-- same names of columns, indexes and triggers.
+--
+-- The program generates the ids (UUIDv7). Ids and times (UTC) are text. A hash is a SHA-256 unless
+-- its comment says otherwise. Tables with triggers have no rowid, because a statement could replace
+-- a row by its rowid without firing the triggers.
+
+-- Customers.
 
 CREATE TABLE accounts (
-    id          TEXT PRIMARY KEY,
-    name        TEXT NOT NULL,
-    created_at  TIMESTAMP NOT NULL,
-    disabled_at TIMESTAMP
+    id                     TEXT PRIMARY KEY,
+    name                   TEXT NOT NULL,
+    -- Whether every user of the account needs an authenticator app or a passkey.
+    second_factor_required BOOLEAN NOT NULL DEFAULT false,
+    created_at             TIMESTAMP NOT NULL,
+    disabled_at            TIMESTAMP
 ) WITHOUT ROWID;
 
 CREATE TABLE users (
-    id            TEXT PRIMARY KEY,
-    account_id    TEXT NOT NULL REFERENCES accounts (id),
-    email         TEXT NOT NULL,
-    -- SHA-256 of the trimmed email in lower case. Users sometimes type a password into the email
+    id              TEXT PRIMARY KEY,
+    account_id      TEXT NOT NULL REFERENCES accounts (id),
+    -- Owners manage the users of their account, members do not.
+    role            TEXT NOT NULL CHECK (role IN ('owner', 'member')),
+    email           TEXT NOT NULL,
+    -- Hash of the trimmed email in lower case. Users sometimes type a password into the email
     -- field, and it must not reach the database's log.
-    email_hash    BLOB NOT NULL UNIQUE,
+    email_hash      BLOB NOT NULL UNIQUE,
     -- argon2id as a PHC string.
-    password_hash TEXT NOT NULL,
-    created_at    TIMESTAMP NOT NULL,
-    disabled_at   TIMESTAMP
+    password_hash   TEXT NOT NULL,
+    created_at      TIMESTAMP NOT NULL,
+    last_sign_in_at TIMESTAMP,
+    disabled_at     TIMESTAMP,
+    -- A removed user stays for the account's activity log, but is disabled, and its email is free.
+    removed_at      TIMESTAMP
 );
 CREATE INDEX users_account ON users (account_id);
+-- For the purge of users who were removed long ago.
+CREATE INDEX users_removed ON users (removed_at) WHERE removed_at IS NOT NULL;
 
 CREATE TABLE agents (
     id         TEXT PRIMARY KEY,
@@ -28,33 +43,46 @@ CREATE TABLE agents (
     name       TEXT NOT NULL,
     created_at TIMESTAMP NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX agents_account ON agents (account_id);
+-- For the list of agents, which is read page by page.
+CREATE INDEX agents_by_name ON agents (account_id, lower(name), name, id);
 
 CREATE TABLE api_keys (
     id          TEXT PRIMARY KEY,
     account_id  TEXT NOT NULL REFERENCES accounts (id),
     label       TEXT NOT NULL,
-    -- SHA-256 of the whole key; the key itself is stored nowhere.
+    -- Hash of the whole key; the key itself is stored nowhere.
     key_hash    BLOB NOT NULL UNIQUE CHECK (length(key_hash) = 32),
     last_four   TEXT NOT NULL,
     -- The form that generated the key. Each form generates at most one key.
     form_id     TEXT NOT NULL,
     -- The key that this one replaces in a rotation.
     replaces_id TEXT REFERENCES api_keys (id) ON DELETE SET NULL,
+    -- The user who generated the key; NULL for an operator.
+    created_by  TEXT,
     created_at  TIMESTAMP NOT NULL,
     revoked_at  TIMESTAMP,
     UNIQUE (account_id, form_id)
 ) WITHOUT ROWID;
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
+-- For the lists of all keys and of revoked keys, which are read page by page.
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+CREATE INDEX api_keys_revoked ON api_keys (account_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
--- Usage is written in the background into tables of its own, so that authentication and revocation
--- never wait for its locks. There are no foreign keys, so that the flush of many keys does not fail
--- when an operator deletes one of them.
+-- Usage. It is written in the background into tables of its own, so that authentication and
+-- revocation never wait for its locks. There are no foreign keys, so that the flush of many keys
+-- does not fail when an operator deletes one of them.
+
+-- The row of a key has its last use, and the counts of one hour, which is usually the current one.
+-- A trigger moves the counts of a past hour to the tables of hours and days. So the background
+-- write of a used key updates one row, and the other two tables once an hour.
 CREATE TABLE api_key_last_uses (
     api_key_id TEXT PRIMARY KEY,
-    used_at    TIMESTAMP NOT NULL
-);
+    used_at    TIMESTAMP,
+    hour       TIMESTAMP,
+    requests   INTEGER NOT NULL DEFAULT 0,
+    refusals   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
 
 CREATE TABLE api_key_hourly_usage (
     api_key_id TEXT NOT NULL,
@@ -74,22 +102,54 @@ CREATE TABLE api_key_daily_usage (
 );
 CREATE INDEX api_key_daily_usage_day ON api_key_daily_usage (day);
 
+CREATE TRIGGER api_key_last_uses_keep_past_hour AFTER UPDATE OF hour ON api_key_last_uses
+    WHEN OLD.hour <> NEW.hour
+BEGIN
+    INSERT INTO api_key_hourly_usage (api_key_id, hour, requests, refusals)
+    VALUES (OLD.api_key_id, OLD.hour, OLD.requests, OLD.refusals)
+    ON CONFLICT (api_key_id, hour) DO UPDATE SET
+        requests = requests + excluded.requests, refusals = refusals + excluded.refusals;
+    INSERT INTO api_key_daily_usage (api_key_id, day, requests, refusals)
+    VALUES (OLD.api_key_id, substr(OLD.hour, 1, 10) || ' 00:00:00+00:00', OLD.requests, OLD.refusals)
+    ON CONFLICT (api_key_id, day) DO UPDATE SET
+        requests = requests + excluded.requests, refusals = refusals + excluded.refusals;
+END;
+
+-- The number of the last piece of usage that each instance has written. Package usage explains it.
+CREATE TABLE usage_flushes (
+    recorder_id TEXT PRIMARY KEY,
+    piece       INTEGER NOT NULL,
+    written_at  TIMESTAMP NOT NULL
+);
+
+-- When a widget token was last issued for each agent.
+CREATE TABLE agent_last_tokens (
+    agent_id  TEXT PRIMARY KEY,
+    issued_at TIMESTAMP NOT NULL
+);
+
+-- Sign-in.
+
 CREATE TABLE sessions (
     id             TEXT PRIMARY KEY,
     user_id        TEXT NOT NULL REFERENCES users (id),
-    -- SHA-256 of the session token in the cookie.
+    -- Hash of the session token in the cookie.
     reference_hash BLOB NOT NULL UNIQUE CHECK (length(reference_hash) = 32),
     created_at     TIMESTAMP NOT NULL,
     last_seen_at   TIMESTAMP NOT NULL,
     expires_at     TIMESTAMP NOT NULL,
+    -- When the user last entered the password in a session that had already begun.
+    confirmed_at   TIMESTAMP,
     first_address  TEXT NOT NULL,
     last_address   TEXT NOT NULL,
     user_agent     TEXT NOT NULL
 );
 CREATE INDEX sessions_user ON sessions (user_id);
+-- For the purge of expired and idle sessions.
 CREATE INDEX sessions_expiry ON sessions (expires_at);
+CREATE INDEX sessions_last_seen ON sessions (last_seen_at);
 
--- Wrong passwords of the last minute. The subject is a SHA-256, because users sometimes type a
+-- Wrong passwords of the last minute. The subject is a hash, because users sometimes type a
 -- password into the email field.
 CREATE TABLE sign_in_failures (
     id      TEXT PRIMARY KEY,
@@ -99,60 +159,251 @@ CREATE TABLE sign_in_failures (
 CREATE INDEX sign_in_failures_subject ON sign_in_failures (subject, at);
 CREATE INDEX sign_in_failures_at ON sign_in_failures (at);
 
-CREATE TABLE activities (
+-- Sign-ins after the first of two steps.
+CREATE TABLE pending_sign_ins (
+    -- Hash of the token in the browser's cookie.
+    token_hash BLOB PRIMARY KEY CHECK (length(token_hash) = 32),
+    user_id    TEXT NOT NULL REFERENCES users (id),
+    expires_at TIMESTAMP NOT NULL
+);
+CREATE INDEX pending_sign_ins_user ON pending_sign_ins (user_id);
+CREATE INDEX pending_sign_ins_expiry ON pending_sign_ins (expires_at);
+
+-- Links that sign a user in once. A used link is deleted.
+CREATE TABLE sign_in_links (
+    -- Hash of the token in the link.
+    token_hash BLOB PRIMARY KEY CHECK (length(token_hash) = 32),
+    user_id    TEXT NOT NULL REFERENCES users (id),
+    expires_at TIMESTAMP NOT NULL
+);
+CREATE INDEX sign_in_links_user ON sign_in_links (user_id);
+CREATE INDEX sign_in_links_expiry ON sign_in_links (expires_at);
+
+-- Links that set a new password once. Using one deletes all links of the user.
+CREATE TABLE password_reset_links (
+    -- Hash of the token in the link.
+    token_hash BLOB PRIMARY KEY CHECK (length(token_hash) = 32),
+    user_id    TEXT NOT NULL REFERENCES users (id),
+    expires_at TIMESTAMP NOT NULL
+);
+CREATE INDEX password_reset_links_user ON password_reset_links (user_id);
+CREATE INDEX password_reset_links_expiry ON password_reset_links (expires_at);
+
+-- The authenticator apps of users.
+CREATE TABLE authenticators (
+    user_id       TEXT PRIMARY KEY REFERENCES users (id),
+    -- The secret shared with the app, encrypted with a key derived from PORTAL_SECRET.
+    secret        BLOB NOT NULL,
+    -- Identifies that key.
+    key_id        BLOB NOT NULL CHECK (length(key_id) = 8),
+    created_at    TIMESTAMP NOT NULL,
+    -- NULL until the user has entered the first code.
+    enabled_at    TIMESTAMP,
+    -- The time step of the last accepted code. Each code works once.
+    last_step     INTEGER NOT NULL DEFAULT 0,
+    -- The wrong codes since the first one within a day.
+    refused_codes INTEGER NOT NULL DEFAULT 0,
+    refused_since TIMESTAMP
+);
+CREATE INDEX authenticators_unconfirmed ON authenticators (created_at) WHERE enabled_at IS NULL;
+
+-- The unused recovery codes of users. A used code is deleted.
+CREATE TABLE recovery_codes (
+    -- Hash of the code, which has 120 random bits.
+    code_hash BLOB PRIMARY KEY CHECK (length(code_hash) = 32),
+    user_id   TEXT NOT NULL REFERENCES users (id)
+);
+CREATE INDEX recovery_codes_user ON recovery_codes (user_id);
+
+-- The passkeys of users.
+CREATE TABLE passkeys (
+    id            TEXT PRIMARY KEY,
+    user_id       TEXT NOT NULL REFERENCES users (id),
+    credential_id BLOB NOT NULL UNIQUE,
+    -- The credential record of WebAuthn as JSON, with the public key.
+    credential    TEXT NOT NULL,
+    sign_count    INTEGER NOT NULL,
+    name          TEXT NOT NULL,
+    created_at    TIMESTAMP NOT NULL,
+    last_used_at  TIMESTAMP
+);
+CREATE INDEX passkeys_user ON passkeys (user_id);
+
+-- The WebAuthn challenges that have been answered. Each works once.
+CREATE TABLE used_challenges (
+    challenge_hash BLOB PRIMARY KEY CHECK (length(challenge_hash) = 32),
+    expires_at     TIMESTAMP NOT NULL
+);
+CREATE INDEX used_challenges_expiry ON used_challenges (expires_at);
+
+-- The identities at an OpenID Connect provider that sign users in.
+CREATE TABLE identities (
+    issuer     TEXT NOT NULL,
+    subject    TEXT NOT NULL CHECK (length(subject) BETWEEN 1 AND 255),
+    user_id    TEXT NOT NULL REFERENCES users (id),
+    -- The provider's email at that time, which helps the user to recognize the identity.
+    email      TEXT NOT NULL,
+    created_at TIMESTAMP NOT NULL,
+    PRIMARY KEY (issuer, subject)
+);
+CREATE UNIQUE INDEX identities_user ON identities (user_id, issuer);
+
+-- Invitations and emails.
+
+-- Invitations to join an account. A used or cancelled invitation is deleted.
+CREATE TABLE invitations (
+    id              TEXT PRIMARY KEY,
+    account_id      TEXT NOT NULL REFERENCES accounts (id),
+    email           TEXT NOT NULL,
+    -- As in users.
+    email_hash      BLOB NOT NULL CHECK (length(email_hash) = 32),
+    role            TEXT NOT NULL CHECK (role IN ('owner', 'member')),
+    -- Hash of the token in the link.
+    token_hash      BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+    -- Hash of the token in the link of the email; NULL until the email is sent.
+    mail_token_hash BLOB CHECK (length(mail_token_hash) = 32),
+    -- The user who invites; NULL for an operator.
+    inviter_id      TEXT REFERENCES users (id),
+    created_at      TIMESTAMP NOT NULL,
+    expires_at      TIMESTAMP NOT NULL,
+    UNIQUE (account_id, email_hash)
+);
+CREATE INDEX invitations_inviter ON invitations (inviter_id);
+CREATE INDEX invitations_expiry ON invitations (expires_at);
+CREATE UNIQUE INDEX invitations_mail_token ON invitations (mail_token_hash);
+
+-- Emails with invitations of the last hour, to limit them. Older rows are purged.
+CREATE TABLE invitation_mails (
     id         TEXT PRIMARY KEY,
     account_id TEXT NOT NULL REFERENCES accounts (id),
-    actor_kind TEXT NOT NULL,
-    actor_id   TEXT,
-    action     TEXT NOT NULL,
-    subject_id TEXT,
-    -- The name of the subject at that time.
-    label      TEXT NOT NULL,
-    address    TEXT NOT NULL,
+    -- As in users.
+    email_hash BLOB NOT NULL CHECK (length(email_hash) = 32),
     at         TIMESTAMP NOT NULL
+);
+CREATE INDEX invitation_mails_account ON invitation_mails (account_id, at);
+CREATE INDEX invitation_mails_email ON invitation_mails (email_hash, at);
+CREATE INDEX invitation_mails_at ON invitation_mails (at);
+
+-- Emails that wait until they are sent. A sent email is deleted.
+CREATE TABLE outbox (
+    id          TEXT PRIMARY KEY,
+    -- The action of the activity that the email reports, or password.forgotten.
+    kind        TEXT NOT NULL,
+    -- NULL: unknown until the email is sent.
+    account_id  TEXT REFERENCES accounts (id),
+    activity_id TEXT,
+    -- Empty until the email is sent if only the hash is known.
+    recipient   TEXT NOT NULL,
+    -- As in users.
+    email_hash  BLOB CHECK (length(email_hash) = 32),
+    created_at  TIMESTAMP NOT NULL,
+    -- When an instance may send the email: also the end of the lease of the one that sends it.
+    due_at      TIMESTAMP NOT NULL,
+    attempts    INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX outbox_due ON outbox (due_at);
+CREATE INDEX outbox_account ON outbox (account_id);
+CREATE INDEX outbox_created ON outbox (created_at);
+
+-- Activity.
+
+-- What users and operators did. A row never changes.
+CREATE TABLE activities (
+    id           TEXT PRIMARY KEY,
+    account_id   TEXT NOT NULL REFERENCES accounts (id),
+    actor_kind   TEXT NOT NULL,
+    actor_id     TEXT,
+    action       TEXT NOT NULL,
+    subject_id   TEXT,
+    -- The name of the subject at that time.
+    label        TEXT NOT NULL,
+    -- The name of a key, agent or account before it was renamed, or the email of a user before it
+    -- was changed; NULL for other activities.
+    former_label TEXT,
+    -- The number of sessions or calls that were ended at once; 1 for other activities.
+    count        INTEGER NOT NULL DEFAULT 1,
+    address      TEXT NOT NULL,
+    at           TIMESTAMP NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX activities_account ON activities (account_id, id);
+-- For the list of revoked keys and who revoked them.
+CREATE INDEX activities_subject ON activities (account_id, subject_id) WHERE subject_id IS NOT NULL;
+-- For the check whether an agent was removed: its form must not create it again.
+CREATE INDEX activities_removed_agents ON activities (subject_id) WHERE action = 'agent.removed';
 
 CREATE TRIGGER activities_no_update BEFORE UPDATE ON activities
 BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
+-- The portal deletes activities after 400 days. The trigger allows a DELETE after 399 days, because
+-- the clocks of the portal and the database may differ.
 CREATE TRIGGER activities_no_delete BEFORE DELETE ON activities
+    WHEN OLD.at > strftime('%Y-%m-%d %H:%M:%f', 'now', '-399 days')
 BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
+-- INSERT OR REPLACE deletes a row without firing its trigger for a delete.
 CREATE TRIGGER activities_no_replace BEFORE INSERT ON activities
     WHEN EXISTS (SELECT 1 FROM activities WHERE id = NEW.id)
 BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
 
--- One row with one random value. An instance caches the facts that grant access together with this
--- value, and the cache is valid while the value is unchanged. Only equality matters, so a restored
--- backup cannot make an old cache look valid, as a counter could.
+-- One activity records the wrong passwords of one user in ten minutes. This table counts them,
+-- because the rows of activities never change.
+CREATE TABLE activity_repeats (
+    user_id     TEXT NOT NULL,
+    action      TEXT NOT NULL,
+    -- The start of the ten minutes.
+    period      TIMESTAMP NOT NULL,
+    activity_id TEXT NOT NULL UNIQUE,
+    -- The address of the first wrong password.
+    address     TEXT NOT NULL,
+    -- The number of wrong passwords after the first one.
+    repeats     INTEGER NOT NULL DEFAULT 0,
+    -- Whether one of them came from another address than the first one.
+    elsewhere   BOOLEAN NOT NULL DEFAULT false,
+    PRIMARY KEY (user_id, action, period)
+);
+CREATE INDEX activity_repeats_period ON activity_repeats (period);
+
+-- Work: end the calls that were opened with the tokens of a revoked key, a removed agent or a
+-- disabled account. A call can begin as long as a token is valid, so the work is repeated until
+-- then.
+CREATE TABLE hang_ups (
+    -- The activity of the revocation, removal or disabling.
+    activity_id TEXT PRIMARY KEY,
+    -- The key, agent or account.
+    subject_id  TEXT NOT NULL,
+    -- An instance that begins the work moves this time, so that no other one does the same.
+    due_at      TIMESTAMP NOT NULL,
+    expires_at  TIMESTAMP NOT NULL,
+    -- The number of calls that were ended and are in no activity yet.
+    ended       INTEGER NOT NULL DEFAULT 0,
+    -- When the last activity about ended calls was recorded.
+    recorded_at TIMESTAMP
+);
+CREATE INDEX hang_ups_subject ON hang_ups (subject_id);
+CREATE INDEX hang_ups_due ON hang_ups (due_at);
+CREATE INDEX hang_ups_expiry ON hang_ups (expires_at);
+
+-- The epoch of authentication: one row with one random value. An instance caches the facts that
+-- grant access together with this value, and the cache is valid while the value is unchanged. Only
+-- equality matters, so a restored backup cannot make an old cache look valid, as a counter could.
+
 CREATE TABLE auth_epoch (
     only_row INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_row = 1),
     value    BLOB NOT NULL CHECK (length(value) = 16)
 );
 INSERT INTO auth_epoch (value) VALUES (randomblob(16));
 
--- These triggers fire on every change that can take access away, also by an operator's own SQL.
--- Inserts only grant access, and labels and names are not cached. But SQLite's INSERT OR REPLACE
--- and UPDATE OR REPLACE delete rows without firing a delete trigger. So there are triggers for an
--- insert over an existing row, and for an update of form_id, which is unique.
-CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, form_id, revoked_at ON api_keys
-BEGIN
-    UPDATE auth_epoch SET value = randomblob(16);
-END;
-CREATE TRIGGER api_keys_delete_renews_epoch AFTER DELETE ON api_keys
-BEGIN
-    UPDATE auth_epoch SET value = randomblob(16);
-END;
-CREATE TRIGGER agents_update_renews_epoch AFTER UPDATE OF id, account_id ON agents
-BEGIN
-    UPDATE auth_epoch SET value = randomblob(16);
-END;
-CREATE TRIGGER agents_delete_renews_epoch AFTER DELETE ON agents
+-- Triggers renew the epoch after every change of a key, an agent or an account, also by an
+-- operator's own SQL. Labels and names are not cached. Inserts renew it too: two states of the
+-- database with the same epoch therefore hold the same keys, agents and accounts.
+--
+-- INSERT OR REPLACE and UPDATE OR REPLACE delete rows without firing a trigger for a delete. The
+-- triggers for inserts cover the first, and that for form_id, which is unique, the second.
+CREATE TRIGGER accounts_insert_renews_epoch AFTER INSERT ON accounts
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;
@@ -164,19 +415,27 @@ CREATE TRIGGER accounts_delete_renews_epoch AFTER DELETE ON accounts
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;
-CREATE TRIGGER api_keys_replace_renews_epoch BEFORE INSERT ON api_keys
-    WHEN EXISTS (SELECT 1 FROM api_keys WHERE id = NEW.id OR key_hash = NEW.key_hash
-        OR (account_id = NEW.account_id AND form_id = NEW.form_id))
+CREATE TRIGGER agents_insert_renews_epoch AFTER INSERT ON agents
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;
-CREATE TRIGGER agents_replace_renews_epoch BEFORE INSERT ON agents
-    WHEN EXISTS (SELECT 1 FROM agents WHERE id = NEW.id)
+CREATE TRIGGER agents_update_renews_epoch AFTER UPDATE OF id, account_id ON agents
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;
-CREATE TRIGGER accounts_replace_renews_epoch BEFORE INSERT ON accounts
-    WHEN EXISTS (SELECT 1 FROM accounts WHERE id = NEW.id)
+CREATE TRIGGER agents_delete_renews_epoch AFTER DELETE ON agents
+BEGIN
+    UPDATE auth_epoch SET value = randomblob(16);
+END;
+CREATE TRIGGER api_keys_insert_renews_epoch AFTER INSERT ON api_keys
+BEGIN
+    UPDATE auth_epoch SET value = randomblob(16);
+END;
+CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, form_id, revoked_at ON api_keys
+BEGIN
+    UPDATE auth_epoch SET value = randomblob(16);
+END;
+CREATE TRIGGER api_keys_delete_renews_epoch AFTER DELETE ON api_keys
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;

@@ -1,2 +1,0 @@
-ALTER TABLE users DROP COLUMN removed_at;
-ALTER TABLE users DROP COLUMN role;

@@ -1,1 +1,0 @@
-ALTER TABLE users DROP COLUMN last_sign_in_at;

@@ -1,2 +1,0 @@
-DROP TABLE used_challenges;
-DROP TABLE passkeys;

@@ -1,1 +1,0 @@
-ALTER TABLE accounts DROP COLUMN second_factor_required;

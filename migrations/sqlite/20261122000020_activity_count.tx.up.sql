@@ -1,2 +1,0 @@
--- The number of sessions that were ended at once; 1 for other activities.
-ALTER TABLE activities ADD COLUMN count INTEGER NOT NULL DEFAULT 1;

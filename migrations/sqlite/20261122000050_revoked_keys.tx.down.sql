@@ -1,2 +1,0 @@
-DROP INDEX activities_subject;
-DROP INDEX api_keys_revoked;

@@ -1,1 +1,0 @@
-DROP INDEX api_keys_account;

@@ -1,3 +1,0 @@
-DROP TABLE pending_sign_ins;
-DROP TABLE recovery_codes;
-DROP TABLE authenticators;

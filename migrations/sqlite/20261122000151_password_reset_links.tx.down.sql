@@ -1,1 +1,0 @@
-DROP TABLE password_reset_links;

@@ -1,2 +1,0 @@
-ALTER TABLE authenticators DROP COLUMN refused_since;
-ALTER TABLE authenticators DROP COLUMN refused_codes;
