@@ -124,7 +124,7 @@ func (r *testRun) build() (string, error) {
 		return "", fmt.Errorf("the browser assets are missing, run `make assets`: %w", err)
 	}
 	binary := filepath.Join(r.scratch, "portal")
-	command := exec.Command("go", "build", "-o", binary, "./cmd/portal")
+	command := exec.Command("go", "build", "-tags", "nomsgpack", "-o", binary, "./cmd/portal")
 	command.Dir = r.root
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the portal: %w\n%s", err, output)

@@ -49,7 +49,7 @@ func buildPrograms(ctx context.Context, dir string) (programs, error) {
 		return programs{}, err
 	}
 	p := programs{portal: filepath.Join(dir, "portal"), baseline: filepath.Join(dir, "baseline"), plain: self}
-	for path, tags := range map[string]string{p.portal: "", p.baseline: "nostore"} {
+	for path, tags := range map[string]string{p.portal: "nomsgpack", p.baseline: "nomsgpack,nostore"} {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", tags, "-o", path, "portal/cmd/portal") //nolint:gosec // constant arguments
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := build.CombinedOutput(); err != nil {

@@ -42,7 +42,7 @@ func buildPortal(t *testing.T) (binary string) {
 	building.Lock()
 	defer building.Unlock()
 	binary = filepath.Join(t.TempDir(), "portal")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=v1.2.3", "-o", binary, ".")
+	build := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-ldflags", "-s -w -X main.version=v1.2.3", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)

@@ -46,7 +46,7 @@ func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	program, stale := build(t, dir, "portal", ""), build(t, dir, "stale", "stale")
+	program, stale := build(t, dir, "portal", "nomsgpack"), build(t, dir, "stale", "nomsgpack,stale")
 	d, err := deploy(ctx, dir)
 	t.Cleanup(func() {
 		if err := d.remove(); err != nil {
@@ -77,7 +77,7 @@ func makeDirectory() (string, error) {
 	return dir, err
 }
 
-// build builds the portal with the given build tags, which may be empty, and returns its path.
+// build builds the portal with the given build tags and returns its path.
 func build(t *testing.T, dir, name, tags string) string {
 	t.Helper()
 	output := filepath.Join(dir, name)
