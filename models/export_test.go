@@ -9,8 +9,12 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"portal/models/password"
 	"portal/models/secret"
 )
+
+// DefaultPasswordMemory is [password.DefaultMemory]. Tests have a constant named password.
+const DefaultPasswordMemory = password.DefaultMemory
 
 // Purge deletes expired rows, as the store does each hour.
 func (s *Store) Purge(ctx context.Context) error { return s.purge(ctx) }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/password"
 )
 
 // Identity is a person's identity at an OpenID Connect provider. It can be connected to one user of
@@ -162,7 +164,7 @@ func (s *Store) DisconnectIdentity(ctx context.Context, session Session, issuer,
 
 // hasPassword reports whether the user can sign in with a password.
 func (s *Store) hasPassword(user User) bool {
-	return !s.passwordsOff && !strings.HasSuffix(user.PasswordHash, absentEnd)
+	return !s.passwordsOff && !strings.HasSuffix(user.PasswordHash, password.AbsentEnd)
 }
 
 // lockUserOf locks the account and the user of a session and returns the user. The error may be

@@ -14,7 +14,7 @@ import (
 // [Store.Invitation], and [ErrEmailTaken] if the person has become a user in the meantime.
 func (s *Store) JoinWithIdentity(ctx context.Context, token string, identity Identity, client Client) (user User, sessionToken string, pending bool, err error) {
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		user, sessionToken, pending, err = s.acceptInvitation(ctx, tx, token, s.passwords.absent, client)
+		user, sessionToken, pending, err = s.acceptInvitation(ctx, tx, token, s.passwords.Absent(), client)
 		if err != nil {
 			return err
 		}

@@ -27,13 +27,11 @@ func (s *Store) AcceptInvitation(ctx context.Context, token, password string, cl
 	if err := checkPassword(password, invitation.Email, invitation.AccountName); err != nil {
 		return User{}, "", false, err
 	}
-	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
-	defer cancel()
-	hash, err := s.passwords.hash(queued, hashQueuePlace{source: site(client.Address)}, password)
+	hash, err := s.hashPassword(ctx, strangerPlace(client), password)
 	if err != nil {
 		return User{}, "", false, err
 	}
-	ctx, cancel = context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		user, sessionToken, pending, err = s.acceptInvitation(ctx, tx, token, hash, client)
@@ -64,7 +62,7 @@ func (s *Store) guessInvitation(ctx context.Context, token string, client Client
 }
 
 // acceptInvitation adds the user of the invitation, deletes the invitation and signs the user in.
-// The hash passwords.absent adds a user without a password, for a caller that gives the user
+// The hash [password.Hasher.Absent] adds a user without a password, for a caller that gives the user
 // another way to sign in. The errors are those of [Store.Invitation], and [ErrEmailTaken].
 func (s *Store) acceptInvitation(ctx context.Context, tx bun.Tx, token, passwordHash string, client Client) (User, string, bool, error) {
 	invitation, err := s.findInvitation(ctx, tx, token)

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"portal/models/password"
 )
 
 // maxUserAgent is how many bytes of a User-Agent header are stored.
@@ -164,7 +166,7 @@ func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) 
 func (s *Store) findSession(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
-		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+absentEnd).
+		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+password.AbsentEnd).
 		ColumnExpr("a.second_factor_required AND NOT "+hasFactor+" AS factor_due").
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").

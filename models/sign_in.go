@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
-)
 
-// hashQueueTimeout limits the wait for password hashing. The wait does not count against [Timeout],
-// which limits each use of the database.
-const hashQueueTimeout = 8 * time.Second
+	"portal/models/password"
+)
 
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
 var errHashReplaced = errors.New("the password's hash has been replaced")
@@ -32,22 +29,32 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password string, clie
 		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
 	}
 	a := attempt{
-		limited: subjects, counted: subjects, queue: hashQueuePlace{source: site(client.Address)},
+		limited: subjects, counted: subjects, queue: strangerPlace(client),
 		actor: visitorActor(client.Address), action: ActionSignInFailed,
 	}
 	if client.Device.belongsTo(email) {
 		a.limited = [][]byte{signInSubject("device", client.Device.ID.String())}
 		a.counted = append(a.counted, a.limited...)
-		a.queue = hashQueuePlace{source: client.Device.ID.String(), known: true}
+		a.queue = knownPlace(client.Device.ID)
 	}
 	return s.verifyPassword(ctx, email, password, a)
+}
+
+// strangerPlace returns the place of a client in the queue for password hashing.
+func strangerPlace(client Client) password.Place {
+	return password.Place{Source: site(client.Address)}
+}
+
+// knownPlace is strangerPlace for a known device or a session.
+func knownPlace(id uuid.UUID) password.Place {
+	return password.Place{Source: id.String(), Known: true}
 }
 
 // attempt describes an attempt to enter a password.
 type attempt struct {
 	limited [][]byte // the subjects whose wrong passwords limit it
 	counted [][]byte // the subjects that a wrong password counts for
-	queue   hashQueuePlace
+	queue   password.Place
 	actor   Actor  // of the activity that records a wrong password
 	action  Action // of that activity
 }
@@ -63,57 +70,54 @@ func (s *Store) attemptPassword(ctx context.Context, email, password string, a a
 	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
 		return User{}, err
 	}
-	var user User
-	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
-	defer cancel()
-	err := s.passwords.exclusively(queued, a.queue, func() error {
-		// The limit is checked again after the queue, because earlier attempts have been
-		// counted since.
-		if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
-			return err
-		}
-		var err error
-		user, err = s.userWithPassword(ctx, email, password)
+	turn, err := s.waitToHash(ctx, a.queue)
+	if err != nil {
+		return User{}, err
+	}
+	defer turn.Done()
+	// The limit is checked again after the queue, because earlier attempts have been counted
+	// since.
+	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
+		return User{}, err
+	}
+	user, err := s.userWithPassword(ctx, turn, email, password)
+	switch {
+	case err == nil, errors.Is(err, ErrSignInDisabled):
 		// Other instances may have reached the limit during the hashing. Then a right
 		// password is refused like a wrong one. Otherwise, each instance would allow one
 		// more guess.
-		switch {
-		case err == nil, errors.Is(err, ErrSignInDisabled):
-			return cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), err)
-		case errors.Is(err, ErrWrongCredentials):
-			// The response must not say that a password is wrong unless the attempt was
-			// counted.
-			if err := s.recordSignInFailure(ctx, a); err != nil {
-				return err
-			}
+		err = cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), err)
+	case errors.Is(err, ErrWrongCredentials):
+		// The response must not say that a password is wrong unless the attempt was
+		// counted.
+		if err := s.recordSignInFailure(ctx, a); err != nil {
+			return User{}, err
 		}
-		return err
-	})
-	if err == nil {
-		return user, nil
+		if user.ID != uuid.Nil {
+			s.recordRefusal(user, a.actor, a.action)
+		}
 	}
-	if errors.Is(err, ErrWrongCredentials) && user.ID != uuid.Nil {
-		s.recordRefusal(user, a.actor, a.action)
+	if err != nil {
+		return User{}, err
 	}
-	return User{}, err
+	return user, nil
 }
 
 // userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With
-// [ErrWrongCredentials] it also returns the user with this email, if there is one. Call it only
-// within exclusively.
-func (s *Store) userWithPassword(ctx context.Context, email, password string) (User, error) {
+// [ErrWrongCredentials] it also returns the user with this email, if there is one.
+func (s *Store) userWithPassword(ctx context.Context, turn *password.Turn, email, password string) (User, error) {
 	// The time for hashing must not count against the database's limit.
 	answer, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	user, err := findUser(answer, s.db, "u.email_hash = ?", hashEmail(email))
 	known := err == nil
 	if errors.Is(err, ErrUserNotFound) {
-		user.PasswordHash, err = s.passwords.absent, nil
+		user.PasswordHash, err = s.passwords.Absent(), nil
 	}
 	if err != nil {
 		return User{}, failed("find user", err)
 	}
-	right, outdated, err := s.passwords.matches(password, user.PasswordHash)
+	right, outdated, err := turn.Matches(password, user.PasswordHash)
 	if err != nil {
 		return User{}, failed("compare password", err)
 	}
@@ -124,22 +128,22 @@ func (s *Store) userWithPassword(ctx context.Context, email, password string) (U
 		return User{}, ErrSignInDisabled
 	}
 	if outdated {
-		return s.upgradePassword(ctx, user, password)
+		return s.upgradePassword(ctx, turn, user, password)
 	}
 	return user, nil
 }
 
 // upgradePassword replaces the hash of a right password with one that has the current parameters.
 // If the stored hash has changed in the meantime, it checks the password again.
-func (s *Store) upgradePassword(ctx context.Context, user User, password string) (User, error) {
-	hash := s.passwords.hashNow(password)
+func (s *Store) upgradePassword(ctx context.Context, turn *password.Turn, user User, password string) (User, error) {
+	hash := turn.Hash(password)
 	answer, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(answer)
 	err = unlessAffected(result, err, errHashReplaced)
 	if errors.Is(err, errHashReplaced) {
-		return s.userWithPassword(ctx, user.Email, password)
+		return s.userWithPassword(ctx, turn, user.Email, password)
 	}
 	if err != nil {
 		return User{}, failed("upgrade a password's hash", err)

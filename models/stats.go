@@ -17,7 +17,7 @@ type Stats struct {
 	APIPool        sql.DBStats // the connections of the API's reads
 
 	Usage          usage.Stats
-	HashQueue      int // attempts that wait for password hashing
+	HashQueue      int // requests that wait for password hashing
 	SignInFailures SignInFailures
 	MailsDropped   uint64 // because too many waited
 	HangUpFailures uint64 // failed attempts to end calls
@@ -50,7 +50,7 @@ func (c *signInFailureCounts) count(err error) {
 func (s *Store) Stats() Stats {
 	return Stats{
 		Authentication: s.authenticator.Stats(), PortalPool: s.db.Stats(), APIPool: s.api.Stats(),
-		Usage: s.usage.Stats(), HashQueue: s.passwords.length(), MailsDropped: s.mailsDropped.Load(),
+		Usage: s.usage.Stats(), HashQueue: s.passwords.Waiting(), MailsDropped: s.mailsDropped.Load(),
 		HangUpFailures: s.hangUpFailures.Load(),
 		SignInFailures: SignInFailures{
 			Wrong: s.signInFailures.wrong.Load(), Limited: s.signInFailures.limited.Load(), Disabled: s.signInFailures.disabled.Load(),

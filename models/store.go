@@ -17,6 +17,7 @@ import (
 
 	"portal/models/authn"
 	"portal/models/livekit"
+	"portal/models/password"
 	"portal/models/secret"
 	"portal/models/usage"
 )
@@ -40,7 +41,7 @@ type Store struct {
 	passwordsOff            bool
 
 	authenticator *authn.Authenticator
-	passwords     *passwordHasher
+	passwords     *password.Hasher
 	sealer        secret.Sealer
 	usage         *usage.Recorder
 	lastSeen      *lastSeenBuffer
@@ -79,7 +80,7 @@ type Options struct {
 	PasswordsOff bool // nobody signs in with a password
 
 	// PasswordMemory is the memory in KiB that hashing one password takes; 0 means
-	// [DefaultPasswordMemory], and only tests need less.
+	// [password.DefaultMemory], and only tests need less.
 	PasswordMemory uint32
 	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s,
 	// and 5 s with SQLite.
@@ -94,7 +95,7 @@ func (o Options) withDefaults() Options {
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)
 	o.SignInLimit = cmp.Or(o.SignInLimit, defaultSignInLimit)
 	o.Timeout = cmp.Or(o.Timeout, Timeout)
-	o.PasswordMemory = cmp.Or(o.PasswordMemory, DefaultPasswordMemory)
+	o.PasswordMemory = cmp.Or(o.PasswordMemory, password.DefaultMemory)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -137,7 +138,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	s := &Store{
 		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
-		passwords: newPasswordHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
+		passwords: password.NewHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
 		lastTokens: newLastSeenBuffer(), liveKit: o.LiveKit, mail: o.Mail,
 	}
 	var background context.Context

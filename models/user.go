@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/password"
 )
 
 // User is a person who signs in to the portal of an account.
@@ -21,7 +23,7 @@ type User struct {
 	AccountID    uuid.UUID
 	Email        string // trimmed, case preserved
 	EmailHash    []byte // unique; see hashEmail
-	PasswordHash string // argon2id, PHC string; see passwordHasher.absent
+	PasswordHash string // argon2id, PHC string; see [password.Hasher.Absent]
 	Role         Role
 	CreatedAt    time.Time
 	DisabledAt   *time.Time
@@ -54,12 +56,12 @@ func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, act
 	if err != nil {
 		return User{}, err
 	}
-	hash := s.passwords.absent
+	hash := s.passwords.Absent()
 	if n.Password != "" {
 		if err := checkPassword(n.Password, email, account.Name); err != nil {
 			return User{}, err
 		}
-		if hash, err = s.passwords.hash(ctx, hashQueuePlace{known: true}, n.Password); err != nil {
+		if hash, err = s.hashPassword(ctx, password.Place{Known: true}, n.Password); err != nil {
 			return User{}, err
 		}
 	}

@@ -4,10 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"portal/models/password"
 )
 
 // ChangePassword sets a new password for the user of a session, ends the user's other sessions, and
@@ -86,9 +90,43 @@ func (s *Store) authorize(ctx context.Context, session Session, password string,
 func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	subject := [][]byte{signInSubject("session", session.ID.String())}
 	return s.verifyPassword(ctx, session.Email, password, attempt{
-		limited: subject, counted: subject, queue: hashQueuePlace{source: session.ID.String(), known: true},
+		limited: subject, counted: subject, queue: knownPlace(session.ID),
 		actor: actor, action: ActionPasswordRefused,
 	})
+}
+
+// hashQueueTimeout limits the wait for password hashing. The wait does not count against [Timeout],
+// which limits each use of the database.
+const hashQueueTimeout = 8 * time.Second
+
+// waitToHash waits for a turn to hash passwords. The error may be [ErrUnavailable].
+func (s *Store) waitToHash(ctx context.Context, place password.Place) (*password.Turn, error) {
+	ctx, cancel := context.WithTimeout(ctx, hashQueueTimeout)
+	defer cancel()
+	turn, err := s.passwords.Wait(ctx, place)
+	if errors.Is(err, password.ErrQueueFull) {
+		err = fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrBusy, err)
+	}
+	return turn, failed("wait in the queue for password hashing", err)
+}
+
+// hashPassword returns the hash of a new password.
+func (s *Store) hashPassword(ctx context.Context, place password.Place, password string) (string, error) {
+	turn, err := s.waitToHash(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	defer turn.Done()
+	return turn.Hash(password), nil
+}
+
+// checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a
+// rule. A password must not be one of words, such as the user's email and the account's name.
+func checkPassword(newPassword string, words ...string) error {
+	if problem := password.Problem(newPassword, words...); problem != "" {
+		return &InvalidError{"password", problem}
+	}
+	return nil
 }
 
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
@@ -113,14 +151,12 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 }
 
 // setPassword hashes a new password and calls store with the hash in a transaction.
-func (s *Store) setPassword(ctx context.Context, password string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
-	queued, cancel := context.WithTimeout(ctx, hashQueueTimeout)
-	defer cancel()
-	hash, err := s.passwords.hash(queued, hashQueuePlace{known: true}, password)
+func (s *Store) setPassword(ctx context.Context, newPassword string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
+	hash, err := s.hashPassword(ctx, password.Place{Known: true}, newPassword)
 	if err != nil {
 		return err
 	}
-	ctx, cancel = context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return store(ctx, tx, hash) })
 	return failed("set password", err)

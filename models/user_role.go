@@ -77,7 +77,7 @@ func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor A
 		_, _ = rand.Read(noEmail) // never fails (crypto/rand)
 		now := s.clock()
 		_, err = tx.NewUpdate().Model((*User)(nil)).Set("removed_at = ?, disabled_at = COALESCE(disabled_at, ?)", now, now).
-			Set("email_hash = ?, password_hash = ?", noEmail, s.passwords.absent).Where("id = ?", id).Exec(ctx)
+			Set("email_hash = ?, password_hash = ?", noEmail, s.passwords.Absent()).Where("id = ?", id).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -1,24 +1,30 @@
-package models
+package password
 
 import (
 	"strings"
 	"testing"
 )
 
+func newTurn(t *testing.T) *Turn {
+	t.Helper()
+	turn, err := NewHasher(DefaultMemory).Wait(t.Context(), Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn
+}
+
 func TestPasswordHashIsAPHCString(t *testing.T) {
 	t.Parallel()
 	const password = "correct horse battery staple"
-	passwords := newPasswordHasher(DefaultPasswordMemory)
+	turn := newTurn(t)
 	var hashes []string
 	for range 2 {
-		hash, err := passwords.hash(t.Context(), hashQueuePlace{}, password)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hash := turn.Hash(password)
 		if !strings.HasPrefix(hash, "$argon2id$v=19$m=47104,t=1,p=1$") || strings.Contains(hash, password) {
 			t.Errorf("the hash is %s", hash)
 		}
-		if right, _, err := passwords.matches(password, hash); !right || err != nil {
+		if right, _, err := turn.Matches(password, hash); !right || err != nil {
 			t.Errorf("the password does not match its hash: %v", err)
 		}
 		hashes = append(hashes, hash)
@@ -26,7 +32,7 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 	if hashes[0] == hashes[1] {
 		t.Error("two hashes of one password are the same: no random salt")
 	}
-	if right, _, err := passwords.matches("correct horse battery stapler", hashes[0]); right || err != nil {
+	if right, _, err := turn.Matches("correct horse battery stapler", hashes[0]); right || err != nil {
 		t.Errorf("another password: %t, %v", right, err)
 	}
 }
@@ -35,18 +41,18 @@ func TestPasswordHashIsAPHCString(t *testing.T) {
 func TestPasswordHashWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	const hash = "$argon2id$v=19$m=64,t=2,p=2$c29tZXNhbHQ$NQrDciL0Nsy1wJcvHr079rlYvyBxhBNi"
-	passwords := newPasswordHasher(DefaultPasswordMemory)
-	if right, _, err := passwords.matches("password", hash); !right || err != nil {
+	turn := newTurn(t)
+	if right, _, err := turn.Matches("password", hash); !right || err != nil {
 		t.Errorf("the right password: %t, %v", right, err)
 	}
-	if right, _, err := passwords.matches("Password", hash); right || err != nil {
+	if right, _, err := turn.Matches("Password", hash); right || err != nil {
 		t.Errorf("a wrong password: %t, %v", right, err)
 	}
 }
 
 func TestDamagedPasswordHash(t *testing.T) {
 	t.Parallel()
-	passwords := newPasswordHasher(DefaultPasswordMemory)
+	turn := newTurn(t)
 	for name, hash := range map[string]string{
 		"empty":              "",
 		"not a PHC string":   "5f4dcc3b5aa765d61d8327deb882cf99",
@@ -61,7 +67,7 @@ func TestDamagedPasswordHash(t *testing.T) {
 		"hash missing":       "$argon2id$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$",
 		"something trailing": "$argon2id$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDEyMzQ1Njc4OWFiY2RlZg$",
 	} {
-		if right, _, err := passwords.matches("password", hash); right || err == nil {
+		if right, _, err := turn.Matches("password", hash); right || err == nil {
 			t.Errorf("%s: %t, %v", name, right, err)
 		}
 	}

@@ -1,0 +1,94 @@
+package password
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ccojocar/zxcvbn-go/data"
+)
+
+// The limits of a password's length in characters (OWASP ASVS 5.0, 6.2.1 and 6.2.9).
+const (
+	MinLength = 12
+	MaxLength = 128
+)
+
+// Problem returns a message for the user if a new password breaks a rule, or "". A password must
+// not be one of words, such as the user's email and the account's name.
+func Problem(password string, words ...string) string {
+	switch length := utf8.RuneCountInString(password); {
+	case length < MinLength:
+		return fmt.Sprintf("Password must be at least %d characters long.", MinLength)
+	case length > MaxLength:
+		return fmt.Sprintf("Password must be at most %d characters long.", MaxLength)
+	case !utf8.ValidString(password):
+		return "Password contains invalid characters."
+	case isCommon(strings.ToLower(password), words):
+		return "This password is too easy to guess. Choose another, such as four unrelated words."
+	}
+	return ""
+}
+
+// isCommon reports whether a password in lower case is among the first guesses of an attacker
+// (OWASP ASVS 5.0, 6.2.4 and 6.2.11): a common password or one of words, also if repeated or
+// surrounded by digits and punctuation, or a sequence such as abcdefghijkl.
+//
+// The zxcvbn library for Go scores more patterns. But it parses its dictionaries at the start of
+// the program, which takes 135 ms, scores abababababab as strong, and needs a second for 128 random
+// characters.
+func isCommon(password string, words []string) bool {
+	unit := repeatedUnit(password)
+	if len(unit) < 4 || isRun(password) {
+		return true
+	}
+	core := strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) })
+	return slices.ContainsFunc([]string{password, core, unit, repeatedUnit(core)}, func(guess string) bool {
+		return commonPasswords()[guess] || guess != "" && slices.ContainsFunc(words, func(word string) bool {
+			word = strings.ToLower(word)
+			local, _, _ := strings.Cut(word, "@")
+			return guess == word || guess == local
+		})
+	})
+}
+
+// commonPasswords returns zxcvbn's list of the seven thousand most common passwords. The list is
+// parsed at its first use.
+var commonPasswords = sync.OnceValue(func() map[string]bool {
+	var list struct{ List []string }
+	asset, err := data.Asset("data/Passwords.json")
+	if err == nil {
+		err = json.Unmarshal(asset, &list)
+	}
+	if err != nil || len(list.List) < 3000 {
+		panic("the embedded list of common passwords is damaged")
+	}
+	common := make(map[string]bool, len(list.List))
+	for _, password := range list.List {
+		common[password] = true
+	}
+	return common
+})
+
+// repeatedUnit returns the shortest text whose repetition is s.
+func repeatedUnit(s string) string {
+	// In s doubled, s occurs again first at the end of its shortest period.
+	if s == "" {
+		return ""
+	}
+	return s[:1+strings.Index((s + s)[1:], s)]
+}
+
+// isRun reports whether s counts up or down, such as abcdefghijkl and 098765432109.
+func isRun(s string) bool {
+	up, down := true, true
+	for i := 1; i < len(s); i++ {
+		step := (int(s[i]) - int(s[i-1]) + 10) % 10 // 9 is followed by 0
+		up, down = up && step == 1, down && step == 9
+	}
+	return up || down
+}
