@@ -69,19 +69,17 @@ func checkKeySecret(key string) error {
 // keyInText matches API keys in a text, and keys whose end is missing.
 var keyInText = regexp.MustCompile(`(?i)` + keyPrefix + `[0-9a-z]+`)
 
-// RedactKeys returns the last four characters of the first whole key in text, and true. If text has
-// no whole key, RedactKeys reduces every part of a key in it to at most four characters, and
-// returns the result and false.
-func RedactKeys(text string) (redacted string, whole bool) {
-	redacted = keyInText.ReplaceAllStringFunc(text, func(key string) string {
-		return key[max(len(keyPrefix), len(key)-4):]
-	})
+// RedactKeys returns the last four characters of the first whole key in text. If text has no whole
+// key, RedactKeys returns it with every part of a key reduced to at most four characters.
+func RedactKeys(text string) string {
 	for _, key := range keyInText.FindAllString(text, -1) {
 		if len(key) >= keyLength {
-			return key[len(key)-4:], true
+			return key[len(key)-4:]
 		}
 	}
-	return redacted, false
+	return keyInText.ReplaceAllStringFunc(text, func(key string) string {
+		return key[max(len(keyPrefix), len(key)-4):]
+	})
 }
 
 func alphanumeric(c byte) bool {

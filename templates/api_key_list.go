@@ -1,32 +1,20 @@
 package templates
 
-import (
-	"strings"
-
-	"github.com/google/uuid"
-)
+import "github.com/google/uuid"
 
 // APIKeyList is the list of active keys, or the text for an empty list.
 type APIKeyList struct {
 	Header  APIKeyListHeader
-	Filter  *APIKeyFilter // nil if the account has too few keys to need a filter
 	Columns []APIKeyColumn
 	Usage   APIKeyColumn // the usage figures, which are in the column Actions
-	Pasted  *PastedKey   // the key that was pasted into the filter; nil if none was
 	Keys    []APIKeyRow
-	Address string // URL of the list with its order and filter
+	Query   string // order of the list with its question mark; empty for the default
 	Version string // changes when the content of the list changes
+
+	Filterable bool // the list is long enough to need a filter
 }
 
 func (APIKeyList) fragment() string { return "api-key-list" }
-
-// Query returns the query of Address with its question mark, or "".
-func (l APIKeyList) Query() string {
-	if _, query, ok := strings.Cut(l.Address, "?"); ok {
-		return "?" + query
-	}
-	return ""
-}
 
 // APIKeyListHeader is the heading of the list.
 type APIKeyListHeader struct {
@@ -39,20 +27,6 @@ func (APIKeyListHeader) fragment() string { return "api-key-list-header" }
 
 // Full reports whether the account has reached the maximum.
 func (h APIKeyListHeader) Full() bool { return h.Count >= h.Limit }
-
-// APIKeyFilter is the form that filters the list.
-type APIKeyFilter struct {
-	Text            string // part of a label or masked key; empty shows all keys
-	Shown, Count    int    // numbers of keys
-	Sort, Direction string // kept by the form; empty in the default order
-}
-
-// PastedKey is a whole key that was pasted into the filter. Only its end is known.
-type PastedKey struct {
-	LastFour string
-	Matches  int       // number of active keys with this end
-	ID       uuid.UUID // of the last of them
-}
 
 // APIKeyColumn is a sortable column.
 type APIKeyColumn struct {
@@ -70,7 +44,6 @@ type APIKeyRow struct {
 	Requests      Count               // in the last 30 days
 	Sparkline     string              // SVG path of the last 30 days
 	Twin          *APIKeyTwin         // the other key of a rotation; nil if there is none
-	Filtered      bool                // hidden by the filter
 	Confirmation  *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename        *APIKeyRename       // not nil while the row edits the label
 	Details       *APIKeyDetails      // not nil while the details are open
@@ -82,9 +55,6 @@ func (APIKeyRow) fragment() string { return "api-key" }
 
 // Rotates reports whether the row offers a rotation. A key that replaces another does not.
 func (r APIKeyRow) Rotates() bool { return r.Twin == nil || !r.Twin.Replaces }
-
-// Open reports whether the row confirms a revocation or edits the label.
-func (r APIKeyRow) Open() bool { return r.Confirmation != nil || r.Rename != nil }
 
 // APIKeyTwin is the other key of a rotation.
 type APIKeyTwin struct {

@@ -177,23 +177,7 @@ func (k Keys) SortBy(column, order string) {
 // Filter filters the list.
 func (k Keys) Filter(text string) {
 	k.t.Helper()
-	field := k.role("searchbox", "Filter keys")
-	k.fill(field, text, "the filter")
-	if !k.JavaScript {
-		k.must(field.Press("Enter"), "send the filter")
-		k.settled()
-	}
-}
-
-// RevokeFound follows the link to revoke the key that was pasted into the filter. It returns the
-// confirmation.
-func (k Keys) RevokeFound(label string) Confirmation {
-	k.t.Helper()
-	k.click(k.role("link", "Revoke this key"), "Revoke this key")
-	c := Confirmation{row: k.Row(label)}
-	c.ExpectOpen()
-	k.settled()
-	return c
+	k.fill(k.role("searchbox", "Filter keys"), text, "the filter")
 }
 
 // ExpectNoFilter checks that the page has no filter.

@@ -42,8 +42,8 @@ func newActivityView(parameters url.Values) (activityView, error) {
 	view.key, _ = parseID(parameters.Get(paramKey))
 	view.from, _ = time.Parse(time.DateOnly, parameters.Get(paramFrom))
 	view.until, _ = time.Parse(time.DateOnly, parameters.Get(paramUntil))
-	search, _ := models.RedactKeys(parameters.Get(paramSearch))
-	view.search = strings.TrimPrefix(strings.TrimSpace(search), "nas_...")
+	search := strings.TrimSpace(models.RedactKeys(parameters.Get(paramSearch)))
+	view.search = strings.TrimPrefix(search, "nas_...")
 	return view, nil
 }
 

@@ -50,11 +50,10 @@ func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...tem
 	keys := active.keys
 	list := templates.APIKeyList{
 		Header:  templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys},
-		Columns: view.columns(), Usage: view.column(usageColumn), Address: view.address(), Version: versionOf(keys),
-		Keys: make([]templates.APIKeyRow, len(keys)), Pasted: pastedKey(view, keys),
+		Columns: view.columns(), Usage: view.column(usageColumn), Query: view.query(), Version: versionOf(keys),
+		Keys: make([]templates.APIKeyRow, len(keys)), Filterable: len(keys) >= filterFrom,
 	}
 	view.sort(active)
-	shown := 0
 	for i, key := range keys {
 		row := p.apiKeyRow(key, active)
 		for _, replacement := range replacements {
@@ -62,15 +61,7 @@ func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...tem
 				row = replacement
 			}
 		}
-		row.Filtered = !view.shows(key) && !row.Open() && row.Details == nil
-		if !row.Filtered {
-			shown++
-		}
 		list.Keys[i] = row
-	}
-	if len(keys) >= filterFrom || view.filter != "" && len(keys) > 0 {
-		filter := view.form(shown, len(keys))
-		list.Filter = &filter
 	}
 	return list
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/text/collate"
@@ -19,8 +18,6 @@ import (
 const (
 	paramSort      = "sort"
 	paramDirection = "dir"
-	paramFilter    = "filter"
-	paramWhole     = "whole" // the filter was a whole key before it was redacted
 
 	ascending  = "asc"
 	descending = "desc"
@@ -68,37 +65,28 @@ func lastUsed(key models.APIKey) int64 {
 	return key.LastUsedAt.UnixNano()
 }
 
-// keyView is the order and the filter of the list.
+// keyView is the order of the list.
 type keyView struct {
 	sorted    keyColumn
 	direction string
-	filter    string
-	whole     bool // the filter was a whole key before it was redacted
 }
 
-// defaultKeyView shows all keys, the newest first.
+// defaultKeyView shows the newest key first.
 func defaultKeyView() keyView {
 	return keyView{sorted: keyColumns[2], direction: descending}
 }
 
-// keyViewOf returns the view of the query string.
-func keyViewOf(c *gin.Context) keyView { return newKeyView(c.Request.URL.Query()) }
-
-// newKeyView returns the view that the parameters describe. Unknown values are ignored, and keys in
-// the filter are redacted.
-func newKeyView(parameters url.Values) keyView {
+// keyViewOf returns the view of the query string. Unknown values are ignored.
+func keyViewOf(c *gin.Context) keyView {
 	view := defaultKeyView()
 	for _, column := range slices.Concat(keyColumns, []keyColumn{usageColumn}) {
-		if column.id == parameters.Get(paramSort) {
+		if column.id == c.Query(paramSort) {
 			view.sorted, view.direction = column, column.first
 		}
 	}
-	if direction := parameters.Get(paramDirection); direction == ascending || direction == descending {
+	if direction := c.Query(paramDirection); direction == ascending || direction == descending {
 		view.direction = direction
 	}
-	filter, whole := models.RedactKeys(parameters.Get(paramFilter))
-	view.filter = strings.TrimSpace(filter)
-	view.whole = view.filter != "" && (whole || parameters.Get(paramWhole) != "")
 	return view
 }
 
@@ -113,31 +101,13 @@ func (v keyView) sort(active activeKeys) {
 	})
 }
 
-// shows reports whether the label or the masked key contains the text of the filter.
-func (v keyView) shows(key models.APIKey) bool {
-	text := strings.ToLower(v.filter)
-	return strings.Contains(strings.ToLower(key.Label), text) || strings.Contains(strings.ToLower(key.Masked()), text)
-}
-
-// isDefault reports whether the order is the default one.
-func (v keyView) isDefault() bool {
+// query returns the query string of the view with its question mark. The default view has none.
+func (v keyView) query() string {
 	usual := defaultKeyView()
-	return v.sorted.id == usual.sorted.id && v.direction == usual.direction
-}
-
-func (v keyView) address() string {
-	query := url.Values{}
-	if !v.isDefault() {
-		query.Set(paramSort, v.sorted.id)
-		query.Set(paramDirection, v.direction)
+	if v.sorted.id == usual.sorted.id && v.direction == usual.direction {
+		return ""
 	}
-	if v.filter != "" {
-		query.Set(paramFilter, v.filter)
-	}
-	if v.whole {
-		query.Set(paramWhole, "yes")
-	}
-	return (&url.URL{Path: homePath, RawQuery: query.Encode()}).String()
+	return "?" + url.Values{paramSort: {v.sorted.id}, paramDirection: {v.direction}}.Encode()
 }
 
 func (v keyView) columns() []templates.APIKeyColumn {
@@ -150,20 +120,12 @@ func (v keyView) columns() []templates.APIKeyColumn {
 
 // column returns the link that sorts by a column, or reverses its order.
 func (v keyView) column(column keyColumn) templates.APIKeyColumn {
-	next := keyView{sorted: column, direction: column.first, filter: v.filter, whole: v.whole}
+	next := keyView{sorted: column, direction: column.first}
 	shown := templates.APIKeyColumn{ID: column.id, Name: column.name}
 	if column.id == v.sorted.id {
 		shown.Order = map[string]string{ascending: "ascending", descending: "descending"}[v.direction]
 		next.direction = map[string]string{ascending: descending, descending: ascending}[v.direction]
 	}
-	shown.Address = next.address()
+	shown.Address = homePath + next.query()
 	return shown
-}
-
-func (v keyView) form(shown, count int) templates.APIKeyFilter {
-	filter := templates.APIKeyFilter{Text: v.filter, Shown: shown, Count: count}
-	if !v.isDefault() {
-		filter.Sort, filter.Direction = v.sorted.id, v.direction
-	}
-	return filter
 }

@@ -37,7 +37,7 @@ func (p *Portal) Register(r gin.IRouter) {
 		r.GET(providerPath, p.handle(p.startProviderSignIn))
 		r.GET(CallbackPath, p.handle(p.finishProviderSignIn))
 		r.GET(invitationPath+"/:token/oidc", p.handle(p.startProviderJoin))
-		changes := r.Group(identityPath, p.redactQuery, p.requireSession, p.requireFreshSignIn)
+		changes := r.Group(identityPath, p.requireSession, p.requireFreshSignIn)
 		changes.POST("", p.handle(p.createIdentity))
 		changes.POST("/removal", p.deadline, p.handle(p.removeIdentity))
 	}
@@ -49,22 +49,22 @@ func (p *Portal) Register(r gin.IRouter) {
 	}
 
 	// Open pages poll these. The first two wait for news, so they set their own deadlines.
-	held := r.Group("", p.redactQuery, background, p.requireSession)
+	held := r.Group("", background, p.requireSession)
 	page(held, "/api-keys/:id/first-use", p.showFirstUse)
 	page(held, "/api-keys/:id/rotation/progress", p.showRotationProgress)
-	polled := r.Group("", p.redactQuery, background, deadline, p.requireSession)
+	polled := r.Group("", background, deadline, p.requireSession)
 	page(polled, changesPath, p.showChanges)
 	page(polled, "/api-keys/:id/revocation/outcome", p.showRevocationOutcome)
 
 	// These send a download or wait in the queue for password hashing, so they set their own
 	// deadlines.
-	long := r.Group("", p.redactQuery, p.requireSession)
+	long := r.Group("", p.requireSession)
 	long.GET(exportPath, p.handle(p.exportActivities))
 	long.POST("/account/email", p.handle(p.changeEmail))
 	long.POST("/account/password", p.handle(p.changePassword))
 
 	// These change how the user signs in.
-	factors := r.Group("", p.redactQuery, p.requireSession, p.requireFreshSignIn, deadline)
+	factors := r.Group("", p.requireSession, p.requireFreshSignIn, deadline)
 	factors.POST("/account/authenticator", p.handle(p.startAuthenticator))
 	factors.POST("/account/authenticator/confirmation", p.handle(p.enableAuthenticator))
 	factors.POST("/account/authenticator/removal", p.handle(p.disableAuthenticator))
@@ -78,11 +78,10 @@ func (p *Portal) Register(r gin.IRouter) {
 		r.POST(passkeySignInPath+"/options", deadline, p.handle(p.passkeySignInOptions))
 	}
 
-	users := r.Group("", p.redactQuery, deadline, p.requireSession)
+	users := r.Group("", deadline, p.requireSession)
 	page(users, "/", p.home)
 	page(users, homePath, p.listAPIKeys)
 	users.POST(homePath, p.handle(p.generateAPIKey))
-	users.POST(homePath+"/filter", p.handle(p.filterAPIKeys))
 	page(users, revokedPath, p.listRevokedKeys)
 	page(users, "/api-keys/:id", p.showAPIKey)
 	page(users, "/api-keys/:id/usage", p.showUsage)
@@ -110,7 +109,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))
 
 	// For owners. Changes of people require a fresh sign-in.
-	owners := r.Group("", p.redactQuery, p.requireSession, p.require(managePeople), p.requireFreshSignIn, deadline)
+	owners := r.Group("", p.requireSession, p.require(managePeople), p.requireFreshSignIn, deadline)
 	page(owners, "/people/:id", p.showPerson)
 	owners.POST(secondFactorPath+"/requirement", p.handle(p.requireSecondFactor))
 	owners.POST("/people/:id/role", p.handle(p.updateRole))

@@ -60,43 +60,17 @@
       Boolean(element.querySelector('[data-confirmation]'));
   }
 
-  // Filtering. At most the last four characters of a key may reach the address bar or a request.
-  const keyInText = /nas_[0-9a-z]+/gi;
+  // Filtering. A key that is pasted is reduced to its last four characters at once.
   const wholeKey = /nas_[0-9a-z]{36}/i;
-  const redact = (text) => text.match(keyInText)?.find((key) => wholeKey.test(key))?.slice(-4) ??
-    text.replace(keyInText, (key) => key.slice(4).slice(-4)).trim();
+  let pasted = false;
 
   document.addEventListener('input', ({ target }) => {
-    if (!target.matches('#key-filter')) {
-      return;
-    }
-    document.getElementById('api-key-pasted')?.remove();
-    const pasted = wholeKey.test(target.value);
-    if (pasted) {
-      target.value = redact(target.value);
-    }
-    filter();
-    const address = new URL(list().dataset.address, location.href);
-    address.searchParams.delete('filter');
-    address.searchParams.delete('whole');
-    if (redact(target.value)) {
-      address.searchParams.set('filter', redact(target.value));
-    }
-    list().dataset.address = address.pathname + address.search;
-    updateAddress();
-    if (pasted) {
-      address.searchParams.set('whole', 'yes');
-      htmx.ajax('GET', address.pathname + address.search, { source: target, target: '#api-key-list', swap: 'outerHTML' });
-    }
-  });
-  document.addEventListener('htmx:config:request', ({ detail: { ctx: { request: { body } } } }) => {
-    if (body.has('filter')) {
-      body.set('filter', redact(body.get('filter')));
-    }
-  });
-  document.addEventListener('submit', (event) => {
-    if (event.target.matches('[data-filter]')) {
-      event.preventDefault();
+    if (target.matches('#key-filter')) {
+      pasted = wholeKey.test(target.value);
+      if (pasted) {
+        target.value = target.value.match(wholeKey)[0].slice(-4);
+      }
+      filter();
     }
   });
 
@@ -106,7 +80,7 @@
     if (!field || !rows) {
       return;
     }
-    const text = redact(field.value).toLowerCase();
+    const text = field.value.trim().toLowerCase();
     for (const row of keyRows(rows)) {
       const matches = ['.key-label', '.key-masked'].some((cell) => row.querySelector(cell).textContent.toLowerCase().includes(text));
       row.hidden = !matches && !isInUse(row);
@@ -115,32 +89,15 @@
         details.hidden = row.hidden;
       }
     }
-    updateCount();
-  }
-
-  // A new key is shown whether it matches or not, so this counts rows.
-  function updateCount() {
-    const field = document.getElementById('key-filter');
-    const rows = rowsOf(list());
-    if (!field || !rows) {
-      return;
-    }
     const all = keyRows(rows);
     const shown = all.filter((row) => !row.hidden).length;
     const count = list().querySelector('[data-filter-count]');
-    const text = field.value.trim() ? `${shown} of ${all.length} shown` : '';
-    if (count.textContent !== text) {
-      count.textContent = text;
+    const words = text ? `${shown} of ${all.length} shown` : '';
+    if (count.textContent !== words) {
+      count.textContent = words;
     }
+    list().querySelector('[data-pasted]').hidden = !pasted;
     list().querySelector('[data-no-match]').hidden = shown > 0;
-  }
-
-  // The address bar shows the order and the filter, for a reload and for going back.
-  function updateAddress() {
-    const { address } = list().dataset;
-    if (location.pathname + location.search !== address) {
-      history.replaceState(history.state, '', address);
-    }
   }
 
   // Details: the server sends them, and they close here.
@@ -162,15 +119,19 @@
 
   document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
     markOpen();
+    if (ctx.request.method === 'POST') {
+      pasted = false; // the key was probably revoked
+    }
+    if (document.querySelector('dialog[data-reveal]') && document.getElementById('key-filter')) {
+      document.getElementById('key-filter').value = ''; // the new key must be seen
+    }
+    filter();
     if (ctx.background) {
-      if (ctx.sourceElement.id === 'api-key-seen') {
-        filter();
-      }
       return;
     }
-    updateCount();
-    if (/^\/api-keys(\?|$)/.test(ctx.request.action) && ctx.request.method === 'GET') {
-      updateAddress();
+    // The address bar shows the order, for a reload and for going back.
+    if (ctx.sourceElement.matches('[data-sort]')) {
+      history.replaceState(history.state, '', ctx.request.action);
     }
     const field = document.activeElement;
     if (field?.matches('[data-select]')) {
