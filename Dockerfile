@@ -9,8 +9,10 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 COPY --from=assets /src/node_modules/htmx.org/dist/htmx.min.js static/vendor/
+ENV CGO_ENABLED=0 GOFLAGS=-tags=nomsgpack
+RUN go run ./cmd/highlight
 ARG VERSION=unversioned
-RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
+RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
     && install -d -m 700 /out/root/data
 
 # Only the program, the CA certificates for TLS to the database, and a directory for SQLite.

@@ -5,7 +5,9 @@ sources  := cmd e2e handlers migrations models static templates
 version  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 npm_done := node_modules/.package-lock.json
 npm_tools := node_modules/.tools
-assets   := static/vendor/htmx.min.js
+htmx     := static/vendor/htmx.min.js
+tokens   := templates/highlighted/tokens.json
+assets   := $(htmx) $(tokens)
 tools    := bin/tools/.built
 livekit  := bin/tools/livekit-server bin/tools/echo-agent
 # Gin's codec for MessagePack would add 3 MB and 30 ms of start.
@@ -28,7 +30,7 @@ demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a custo
 build: $(assets) ## Build bin/portal, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal
 
-assets: $(assets) ## Fetch the browser assets that the program embeds
+assets: $(assets) ## Make the files that the program embeds: browser assets and highlighted examples
 
 test: $(npm_tools) $(assets) $(livekit) ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
@@ -69,9 +71,14 @@ $(npm_tools): package.json package-lock.json .npmrc
 	npm ci
 	@touch $(npm_done) $@
 
-$(assets): $(npm_done)
+$(htmx): $(npm_done)
 	@mkdir -p $(@D)
 	cp node_modules/htmx.org/dist/$(@F) $@
+
+# The colors of the code examples.
+$(tokens): go.mod $(wildcard cmd/highlight/* handlers/portal/reference/*.go templates/*.go) handlers/api/openapi.json \
+		$(wildcard templates/documentation/snippets/* templates/integration/*/*)
+	go run ./cmd/highlight
 
 # A voice server and a voice agent for the tests. A clean build takes minutes; Go caches its
 # packages.

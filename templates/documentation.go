@@ -1,10 +1,6 @@
 package templates
 
-import (
-	"slices"
-	"strings"
-	"sync"
-)
+import "strings"
 
 // Span is a part of a sentence: words, or code in a monospaced font.
 type Span struct {
@@ -49,6 +45,17 @@ type ReferencePage struct {
 }
 
 func (ReferencePage) screen() screen { return documentationScreen("reference.html", SectionReference) }
+
+// Snippets returns all examples of the page.
+func (p ReferencePage) Snippets() []Snippet {
+	var all []Snippet
+	for _, group := range p.Groups {
+		for _, operation := range group.Operations {
+			all = append(append(all, operation.Curl), operation.Examples...)
+		}
+	}
+	return all
+}
 
 // OperationGroup is the operations with one tag.
 type OperationGroup struct {
@@ -135,27 +142,4 @@ func (ChangelogPage) screen() screen { return documentationScreen("changelog.htm
 type Release struct {
 	Version, Date string // date: 2006-01-02
 	Changes       []Prose
-}
-
-// NewSnippet returns a snippet in a language that the highlighter knows.
-func NewSnippet(id, name, language, code string) Snippet {
-	code = strings.TrimSuffix(code, "\n")
-	return Snippet{ID: id, Name: name, Code: code, Tokens: highlight(language, code)}
-}
-
-// examples holds the tokens of each embedded example, because highlighting one takes a millisecond.
-var examples sync.Map
-
-// newExample returns an embedded example as a snippet with its placeholders filled in.
-func newExample(id, name, language, code string, fill *strings.Replacer) Snippet {
-	code = strings.TrimSuffix(code, "\n")
-	known, ok := examples.Load(code)
-	if !ok {
-		known, _ = examples.LoadOrStore(code, highlight(language, code))
-	}
-	tokens := slices.Clone(known.([]Token))
-	for i := range tokens {
-		tokens[i].Text = fill.Replace(tokens[i].Text)
-	}
-	return Snippet{ID: id, Name: name, Code: fill.Replace(code), Tokens: tokens}
 }

@@ -28,7 +28,7 @@ type ExampleFile struct {
 // languages.
 func newReference(fill *strings.Replacer) []ExampleFile {
 	file := func(name, title, about, id, language, code string) ExampleFile {
-		return ExampleFile{name, about, newExample(id, title, language, code, fill)}
+		return ExampleFile{name, about, NewSnippet(id, title, language, code, fill)}
 	}
 	return []ExampleFile{
 		file("widget.html", "Widget page", "the page", "widget-page", "html", widgetPage),

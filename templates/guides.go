@@ -2,6 +2,7 @@ package templates
 
 import (
 	_ "embed" // the examples
+	"slices"
 	"strings"
 )
 
@@ -62,7 +63,7 @@ func NewGuidesPage(baseURL string) GuidesPage {
 	baseURL = strings.TrimSuffix(baseURL, "/")
 	fill := strings.NewReplacer("BASE_URL", baseURL)
 	snippet := func(id, name, language, code string) Snippet {
-		return newExample(id, name, language, code, fill)
+		return NewSnippet(id, name, language, code, fill)
 	}
 	return GuidesPage{
 		BaseURL:  baseURL,
@@ -85,6 +86,15 @@ func NewGuidesPage(baseURL string) GuidesPage {
 		}},
 		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", runtimeSnippet)},
 	}
+}
+
+// Snippets returns all examples of the page.
+func (p GuidesPage) Snippets() []Snippet {
+	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Runtime.Snippet}
+	for _, file := range p.Reference {
+		all = append(all, file.Snippet)
+	}
+	return slices.Concat(all, p.Servers.Snippets, p.Verify.Snippets, p.Gateways.Snippets)
 }
 
 // GuideSection is the heading of a guide, with further words that the search finds.

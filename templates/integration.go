@@ -58,15 +58,6 @@ type Alternatives struct {
 	Snippets []Snippet
 }
 
-// Snippet is one example.
-type Snippet struct {
-	ID   string // unique within the page
-	Name string // of the language
-	Code string
-
-	Tokens []Token // of the code, with their colors
-}
-
 // NewExamples returns the examples with tokenURL and agentID filled in. An empty agentID leaves the
 // placeholder.
 func NewExamples(tokenURL, agentID string) Examples {
@@ -76,7 +67,7 @@ func NewExamples(tokenURL, agentID string) Examples {
 	}
 	fill := strings.NewReplacer(words...)
 	snippet := func(id, name, language, code string) Snippet {
-		return newExample(id, name, language, code, fill)
+		return NewSnippet(id, name, language, code, fill)
 	}
 	return Examples{
 		Environment: snippet("environment", "Terminal", "bash", environmentSnippet),

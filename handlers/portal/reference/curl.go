@@ -12,11 +12,11 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// curl returns a command that calls the operation with the key in NAS_API_KEY.
-func (r reader) curl(o templates.Operation) string {
-	lines := []string{"curl " + r.baseURL + o.Path}
+// curl returns a command that calls the operation at BASE_URL with the key in NAS_API_KEY.
+func curl(o templates.Operation) string {
+	lines := []string{"curl BASE_URL" + o.Path}
 	if o.Body == nil && o.Method != http.MethodGet {
-		lines[0] = "curl -X " + o.Method + " " + r.baseURL + o.Path
+		lines[0] = "curl -X " + o.Method + " BASE_URL" + o.Path
 	}
 	switch o.Scheme {
 	case "":

@@ -13,13 +13,14 @@ import (
 // New reads the OpenAPI document into the page of the API reference. The examples call the portal
 // at baseURL. It returns an error if the document refers to a component that it does not have.
 func New(openapi []byte, baseURL string) (templates.ReferencePage, error) {
-	r := reader{baseURL: strings.TrimSuffix(baseURL, "/")}
+	baseURL = strings.TrimSuffix(baseURL, "/")
+	r := reader{fill: strings.NewReplacer("BASE_URL", baseURL)}
 	if err := json.Unmarshal(openapi, &r.document); err != nil {
 		return templates.ReferencePage{}, fmt.Errorf("read openapi.json: %w", err)
 	}
 	page := templates.ReferencePage{
 		Version: r.Info.Version, Summary: r.Info.Summary, Intro: templates.NewProse(r.Info.Description),
-		BaseURL: r.baseURL,
+		BaseURL: baseURL,
 	}
 	for _, tag := range r.Tags {
 		group := templates.OperationGroup{ID: slug(tag.Name), Name: tag.Name, Description: tag.Description}
@@ -37,10 +38,10 @@ func New(openapi []byte, baseURL string) (templates.ReferencePage, error) {
 // slug returns the HTML id of a section.
 func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, " ", "-")) }
 
-// reader is a document and the public URL of the portal.
+// reader is a document, and the replacer of BASE_URL in its examples.
 type reader struct {
 	document
-	baseURL string
+	fill *strings.Replacer
 }
 
 // operations returns the operations with a tag, in the order of the document.
@@ -87,7 +88,7 @@ func (r reader) operation(path string, described methodOperation) (templates.Ope
 			return o, err
 		}
 	}
-	o.Curl = templates.NewSnippet("curl-"+o.ID, "curl", "bash", r.curl(o))
+	o.Curl = templates.NewSnippet("curl-"+o.ID, "curl", "bash", curl(o), r.fill)
 	return o, nil
 }
 
@@ -163,7 +164,7 @@ func (r reader) addResponse(o *templates.Operation, status string, described res
 		shown := content.Examples.values[name]
 		id := fmt.Sprintf("%s-%s-%s", o.ID, status, name)
 		title := strings.TrimSpace(status + " " + shown.Summary)
-		o.Examples = append(o.Examples, templates.NewSnippet(id, title, "json", exampleText(kind, shown.Value)))
+		o.Examples = append(o.Examples, templates.NewSnippet(id, title, "json", exampleText(kind, shown.Value), r.fill))
 	}
 	o.Responses = append(o.Responses, added)
 	return nil

@@ -56,12 +56,12 @@ func TestEveryOperationIsInTheReference(t *testing.T) {
 			if o.Path != path || !strings.EqualFold(o.Method, method) || o.Summary == "" || len(o.Description) == 0 {
 				t.Errorf("%s %s is %+v", method, path, o)
 			}
-			if !strings.HasPrefix(o.Curl.Code, "curl ") ||
-				!strings.Contains(o.Curl.Code, "https://portal.example.com"+path) {
-				t.Errorf("%s: command %s", o.ID, o.Curl.Code)
+			if !strings.HasPrefix(o.Curl.Code(), "curl ") ||
+				!strings.Contains(o.Curl.Code(), "https://portal.example.com"+path) {
+				t.Errorf("%s: command %s", o.ID, o.Curl.Code())
 			}
-			if strings.Contains(o.Curl.Code, "$NAS_API_KEY") != strings.HasPrefix(path, "/api/") {
-				t.Errorf("%s: only operations under /api take a key: %s", o.ID, o.Curl.Code)
+			if strings.Contains(o.Curl.Code(), "$NAS_API_KEY") != strings.HasPrefix(path, "/api/") {
+				t.Errorf("%s: only operations under /api take a key: %s", o.ID, o.Curl.Code())
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 	if want := []string{"200", "400", "401", "404", "405", "413", "415", "429", "500", "503"}; !slices.Equal(statuses, want) {
 		t.Errorf("responses %v, want %v", statuses, want)
 	}
-	if len(o.Examples) != 2 || !strings.Contains(o.Examples[0].Code, `"token_type": "Bearer"`) || !strings.Contains(o.Examples[1].Code, `"livekit"`) {
+	if len(o.Examples) != 2 || !strings.Contains(o.Examples[0].Code(), `"token_type": "Bearer"`) || !strings.Contains(o.Examples[1].Code(), `"livekit"`) {
 		t.Errorf("examples %+v", o.Examples)
 	}
 	introspection := operation(t, "introspectWidgetToken")
@@ -150,8 +150,8 @@ func TestParametersAndOtherCredentialsAreShown(t *testing.T) {
 	}
 	want := "curl -X DELETE https://portal.example.com/things/{id} \\\n" +
 		"  -H \"Authorization: Bearer $TOKEN\""
-	if remove.Curl.Code != want {
-		t.Errorf("command %s, want %s", remove.Curl.Code, want)
+	if remove.Curl.Code() != want {
+		t.Errorf("command %s, want %s", remove.Curl.Code(), want)
 	}
 }
 
