@@ -4,16 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	"portal/e2e/pages"
 )
 
-// The server holds the request for the first use open and returns it within seconds, on both
-// databases.
+// The dialog polls, and shows the first request within seconds on both databases.
 func TestTheRevealShowsTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, p *process) {
@@ -76,34 +72,4 @@ func TestTheCurlCommandRunsAsPasted(t *testing.T) {
 	if body := run(keys.Generate("with an agent")); body["access_token"] == nil {
 		t.Errorf("with an agent the command printed %v", body)
 	}
-}
-
-// A stop ends a long poll at once.
-func TestALongPollDoesNotDelayTheStop(t *testing.T) {
-	t.Parallel()
-	p := ownPortal(t, settings{})
-	_, v, keys := startSignedIn(t, p)
-	v.allow(`Failed to (load resource|fetch)|net::ERR`)
-	var reveal pages.Reveal
-	_, err := v.Page.ExpectRequest(regexp.MustCompile("/first-use$"), func() error {
-		reveal = keys.Generate("production")
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("wait for the long poll: %v", err)
-	}
-	reveal.ExpectFirstRequestAwaited()
-	time.Sleep(500 * time.Millisecond) // until the portal has received the request
-	if err := p.stop(); err != nil {
-		t.Fatal(err)
-	}
-	// A stop that waits for the poll, which lasts 15 s, drops it after 3.5 s.
-	if strings.Contains(p.log.String(), "requests dropped") {
-		t.Error("requests were dropped")
-	}
-	if reveal.Key() == "" {
-		t.Error("the key is no longer there")
-	}
-	p.resume(t)
-	reveal.Abandon()
 }

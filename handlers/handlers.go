@@ -45,8 +45,8 @@ type Deps struct {
 	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
 	Now       func() time.Time // the clock of the rate limit and the pages; nil: time.Now
 
-	// Stopping is closed when the server begins to stop. Held responses then end, and the
-	// server is no longer ready. A nil channel never closes.
+	// Stopping is closed when the server begins to stop, which is then no longer ready. A nil
+	// channel never closes.
 	Stopping <-chan struct{}
 
 	// Overloaded reports whether a request must be refused because the server is overloaded. If
@@ -82,7 +82,6 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		OpenAPI:    api.OpenAPI(),
 		Changelog:  api.Changelog(),
 		Now:        d.Now,
-		Stopping:   d.Stopping,
 
 		Provider: d.Provider, PasswordsOff: d.PasswordsOff,
 

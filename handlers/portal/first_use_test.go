@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -25,30 +24,6 @@ func TestFirstRequestOfAKeyIsShown(t *testing.T) {
 		unused := c.key("unused")
 		c.revoke(unused)
 		c.fragments().get("/api-keys/"+unused.ID.String()+"/first-use").is(http.StatusOK).one("status", "revoked")
-	})
-}
-
-func TestResponseIsHeldUntilTheFirstRequest(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		key, use := c.keyInUse("new", uuid.Nil)
-		waiting := c.fragments()
-		waiting.header.Set("Prefer", "wait=15")
-		go func() {
-			time.Sleep(100 * time.Millisecond)
-			use()
-		}()
-		start := time.Now()
-		waiting.get("/api-keys/"+key.ID.String()+"/first-use").is(http.StatusOK).one("status", "First request received")
-		if took := time.Since(start); took < 100*time.Millisecond || took > 12*time.Second {
-			t.Errorf("the response came after %v", took)
-		}
-		waiting.header.Set("Prefer", "respond-async, wait=1")
-		start = time.Now()
-		waiting.get("/api-keys/" + c.key("unused").ID.String() + "/first-use").is(http.StatusNoContent)
-		if took := time.Since(start); took < time.Second || took > 12*time.Second {
-			t.Errorf("the empty response came after %v, want a second", took)
-		}
 	})
 }
 

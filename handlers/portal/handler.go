@@ -17,8 +17,8 @@ import (
 // too, so that the page can show an overlong field again with its error.
 const maxForm = 256 << 10
 
-// maxActions limits how many actions run at once: maxWaiting held responses, and as many others.
-const maxActions = 2 * maxWaiting
+// maxActions limits how many actions run at once.
+const maxActions = 256
 
 // The parameters that select a page of a list: the id of the last entry on the previous page.
 const (

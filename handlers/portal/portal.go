@@ -31,7 +31,6 @@ type Deps struct {
 	OpenAPI    []byte           // the OpenAPI document of the JSON API
 	Changelog  string           // of the JSON API, as Markdown
 	Now        func() time.Time // nil: time.Now
-	Stopping   <-chan struct{}  // closed when the server stops and held responses must end; nil: never
 
 	Provider     *identity.Config // the OpenID Connect provider; nil: none
 	PasswordsOff bool             // nobody signs in with a password
@@ -56,9 +55,7 @@ type Portal struct {
 	tokenURL   string // of the endpoint in the examples
 	agentsURL  string // of the endpoint in the examples of an account without agents
 	now        func() time.Time
-	waiting    chan struct{} // holds one value for each held response
 	actions    middleware.Slots
-	stopping   <-chan struct{}
 	pages      []string // patterns of the paths that sign-in may lead back to
 
 	provider     *identity.Provider // nil: none
@@ -124,9 +121,7 @@ func New(d Deps) (*Portal, error) {
 		tokenURL:   d.BaseURL.JoinPath("/api/widget/token").String(),
 		agentsURL:  d.BaseURL.JoinPath("/api/agents").String(),
 		now:        d.Now,
-		waiting:    make(chan struct{}, maxWaiting),
 		actions:    middleware.NewSlots(maxActions),
-		stopping:   d.Stopping,
 
 		provider: provider, attempts: newCodecs(d.CookieKeys, attemptAge), passwordsOff: d.PasswordsOff,
 

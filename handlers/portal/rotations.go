@@ -96,17 +96,8 @@ func (p *Portal) refuseReplacement(c *gin.Context, status int, why string) error
 }
 
 // showRotationProgress returns the progress if it differs from the version that the client shows.
-// The response may be held until it does: see [Portal.await].
 func (p *Portal) showRotationProgress(c *gin.Context) error {
-	var r rotation
-	var progress templates.RotationProgress
-	news, err := p.await(c, func() (news bool, err error) {
-		if r, err = p.findRotation(c); err != nil || !r.started {
-			return true, err
-		}
-		progress = p.rotationProgress(r)
-		return progress.Version != c.Query("seen"), nil
-	})
+	r, err := p.findRotation(c)
 	switch {
 	case err != nil:
 		return err
@@ -115,9 +106,10 @@ func (p *Portal) showRotationProgress(c *gin.Context) error {
 	case !r.started: // the replacement was discarded
 		return p.redirect(c, rotationPath(r.old.ID))
 	}
+	progress := p.rotationProgress(r)
 	page := templates.RotationPage{Old: progress.Old, Progress: &progress}
 	response := reply{fragment: page, location: rotationPath(r.old.ID)}
-	if !news {
+	if progress.Version == c.Query("seen") {
 		response.status = http.StatusNoContent
 	}
 	return p.reply(c, response)

@@ -48,11 +48,10 @@ func (p *Portal) Register(r gin.IRouter) {
 		g.GET(path, p.plainAddress, p.handle(h))
 	}
 
-	// Open pages poll these. The first two wait for news, so they set their own deadlines.
-	held := r.Group("", background, p.requireSession)
-	page(held, "/api-keys/:id/first-use", p.showFirstUse)
-	page(held, "/api-keys/:id/rotation/progress", p.showRotationProgress)
+	// Open pages poll these.
 	polled := r.Group("", background, deadline, p.requireSession)
+	page(polled, "/api-keys/:id/first-use", p.showFirstUse)
+	page(polled, "/api-keys/:id/rotation/progress", p.showRotationProgress)
 	page(polled, changesPath, p.showChanges)
 	page(polled, "/api-keys/:id/revocation/outcome", p.showRevocationOutcome)
 

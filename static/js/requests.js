@@ -85,16 +85,6 @@
     }
   });
 
-  // A removed element, or a page that is left, no longer needs a response.
-  document.addEventListener('htmx:before:cleanup', ({ target }) => {
-    if (target.matches?.('[data-background]')) {
-      htmx.trigger(target, 'htmx:abort');
-    }
-  });
-  addEventListener('pagehide', () => {
-    document.querySelectorAll('[data-background]').forEach((element) => htmx.trigger(element, 'htmx:abort'));
-  });
-
   // There was no response, or only a part of it.
   document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
     if (ctx && !ctx.background && ctx.text === undefined) {

@@ -28,10 +28,6 @@
     const close = () => {
       removeEventListener('beforeunload', warn);
       forget(field);
-      const polling = dialog.querySelector('#first-use');
-      if (polling) {
-        htmx.trigger(polling, 'htmx:abort');
-      }
       dialog.remove();
       document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
     };
