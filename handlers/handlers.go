@@ -19,12 +19,13 @@ import (
 	"portal/handlers/portal/identity"
 	"portal/models"
 	"portal/models/livekit"
+	"portal/models/widget"
 )
 
 // Deps are the dependencies of the handlers.
 type Deps struct {
 	Store   *models.Store
-	Tokens  *models.WidgetTokens
+	Tokens  *widget.Tokens
 	LiveKit *livekit.Server // nil: no LiveKit tokens
 
 	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/widget"
 )
 
 // Authenticate returns the principal of an API key and counts the request. The result reflects the
@@ -50,17 +51,15 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error)
 	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
 }
 
-// AuthenticateToken returns the principal and the agent of a widget token that
-// [WidgetTokens.Verify] has verified. Like [Store.Authenticate] it asks the database, but it does
-// not count the request as a use of the key. [Store.CheckAgent] checks the agent.
+// AuthenticateToken returns the principal of a widget token with these verified claims. Like
+// [Store.Authenticate] it asks the database, but it does not count the request as a use of the key.
+// [Store.CheckAgent] checks the token's agent.
 //
 // It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise
-// [ErrTokenInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
-func (s *Store) AuthenticateToken(ctx context.Context, claims WidgetClaims) (p Principal, agentID uuid.UUID, err error) {
-	keyID, validKey := ParseID(claims.ClientID)
-	agentID, validAgent := ParseID(claims.AgentID)
-	if !validKey || !validAgent || keyID == uuid.Nil {
-		return Principal{}, uuid.Nil, ErrTokenInvalid
+// [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
+func (s *Store) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
+	if claims.KeyID == uuid.Nil {
+		return Principal{}, widget.ErrInvalid
 	}
 	if s.tracer != nil {
 		var span trace.Span
@@ -68,20 +67,20 @@ func (s *Store) AuthenticateToken(ctx context.Context, claims WidgetClaims) (p P
 		defer span.End()
 	}
 	started := time.Now()
-	found, epoch, err := s.authenticator.LookupID(ctx, keyID)
+	found, epoch, err := s.authenticator.LookupID(ctx, claims.KeyID)
 	switch {
 	case errors.Is(err, authn.ErrKeyUnknown):
-		return Principal{}, uuid.Nil, ErrKeyRevoked
+		return Principal{}, ErrKeyRevoked
 	case err != nil:
-		return Principal{}, uuid.Nil, failed("authenticate a token", err)
+		return Principal{}, failed("authenticate a token", err)
 	case found.Revoked:
-		return Principal{}, uuid.Nil, ErrKeyRevoked
-	case found.AccountID.String() != claims.Subject:
-		return Principal{}, uuid.Nil, ErrTokenInvalid
+		return Principal{}, ErrKeyRevoked
+	case found.AccountID != claims.AccountID:
+		return Principal{}, widget.ErrInvalid
 	case !found.Active:
-		return Principal{}, uuid.Nil, ErrAccountDisabled
+		return Principal{}, ErrAccountDisabled
 	}
-	return Principal{AccountID: found.AccountID, KeyID: keyID, epoch: epoch, waited: time.Since(started)}, agentID, nil
+	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
 }
 
 // CheckAgent returns nil if the agent belongs to the principal's account, and otherwise

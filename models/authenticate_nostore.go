@@ -6,6 +6,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+
+	"portal/models/widget"
 )
 
 // The build tag nostore builds the program that shows the upper bound of the benchmark. It accepts
@@ -24,9 +26,8 @@ func (s *Store) Authenticate(_ context.Context, key string) (Principal, error) {
 }
 
 // AuthenticateToken accepts every token.
-func (s *Store) AuthenticateToken(_ context.Context, claims WidgetClaims) (Principal, uuid.UUID, error) {
-	agentID, _ := ParseID(claims.AgentID)
-	return nostorePrincipal, agentID, nil
+func (s *Store) AuthenticateToken(context.Context, widget.Claims) (Principal, error) {
+	return nostorePrincipal, nil
 }
 
 // CheckAgent accepts every agent.

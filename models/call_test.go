@@ -16,6 +16,7 @@ import (
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 	"portal/models/modelstest/subprocess"
+	"portal/models/widget"
 )
 
 // callFixture is a fixture with a LiveKit server, whose calls are rooms without participants.
@@ -115,7 +116,7 @@ func TestRevocationEndsCalls(t *testing.T) {
 		must(t, f.server.CreateRoom(ctx, first))
 		f.clock.Advance(2 * time.Second)
 		f.expectEnd(t, first)
-		f.clock.Advance(models.MaxTokenTTL + 3*time.Minute)
+		f.clock.Advance(widget.MaxTTL + 3*time.Minute)
 		eventually(t, "the work is dropped once every token has expired", func() bool { return f.hangUps(t) == 0 })
 		f.endedCalls(t, c, 5)
 	})
@@ -169,12 +170,12 @@ func TestCallsEndAfterALongOutageOfLiveKit(t *testing.T) {
 		key, _ := f.key(t, c)
 		call := f.open(t, newID(), key.ID)
 		f.revoke(t, key)
-		for _, passed := range []time.Duration{2 * time.Second, models.MaxTokenTTL + 3*time.Minute, 2 * time.Second} {
+		for _, passed := range []time.Duration{2 * time.Second, widget.MaxTTL + 3*time.Minute, 2 * time.Second} {
 			before := f.Stats().HangUpFailures
 			f.clock.Advance(passed)
 			eventually(t, "another attempt fails", func() bool { return f.Stats().HangUpFailures > before })
 		}
-		if age, err := f.HangUpAge(t.Context()); err != nil || age != models.MaxTokenTTL+3*time.Minute+4*time.Second || !f.isOpen(t, call) {
+		if age, err := f.HangUpAge(t.Context()); err != nil || age != widget.MaxTTL+3*time.Minute+4*time.Second || !f.isOpen(t, call) {
 			t.Fatalf("the age of the work is %s: %v", age, err)
 		}
 		link.Cut(false)
@@ -213,7 +214,7 @@ func TestWorkWithoutLiveKitIsPurged(t *testing.T) {
 		for _, step := range []struct {
 			passed time.Duration
 			want   int
-		}{{models.MaxTokenTTL + 3*time.Minute, 1}, {25 * time.Hour, 0}} {
+		}{{widget.MaxTTL + 3*time.Minute, 1}, {25 * time.Hour, 0}} {
 			f.clock.Advance(step.passed)
 			must(t, f.Purge(t.Context()))
 			if n := f.hangUps(t); n != step.want {

@@ -1,5 +1,5 @@
 // Package models is the domain of the portal and its store: accounts, users, agents, API keys,
-// sessions, the activity log and widget tokens.
+// sessions and the activity log.
 //
 // The portal and the JSON API share one [Store] over one database, SQLite or PostgreSQL. A key that
 // the portal revokes is refused by the API's next request, on every instance. The package does not

@@ -28,9 +28,6 @@ var (
 	ErrUserNotFound       = errors.New("user not found")
 )
 
-// ErrTokenExpired means that a widget token was valid and has expired. It is [ErrTokenInvalid].
-var ErrTokenExpired = fmt.Errorf("%w: it has expired", ErrTokenInvalid)
-
 // The input is valid, but the operation is not possible.
 var (
 	ErrAgentLimit        = fmt.Errorf("the account has reached its limit of %d agents", MaxAgents)
@@ -59,7 +56,6 @@ var (
 	ErrSignInDisabled    = errors.New("the user or the account is disabled")
 	ErrSignInNotPending  = errors.New("no sign-in waits for its second step")
 	ErrSignInTooOld      = errors.New("the sign-in is too old for this change")
-	ErrTokenInvalid      = errors.New("the widget token is invalid")
 	ErrWrongCode         = errors.New("incorrect code")
 	ErrWrongCredentials  = errors.New("incorrect email or password")
 )

@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"io/fs"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models/password"
-	"portal/models/secret"
 )
 
 // DefaultPasswordMemory is [password.DefaultMemory]. Tests have a constant named password.
@@ -43,11 +41,6 @@ func (s *Store) EndCalls(ctx context.Context) error {
 		due[i].Ended = 1
 	}
 	return errors.Join(err, s.finishHangUps(ctx, due, false))
-}
-
-// TokenKeys returns the key pairs of widget tokens, that of the current secret first.
-func TokenKeys(keyring secret.Keyring, algorithm TokenAlgorithm) []crypto.Signer {
-	return tokenKeys(keyring, algorithm)
 }
 
 // Watched returns the store with a hook that sees every statement.

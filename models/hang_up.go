@@ -9,14 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"portal/models/widget"
 )
 
 const (
-	// MaxTokenTTL is the longest lifetime of a widget token, and of the LiveKit token beside it.
-	MaxTokenTTL = time.Hour
 	// hangUpLife is how long the portal ends the calls of a key, agent or account. After that,
 	// no token can open another call, even if the clocks of the portal and of LiveKit differ.
-	hangUpLife = MaxTokenTTL + 2*time.Minute
+	hangUpLife = widget.MaxTTL + 2*time.Minute
 	// hangUpKept is how much longer the portal tries to reach LiveKit, because calls outlive
 	// their tokens.
 	hangUpKept = 24 * time.Hour

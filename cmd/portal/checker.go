@@ -18,6 +18,7 @@ import (
 	"portal/handlers/api"
 	"portal/models"
 	"portal/models/secret"
+	"portal/models/widget"
 )
 
 // checker parses the values of a configuration and collects the errors.
@@ -140,11 +141,11 @@ func (c *checker) rate(name, value string) api.RateLimit {
 }
 
 // algorithms parses one or more algorithms of widget tokens, separated by commas.
-func (c *checker) algorithms(name, value string) []models.TokenAlgorithm {
-	var all []models.TokenAlgorithm
+func (c *checker) algorithms(name, value string) []widget.Algorithm {
+	var all []widget.Algorithm
 	for field := range strings.SplitSeq(value, ",") {
-		algorithm := models.TokenAlgorithm(strings.TrimSpace(field))
-		if !slices.Contains(models.TokenAlgorithms(), algorithm) || slices.Contains(all, algorithm) {
+		algorithm := widget.Algorithm(strings.TrimSpace(field))
+		if !slices.Contains(widget.Algorithms(), algorithm) || slices.Contains(all, algorithm) {
 			c.add(name, "invalid algorithms %q; write EdDSA or ES256, or both with a comma, the one that signs first", value)
 			return nil
 		}

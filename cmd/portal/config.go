@@ -13,8 +13,8 @@ import (
 	"portal/handlers/api"
 	"portal/handlers/mailer"
 	"portal/handlers/portal/identity"
-	"portal/models"
 	"portal/models/livekit"
+	"portal/models/widget"
 )
 
 // config is the configuration as text. Each field is an environment variable and, unless it is a
@@ -64,7 +64,7 @@ type settings struct {
 	addr           string
 	baseURL        *url.URL // nil: http:// and the listen address
 	widgetTokenTTL time.Duration
-	widgetTokenAlg []models.TokenAlgorithm // the first signs
+	widgetTokenAlg []widget.Algorithm // the first signs
 	rateLimit      api.RateLimit
 	trustedProxies []string
 	sessionIdle    time.Duration
@@ -104,7 +104,7 @@ func (c *config) settings() (settings, error) {
 	var check checker
 	s := settings{
 		addr:           check.address("PORTAL_ADDR", c.Addr),
-		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, models.MaxTokenTTL),
+		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, widget.MaxTTL),
 		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
 		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
 		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),

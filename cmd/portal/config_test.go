@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"portal/handlers/api"
-	"portal/models"
+	"portal/models/widget"
 )
 
 const goodSecret = "0123456789abcdef0123456789abcdef"
@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := settings{
 		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: api.RateLimit{PerSecond: 50, Burst: 100},
-		widgetTokenAlg: []models.TokenAlgorithm{models.EdDSA},
+		widgetTokenAlg: []widget.Algorithm{widget.EdDSA},
 		sessionIdle:    12 * time.Hour, sessionMax: 720 * time.Hour, name: "Voice Portal",
 		database: database{url: "sqlite:data/portal.db", directory: "data"},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 )
 
 const (
@@ -27,7 +28,7 @@ func TestSecretRotationHasNoGap(t *testing.T) {
 	secrets := func(secret, previous string) []string {
 		return []string{"PORTAL_SECRET=" + secret, "PORTAL_SECRET_PREVIOUS=" + previous}
 	}
-	for _, algorithm := range models.TokenAlgorithms() {
+	for _, algorithm := range widget.Algorithms() {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			r := startRotation(t, append(secrets(oldSecret, ""), "PORTAL_WIDGET_TOKEN_ALG="+string(algorithm)))

@@ -8,6 +8,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/secret"
+	"portal/models/widget"
 )
 
 type serveCommand struct {
@@ -83,7 +84,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 	limit := newConnections(maxConnections, maxRefusals)
 	site, err := handlers.New(handlers.Deps{
 		Store: store, LiveKit: s.liveKit,
-		Tokens:  models.NewWidgetTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
+		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
 		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
 		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
 		Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,

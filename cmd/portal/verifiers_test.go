@@ -17,12 +17,12 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
 	"portal/models/secret"
+	"portal/models/widget"
 )
 
 // verify verifies a token without our code and returns its agent's id.
@@ -78,7 +78,7 @@ func (s signer) check(t *testing.T, name string, verify verify) {
 	if agentID, err := verify(token); err != nil || agentID != s.agent.ID.String() {
 		t.Errorf("%s: agent %q, error %v, want %s", name, agentID, err, s.agent.ID)
 	}
-	algorithm := models.TokenAlgorithm(fmt.Sprint(tokenHeader(t, token)["alg"]))
+	algorithm := widget.Algorithm(fmt.Sprint(tokenHeader(t, token)["alg"]))
 	parts := strings.Split(token, ".")
 	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"at+jwt","alg":"none"}`))
 	_, ownSecret, _ := strings.Cut(testSecret, "=")
@@ -102,13 +102,13 @@ func (s signer) check(t *testing.T, name string, verify verify) {
 }
 
 // signToken returns a token that a portal with this secret and issuer signs at a time.
-func signToken(t *testing.T, current, issuer string, algorithm models.TokenAlgorithm, now func() time.Time) string {
+func signToken(t *testing.T, current, issuer string, algorithm widget.Algorithm, now func() time.Time) string {
 	t.Helper()
 	keyring, err := secret.NewKeyring(current, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := models.NewWidgetTokens(keyring, issuer, time.Minute, now, algorithm).Issue(models.Principal{}, uuid.New())
+	token, _, err := widget.NewTokens(keyring, issuer, time.Minute, now, algorithm).Issue(widget.Grant{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/widget"
 )
 
 // activeToken is a verified widget token whose key, account and agent are active.
 type activeToken struct {
 	models.Principal
 
-	agentID uuid.UUID
-	claims  models.WidgetClaims
+	claims widget.Claims
 }
 
 // activeToken verifies a widget token and asks the database about its key, account and agent.
@@ -24,10 +22,10 @@ func (a *API) activeToken(ctx context.Context, token string) (active activeToken
 	if active.claims, err = a.tokens.Verify(token); err != nil {
 		return activeToken{}, err
 	}
-	if active.Principal, active.agentID, err = a.store.AuthenticateToken(ctx, active.claims); err != nil {
+	if active.Principal, err = a.store.AuthenticateToken(ctx, active.claims); err != nil {
 		return activeToken{}, err
 	}
-	err = a.queries.Run(func() error { return a.store.CheckAgent(ctx, active.Principal, active.agentID) })
+	err = a.queries.Run(func() error { return a.store.CheckAgent(ctx, active.Principal, active.claims.AgentID) })
 	return active, err
 }
 
@@ -37,8 +35,8 @@ var tokenProblems = []struct {
 	err     error
 	message string
 }{
-	{models.ErrTokenExpired, "The widget token has expired. Request a new one."},
-	{models.ErrTokenInvalid, "The widget token is malformed or was not issued by this service. Request a new one."},
+	{widget.ErrExpired, "The widget token has expired. Request a new one."},
+	{widget.ErrInvalid, "The widget token is malformed or was not issued by this service. Request a new one."},
 	{models.ErrKeyRevoked, "The API key of the widget token has been revoked. Request a new token with an active key."},
 	{models.ErrAccountDisabled, "The account of the widget token is disabled. Contact the operator."},
 	{models.ErrAgentNotFound, "The agent of the widget token has been removed. Request a token for another agent."},

@@ -21,12 +21,13 @@ import (
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/livekit"
+	"portal/models/widget"
 )
 
 // Deps are the dependencies of the API.
 type Deps struct {
 	Store   *models.Store
-	Tokens  *models.WidgetTokens
+	Tokens  *widget.Tokens
 	LiveKit *livekit.Server // nil: no LiveKit tokens
 
 	RateLimit RateLimit        // of each API key; zero: none
@@ -44,7 +45,7 @@ type Deps struct {
 // API has the handlers of the JSON API.
 type API struct {
 	store   *models.Store
-	tokens  *models.WidgetTokens
+	tokens  *widget.Tokens
 	liveKit *livekit.Server // nil: off
 	limiter *rateLimiter    // nil: no limit
 

@@ -43,14 +43,14 @@ func (a *API) authorizeWidget(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if wanted && agentID != active.agentID {
+	if wanted && agentID != active.claims.AgentID {
 		return problem.AgentNotAllowed()
 	}
 	c.Header("X-Account-Id", active.AccountID.String())
-	c.Header("X-Agent-Id", active.agentID.String())
+	c.Header("X-Agent-Id", active.claims.AgentID.String())
 	c.Header("X-Key-Id", active.KeyID.String())
 	c.PureJSON(http.StatusOK, widgetAuthorizationBody{
-		AccountID: active.AccountID, AgentID: active.agentID, KeyID: active.KeyID,
+		AccountID: active.AccountID, AgentID: active.claims.AgentID, KeyID: active.KeyID,
 		ExpiresAt: time.Unix(active.claims.ExpiresAt, 0).UTC(),
 	})
 	return nil

@@ -14,6 +14,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 )
 
 const authorizeWidget = "/widget/authorize"
@@ -206,7 +207,7 @@ func TestWidgetAuthorizeAcceptsThePreviousSecret(t *testing.T) {
 	secret := strings.Repeat("a secret of the tests. ", 2) // of handlerstest.Deps
 	for previous, want := range map[string]int{secret: http.StatusOK, "": http.StatusUnauthorized} {
 		deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
-		deps.Tokens = models.NewWidgetTokens(handlerstest.Keyring(t, strings.Repeat("the next secret. ", 2), previous), issuer, tokenTTL, s.clock.Now)
+		deps.Tokens = widget.NewTokens(handlerstest.Keyring(t, strings.Repeat("the next secret. ", 2), previous), issuer, tokenTTL, s.clock.Now)
 		server := httptest.NewServer(handlerstest.New(t, deps))
 		t.Cleanup(server.Close)
 		rotated := &service{t: t, url: server.URL, store: s.store, clock: s.clock, log: s.log}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/models"
+	"portal/models/widget"
 )
 
 // cacheDocument allows caching for five minutes. Verifiers have a new signing key five minutes
@@ -37,12 +37,12 @@ func (a *API) Preflight(c *gin.Context) {
 // three fields. The portal issues no ID tokens and has no authorization endpoint, so the fields
 // only describe how to verify a widget token, like the metadata of Kubernetes.
 type discoveryBody struct {
-	Issuer                string                  `json:"issuer"`
-	JWKSURI               string                  `json:"jwks_uri"`
-	IntrospectionEndpoint string                  `json:"introspection_endpoint"`
-	ResponseTypes         []string                `json:"response_types_supported"`
-	SubjectTypes          []string                `json:"subject_types_supported"`
-	Algorithms            []models.TokenAlgorithm `json:"id_token_signing_alg_values_supported"`
+	Issuer                string             `json:"issuer"`
+	JWKSURI               string             `json:"jwks_uri"`
+	IntrospectionEndpoint string             `json:"introspection_endpoint"`
+	ResponseTypes         []string           `json:"response_types_supported"`
+	SubjectTypes          []string           `json:"subject_types_supported"`
+	Algorithms            []widget.Algorithm `json:"id_token_signing_alg_values_supported"`
 }
 
 //go:embed openapi.json

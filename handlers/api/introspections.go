@@ -6,13 +6,14 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/models"
+	"portal/models/widget"
 )
 
 // introspectionBody is the response of RFC 7662, section 2.2. Without claims it is
 // {"active": false}.
 type introspectionBody struct {
 	Active bool `json:"active"`
-	*models.WidgetClaims
+	*widget.Claims
 }
 
 // introspectWidgetToken reports whether a widget token is active, and returns its claims if it is.
@@ -40,5 +41,5 @@ func (a *API) introspect(c *gin.Context, caller models.Principal, token string) 
 	if err != nil {
 		return introspectionBody{}, err
 	}
-	return introspectionBody{Active: true, WidgetClaims: &active.claims}, nil
+	return introspectionBody{Active: true, Claims: &active.claims}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/handlerstest"
 	"portal/models"
+	"portal/models/widget"
 )
 
 func TestIntrospectionOfAnActiveTokenReturnsItsClaims(t *testing.T) {
@@ -148,8 +149,8 @@ func (s *service) active(secret, token string) bool {
 func forged(t *testing.T, c customer, s *service) string {
 	t.Helper()
 	keyring := handlerstest.Keyring(t, strings.Repeat("the forger's secret. ", 2), "")
-	token, _, err := models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now).
-		Issue(models.Principal{AccountID: c.accountID, KeyID: c.key.ID}, c.agent.ID)
+	token, _, err := widget.NewTokens(keyring, issuer, tokenTTL, s.clock.Now).
+		Issue(widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

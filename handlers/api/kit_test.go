@@ -14,6 +14,7 @@ import (
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 )
 
 const (
@@ -31,7 +32,7 @@ type service struct {
 	url      string
 	database string // its URL
 	store    *models.Store
-	tokens   *models.WidgetTokens
+	tokens   *widget.Tokens
 	clock    *modelstest.Clock
 	log      *modelstest.LogBuffer
 }
@@ -56,11 +57,11 @@ func newTimedService(t *testing.T, databaseURL string, limit api.RateLimit) *ser
 }
 
 // newSigningService starts an instance whose tokens the first algorithm signs.
-func newSigningService(t *testing.T, databaseURL string, algorithms ...models.TokenAlgorithm) *service {
+func newSigningService(t *testing.T, databaseURL string, algorithms ...widget.Algorithm) *service {
 	t.Helper()
 	keyring := handlerstest.Keyring(t, strings.Repeat("a secret for signing. ", 2), "")
 	return startService(t, databaseURL, func(s *service, deps *handlers.Deps) {
-		deps.Tokens = models.NewWidgetTokens(keyring, issuer, tokenTTL, s.clock.Now, algorithms...)
+		deps.Tokens = widget.NewTokens(keyring, issuer, tokenTTL, s.clock.Now, algorithms...)
 	})
 }
 

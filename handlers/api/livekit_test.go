@@ -79,7 +79,7 @@ func TestLiveKitTokenAllowsOneCall(t *testing.T) {
 		delete(claims, "exp")
 		delete(claims, "nbf")
 		want := jwt.MapClaims{
-			"iss": liveKitKey, "sub": widget.ID,
+			"iss": liveKitKey, "sub": widget.ID.String(),
 			"attributes": map[string]any{"agentId": c.agent.ID.String()},
 			"video": map[string]any{
 				"room": room, "roomJoin": true, "canPublish": true, "canPublishSources": []any{"microphone"},

@@ -16,6 +16,7 @@ import (
 	"portal/handlers/api"
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 )
 
 func TestKeyThatCannotBeCheckedGets503(t *testing.T) {
@@ -115,7 +116,7 @@ func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	c := s.customer()
 	key := bearer(c.secret)
 	// The agent is not in memory, because no token has been requested.
-	token, _, err := s.tokens.Issue(models.Principal{AccountID: c.accountID, KeyID: c.key.ID}, c.agent.ID)
+	token, _, err := s.tokens.Issue(widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

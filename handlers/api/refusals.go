@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/models"
+	"portal/models/widget"
 )
 
 // refusalReasons maps errors to the label values of the metric of refusals.
@@ -18,8 +19,8 @@ var refusalReasons = []struct {
 	{models.ErrKeyUnknown, "unknown"},
 	{models.ErrKeyRevoked, "revoked"},
 	{models.ErrAccountDisabled, "account_disabled"},
-	{models.ErrTokenExpired, "token_expired"},
-	{models.ErrTokenInvalid, "token_invalid"},
+	{widget.ErrExpired, "token_expired"},
+	{widget.ErrInvalid, "token_invalid"},
 	{models.ErrAgentNotFound, "agent_removed"},
 	{models.ErrUnavailable, "unavailable"},
 }

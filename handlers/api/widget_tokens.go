@@ -9,6 +9,7 @@ import (
 
 	"portal/models"
 	"portal/models/livekit"
+	"portal/models/widget"
 )
 
 // widgetTokenBody is the token response of RFC 6749, section 5.1.
@@ -52,22 +53,22 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 func (a *API) issue(caller models.Principal, agentID uuid.UUID) (body widgetTokenBody, err error) {
 	a.signing <- struct{}{}
 	defer func() { <-a.signing }()
-	token, claims, err := a.tokens.Issue(caller, agentID)
+	token, claims, err := a.tokens.Issue(widget.Grant{AccountID: caller.AccountID, KeyID: caller.KeyID, AgentID: agentID})
 	if err != nil {
 		return body, err
 	}
 	body = widgetTokenBody{AccessToken: token, TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second)}
 	if a.liveKit != nil {
-		body.LiveKit, err = a.liveKitAccess(caller, agentID, claims)
+		body.LiveKit, err = a.liveKitAccess(claims)
 	}
 	return body, err
 }
 
 // liveKitAccess returns access to a new room for as long as the widget token with these claims is
 // valid.
-func (a *API) liveKitAccess(caller models.Principal, agentID uuid.UUID, claims models.WidgetClaims) (*liveKitBody, error) {
+func (a *API) liveKitAccess(claims widget.Claims) (*liveKitBody, error) {
 	token, err := a.liveKit.ParticipantToken(livekit.Participant{
-		Identity: claims.ID, AgentID: agentID, KeyID: caller.KeyID, ExpiresAt: time.Unix(claims.ExpiresAt, 0),
+		Identity: claims.ID.String(), AgentID: claims.AgentID, KeyID: claims.KeyID, ExpiresAt: time.Unix(claims.ExpiresAt, 0),
 	})
 	if err != nil {
 		return nil, err

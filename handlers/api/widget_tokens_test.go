@@ -14,8 +14,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 )
 
 func TestTokenVerifiesWithThePublishedKeys(t *testing.T) {
@@ -113,15 +113,15 @@ func TestPublishedKeysArePublicAndHaveTheirThumbprintAsKid(t *testing.T) {
 // The schemas of openapi.json are checked with every response.
 func TestDocumentsOfEachAlgorithm(t *testing.T) {
 	databaseURL := modelstest.SQLiteURL(t)
-	for _, algorithms := range [][]models.TokenAlgorithm{
-		{models.EdDSA}, {models.ES256}, {models.EdDSA, models.ES256}, {models.ES256, models.EdDSA},
+	for _, algorithms := range [][]widget.Algorithm{
+		{widget.EdDSA}, {widget.ES256}, {widget.EdDSA, widget.ES256}, {widget.ES256, widget.EdDSA},
 	} {
 		s := newSigningService(t, databaseURL, algorithms...)
 		var published jose.JSONWebKeySet
 		s.get("/.well-known/jwks.json").is(http.StatusOK).into(&published)
-		var found []models.TokenAlgorithm
+		var found []widget.Algorithm
 		for _, key := range published.Keys {
-			found = append(found, models.TokenAlgorithm(key.Algorithm))
+			found = append(found, widget.Algorithm(key.Algorithm))
 		}
 		if !slices.Equal(found, algorithms) {
 			t.Errorf("%v: the published keys are for %v", algorithms, found)
@@ -148,7 +148,7 @@ func TestDocumentsOfEachAlgorithm(t *testing.T) {
 		if token.Header["alg"] != string(algorithms[0]) {
 			t.Errorf("%v: signed with %v", algorithms, token.Header["alg"])
 		}
-		for _, other := range [][]models.TokenAlgorithm{{models.EdDSA}, {models.ES256}} {
+		for _, other := range [][]widget.Algorithm{{widget.EdDSA}, {widget.ES256}} {
 			if !newSigningService(t, databaseURL, other...).active(c.secret, token.Raw) {
 				t.Errorf("a portal with %v refuses a token of one with %v", other, algorithms)
 			}

@@ -14,6 +14,7 @@ import (
 	"portal/handlers"
 	"portal/models"
 	"portal/models/secret"
+	"portal/models/widget"
 )
 
 // TokenTTL is the lifetime of a widget token.
@@ -33,7 +34,7 @@ func Deps(
 	keyring := Keyring(t, strings.Repeat("a secret of the tests. ", 2), "")
 	return handlers.Deps{
 		Store:      store,
-		Tokens:     models.NewWidgetTokens(keyring, baseURL, TokenTTL, now),
+		Tokens:     widget.NewTokens(keyring, baseURL, TokenTTL, now),
 		CookieKeys: keyring.CookieKeys(),
 		SessionMax: 720 * time.Hour,
 		Name:       "Voice Portal",

@@ -1,12 +1,10 @@
-package models_test
+package widget_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"portal/models"
+	"portal/models/widget"
 )
 
 func TestRotatedSecret(t *testing.T) {
@@ -16,20 +14,20 @@ func TestRotatedSecret(t *testing.T) {
 	during := widgetTokens(t, clock, newSecret, oldSecret)
 	after := widgetTokens(t, clock, newSecret, "")
 	kid := func(token string) any { return decode(t, strings.Split(token, ".")[0])["kid"] }
-	p, agentID := models.Principal{AccountID: newID(), KeyID: newID()}, uuid.New()
-	oldToken, newToken := issue(t, before, p, agentID), issue(t, during, p, agentID)
-	if kid(newToken) != kid(issue(t, after, p, agentID)) || kid(newToken) == kid(oldToken) {
+	grant := newGrant()
+	oldToken, newToken := issue(t, before, grant), issue(t, during, grant)
+	if kid(newToken) != kid(issue(t, after, grant)) || kid(newToken) == kid(oldToken) {
 		t.Error("the previous secret signs")
 	}
 	for name, test := range map[string]struct {
-		tokens *models.WidgetTokens
+		tokens *widget.Tokens
 		token  string
 		want   error
 	}{
 		"old token, before":         {before, oldToken, nil},
 		"old token, during":         {during, oldToken, nil},
-		"old token, after":          {after, oldToken, models.ErrTokenInvalid},
-		"new token, before":         {before, newToken, models.ErrTokenInvalid},
+		"old token, after":          {after, oldToken, widget.ErrInvalid},
+		"new token, before":         {before, newToken, widget.ErrInvalid},
 		"new token, during":         {during, newToken, nil},
 		"new token, after":          {after, newToken, nil},
 		"new token, other instance": {widgetTokens(t, clock, newSecret, oldSecret), newToken, nil},
@@ -37,20 +35,20 @@ func TestRotatedSecret(t *testing.T) {
 		checkError(t, name, errOf(test.tokens.Verify(test.token)), test.want)
 	}
 	// A token with the id of the current key, but signed with the previous one.
-	forged := forger{decode(t, strings.Split(newToken, ".")[0]), decode(t, strings.Split(newToken, ".")[1]), models.TokenKeys(keyring(t, oldSecret, ""), models.EdDSA)[0]}
-	checkError(t, "signed with the previous key", errOf(during.Verify(forged.token(t))), models.ErrTokenInvalid)
+	forged := forger{decode(t, strings.Split(newToken, ".")[0]), decode(t, strings.Split(newToken, ".")[1]), widget.PrivateKeys(keyring(t, oldSecret, ""), widget.EdDSA)[0]}
+	checkError(t, "signed with the previous key", errOf(during.Verify(forged.token(t))), widget.ErrInvalid)
 }
 
 // The steps of a change from EdDSA to ES256 for several instances.
 func TestTokensOfEveryAlgorithmVerifyOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	lists := [][]models.TokenAlgorithm{
-		{models.EdDSA}, {models.EdDSA, models.ES256}, {models.ES256, models.EdDSA}, {models.ES256},
+	lists := [][]widget.Algorithm{
+		{widget.EdDSA}, {widget.EdDSA, widget.ES256}, {widget.ES256, widget.EdDSA}, {widget.ES256},
 	}
 	for _, signing := range lists {
 		for _, secrets := range [][2]string{{newSecret, ""}, {newSecret, oldSecret}, {oldSecret, newSecret}} {
-			token := issue(t, widgetTokens(t, clock, secrets[0], secrets[1], signing...), models.Principal{}, uuid.New())
+			token := issue(t, widgetTokens(t, clock, secrets[0], secrets[1], signing...), newGrant())
 			if alg := decode(t, strings.Split(token, ".")[0])["alg"]; alg != string(signing[0]) {
 				t.Errorf("%v: signed with %v", signing, alg)
 			}

@@ -1,4 +1,4 @@
-package models_test
+package widget_test
 
 import (
 	"crypto"
@@ -16,29 +16,46 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/widget"
 )
+
+var must = modelstest.Must
 
 const issuer = "https://portal.example.com"
 
 func widgetTokens(
-	t *testing.T, c *modelstest.Clock, secret, previous string, algorithms ...models.TokenAlgorithm,
-) *models.WidgetTokens {
+	t *testing.T, c *modelstest.Clock, secret, previous string, algorithms ...widget.Algorithm,
+) *widget.Tokens {
 	t.Helper()
-	return models.NewWidgetTokens(keyring(t, secret, previous), issuer, 10*time.Minute, c.Now, algorithms...)
+	return widget.NewTokens(keyring(t, secret, previous), issuer, 10*time.Minute, c.Now, algorithms...)
 }
 
-func issue(t *testing.T, tokens *models.WidgetTokens, p models.Principal, agentID uuid.UUID) string {
+// newGrant returns a grant of random ids.
+func newGrant() widget.Grant {
+	return widget.Grant{AccountID: uuid.New(), KeyID: uuid.New(), AgentID: uuid.New()}
+}
+
+func issue(t *testing.T, tokens *widget.Tokens, grant widget.Grant) string {
 	t.Helper()
-	token, _, err := tokens.Issue(p, agentID)
+	token, _, err := tokens.Issue(grant)
 	must(t, err)
 	return token
 }
 
-// claimsOf returns the claims that the store checks, for a token of this key and agent.
-func claimsOf(c customer, key models.APIKey, agent models.Agent) models.WidgetClaims {
-	return models.WidgetClaims{Subject: c.ID.String(), ClientID: key.ID.String(), AgentID: agent.ID.String()}
+func checkError(t testing.TB, name string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", name, err, want)
+	}
+}
+
+// errOf returns the error of a call and drops its result.
+func errOf[T any](_ T, err error) error { return err }
+
+// newClock returns a clock with a time between two seconds.
+func newClock() *modelstest.Clock {
+	return modelstest.NewClock(time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC))
 }
 
 // decode returns the decoded JSON of one part of a token.
@@ -59,7 +76,7 @@ func encode(t *testing.T, part map[string]any) string {
 }
 
 // checkSignature checks a token's signature with the published key of this id, without our code.
-func checkSignature(t *testing.T, tokens *models.WidgetTokens, kid, token string) {
+func checkSignature(t *testing.T, tokens *widget.Tokens, kid, token string) {
 	t.Helper()
 	keys := tokens.JWKS()
 	found := keys.Key(kid)
@@ -88,7 +105,7 @@ func checkSignature(t *testing.T, tokens *models.WidgetTokens, kid, token string
 
 func TestWidgetToken(t *testing.T) {
 	t.Parallel()
-	for _, algorithm := range models.TokenAlgorithms() {
+	for _, algorithm := range widget.Algorithms() {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			checkIssuedToken(t, algorithm)
@@ -96,13 +113,12 @@ func TestWidgetToken(t *testing.T) {
 	}
 }
 
-func checkIssuedToken(t *testing.T, algorithm models.TokenAlgorithm) {
+func checkIssuedToken(t *testing.T, algorithm widget.Algorithm) {
 	t.Helper()
 	clock := newClock()
 	tokens := widgetTokens(t, clock, newSecret, "", algorithm)
-	p := models.Principal{AccountID: newID(), KeyID: newID()}
-	agentID := uuid.New()
-	token := issue(t, tokens, p, agentID)
+	grant := newGrant()
+	token := issue(t, tokens, grant)
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		t.Fatal(token)
@@ -115,20 +131,20 @@ func checkIssuedToken(t *testing.T, algorithm models.TokenAlgorithm) {
 	id, _ := claims["jti"].(string)
 	now := float64(clock.Now().Unix())
 	if want := map[string]any{
-		"iss": issuer, "aud": "widget", "sub": p.AccountID.String(), "client_id": p.KeyID.String(), "agent_id": agentID.String(),
+		"iss": issuer, "aud": "widget", "sub": grant.AccountID.String(), "client_id": grant.KeyID.String(), "agent_id": grant.AgentID.String(),
 		"scope": "widget:connect", "iat": now, "nbf": now - 60, "exp": now + 600, "jti": id,
 	}; !maps.Equal(claims, want) || uuid.Validate(id) != nil {
 		t.Errorf("claims %v, want %v", claims, want)
 	}
 	checkSignature(t, tokens, kid, token)
 	verified, err := tokens.Verify(token)
-	if want := (models.WidgetClaims{
-		Issuer: issuer, Audience: "widget", Subject: p.AccountID.String(), ClientID: p.KeyID.String(), AgentID: agentID.String(),
-		Scope: "widget:connect", IssuedAt: int64(now), NotBefore: int64(now) - 60, ExpiresAt: int64(now) + 600, ID: id,
+	if want := (widget.Claims{
+		Issuer: issuer, Audience: "widget", AccountID: grant.AccountID, KeyID: grant.KeyID, AgentID: grant.AgentID,
+		Scope: "widget:connect", IssuedAt: int64(now), NotBefore: int64(now) - 60, ExpiresAt: int64(now) + 600, ID: uuid.MustParse(id),
 	}); err != nil || verified != want {
 		t.Errorf("verified as %+v, %v", verified, err)
 	}
-	if other := decode(t, strings.Split(issue(t, tokens, p, agentID), ".")[1]); other["jti"] == id {
+	if other := decode(t, strings.Split(issue(t, tokens, grant), ".")[1]); other["jti"] == id {
 		t.Error("two tokens have one id")
 	}
 }
@@ -136,18 +152,18 @@ func checkIssuedToken(t *testing.T, algorithm models.TokenAlgorithm) {
 func TestWidgetTokenLivesForItsTTL(t *testing.T) {
 	t.Parallel()
 	clock := modelstest.NewClock(newClock().Now().Truncate(time.Second))
-	tokens := models.NewWidgetTokens(keyring(t, newSecret, ""), issuer, 90*time.Second+time.Millisecond, clock.Now)
+	tokens := widget.NewTokens(keyring(t, newSecret, ""), issuer, 90*time.Second+time.Millisecond, clock.Now)
 	if tokens.TTL() != 90*time.Second {
 		t.Errorf("lives for %s", tokens.TTL())
 	}
-	token := issue(t, tokens, models.Principal{}, uuid.New())
+	token := issue(t, tokens, newGrant())
 	clock.Advance(90*time.Second - time.Nanosecond)
 	checkError(t, "just before its end", errOf(tokens.Verify(token)), nil)
 	clock.Advance(time.Nanosecond)
 	// Only the first one has the token in memory.
-	for _, tokens := range []*models.WidgetTokens{tokens, widgetTokens(t, clock, newSecret, "")} {
+	for _, tokens := range []*widget.Tokens{tokens, widgetTokens(t, clock, newSecret, "")} {
 		claims, err := tokens.Verify(token)
-		if !errors.Is(err, models.ErrTokenExpired) || !errors.Is(err, models.ErrTokenInvalid) || claims != (models.WidgetClaims{}) {
+		if !errors.Is(err, widget.ErrExpired) || !errors.Is(err, widget.ErrInvalid) || claims != (widget.Claims{}) {
 			t.Errorf("at its end: %+v, %v", claims, err)
 		}
 	}
@@ -157,17 +173,17 @@ func TestVerifiedTokenIsNotValidBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	tokens := widgetTokens(t, clock, newSecret, "")
-	token := issue(t, tokens, models.Principal{}, uuid.New())
+	token := issue(t, tokens, newGrant())
 	checkError(t, "at its time", errOf(tokens.Verify(token)), nil)
 	clock.Advance(-2 * time.Minute) // somebody corrects the clock
-	checkError(t, "before its time", errOf(tokens.Verify(token)), models.ErrTokenInvalid)
+	checkError(t, "before its time", errOf(tokens.Verify(token)), widget.ErrInvalid)
 }
 
 func TestJWKSHasOnlyPublicKeys(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	for _, algorithms := range [][]models.TokenAlgorithm{
-		nil, {models.EdDSA}, {models.ES256}, {models.EdDSA, models.ES256}, {models.ES256, models.EdDSA},
+	for _, algorithms := range [][]widget.Algorithm{
+		nil, {widget.EdDSA}, {widget.ES256}, {widget.EdDSA, widget.ES256}, {widget.ES256, widget.EdDSA},
 	} {
 		for _, previous := range []string{"", oldSecret} {
 			text, err := json.Marshal(widgetTokens(t, clock, newSecret, previous, algorithms...).JWKS())
@@ -177,11 +193,11 @@ func TestJWKSHasOnlyPublicKeys(t *testing.T) {
 			}
 			must(t, json.Unmarshal(text, &set))
 			if len(algorithms) == 0 {
-				algorithms = []models.TokenAlgorithm{models.EdDSA}
+				algorithms = []widget.Algorithm{widget.EdDSA}
 			}
 			i := 0
 			for _, algorithm := range algorithms {
-				for _, private := range models.TokenKeys(keyring(t, newSecret, previous), algorithm) {
+				for _, private := range widget.PrivateKeys(keyring(t, newSecret, previous), algorithm) {
 					if i == len(set.Keys) {
 						t.Fatalf("%v: too few keys: %s", algorithms, text)
 					}
@@ -227,11 +243,11 @@ func checkJWK(t *testing.T, jwk map[string]string, private crypto.Signer) {
 
 func TestTokenOfAnInstanceWithAFastClockIsValidAtOnce(t *testing.T) {
 	keyring := keyring(t, newSecret, "")
-	instance := func(ahead time.Duration) *models.WidgetTokens {
-		return models.NewWidgetTokens(keyring, issuer, time.Minute,
+	instance := func(ahead time.Duration) *widget.Tokens {
+		return widget.NewTokens(keyring, issuer, time.Minute,
 			func() time.Time { return time.Unix(1_800_000_000, 0).Add(ahead) })
 	}
-	token, _, err := instance(5*time.Second).Issue(models.Principal{}, uuid.New())
+	token, _, err := instance(5 * time.Second).Issue(newGrant())
 	must(t, err)
 	if _, err := instance(0).Verify(token); err != nil {
 		t.Error(err)

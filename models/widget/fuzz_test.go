@@ -1,4 +1,4 @@
-package models_test
+package widget_test
 
 import (
 	"crypto/ed25519"
@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"portal/models"
 	"portal/models/secret"
+	"portal/models/widget"
 )
 
 // The header and claims of the only token that the fuzzed service has issued. They are constant, so
@@ -25,7 +25,7 @@ const (
 
 // signer issues and verifies tokens with one secret at a fixed time.
 type signer struct {
-	*models.WidgetTokens
+	*widget.Tokens
 	private ed25519.PrivateKey
 	kid     string
 }
@@ -37,11 +37,11 @@ func newSigner(f *testing.F) signer {
 		f.Fatal(err)
 	}
 	at := func() time.Time { return time.Unix(1800000300, 0) }
-	private, ok := models.TokenKeys(keyring, models.EdDSA)[0].(ed25519.PrivateKey)
+	private, ok := widget.PrivateKeys(keyring, widget.EdDSA)[0].(ed25519.PrivateKey)
 	if !ok {
 		f.Fatal("the key is not for Ed25519")
 	}
-	s := signer{models.NewWidgetTokens(keyring, issuer, 10*time.Minute, at), private, ""}
+	s := signer{widget.NewTokens(keyring, issuer, 10*time.Minute, at), private, ""}
 	s.kid = s.JWKS().Keys[0].KeyID
 	return s
 }
@@ -79,7 +79,7 @@ func FuzzWidgetToken(f *testing.F) {
 			t.Fatalf("%q is valid: %+v", token, claims)
 		case err != nil && token == issued:
 			t.Fatal(err)
-		case err != nil && (!errors.Is(err, models.ErrTokenInvalid) || claims != models.WidgetClaims{}):
+		case err != nil && (!errors.Is(err, widget.ErrInvalid) || claims != widget.Claims{}):
 			t.Fatalf("%+v, %v", claims, err)
 		}
 	})

@@ -6,18 +6,24 @@ import (
 	"testing"
 
 	"portal/models"
+	"portal/models/widget"
 )
 
 // checkToken checks the key, the account and the agent of a verified token.
-func checkToken(ctx context.Context, store *models.Store, claims models.WidgetClaims) error {
-	p, agentID, err := store.AuthenticateToken(ctx, claims)
+func checkToken(ctx context.Context, store *models.Store, claims widget.Claims) error {
+	p, err := store.AuthenticateToken(ctx, claims)
 	if err != nil {
 		return err
 	}
-	if p.AccountID.String() != claims.Subject || p.KeyID.String() != claims.ClientID || agentID.String() != claims.AgentID {
-		return fmt.Errorf("authenticated as %+v for the agent %s", p, agentID)
+	if p.AccountID != claims.AccountID || p.KeyID != claims.KeyID {
+		return fmt.Errorf("authenticated as %+v", p)
 	}
-	return store.CheckAgent(ctx, p, agentID)
+	return store.CheckAgent(ctx, p, claims.AgentID)
+}
+
+// claimsOf returns the claims that the store checks, for a token of this key and agent.
+func claimsOf(c customer, key models.APIKey, agent models.Agent) widget.Claims {
+	return widget.Claims{AccountID: c.ID, KeyID: key.ID, AgentID: agent.ID}
 }
 
 func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
@@ -27,21 +33,21 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		otherKey, _ := f.key(t, other)
 		agent, otherAgent := f.agent(t, c), f.agent(t, other)
 		elsewhere := f.open(t, models.Options{})
-		check := func(name string, claims models.WidgetClaims, want error) {
+		check := func(name string, claims widget.Claims, want error) {
 			t.Helper()
 			for _, store := range []*models.Store{f.Store, elsewhere, elsewhere} { // the last from memory
 				checkError(t, name, checkToken(ctx, store, claims), want)
 			}
 		}
 		check("its own", claimsOf(c, key, agent), nil)
-		check("another account's key", claimsOf(c, otherKey, agent), models.ErrTokenInvalid)
+		check("another account's key", claimsOf(c, otherKey, agent), widget.ErrInvalid)
 		check("another account's agent", claimsOf(c, key, otherAgent), models.ErrAgentNotFound)
 		check("another account", claimsOf(other, otherKey, otherAgent), nil)
 		check("no such key", claimsOf(c, models.APIKey{ID: newID()}, agent), models.ErrKeyRevoked)
 		check("no such agent", claimsOf(c, key, models.Agent{ID: newID()}), models.ErrAgentNotFound)
-		check("zero key", claimsOf(c, models.APIKey{}, agent), models.ErrTokenInvalid)
-		check("no ids", models.WidgetClaims{Subject: c.ID.String()}, models.ErrTokenInvalid)
-		check("nothing", models.WidgetClaims{}, models.ErrTokenInvalid)
+		check("zero key", claimsOf(c, models.APIKey{}, agent), widget.ErrInvalid)
+		check("no ids", widget.Claims{AccountID: c.ID}, widget.ErrInvalid)
+		check("nothing", widget.Claims{}, widget.ErrInvalid)
 
 		revoked, _ := f.key(t, c)
 		check("before the key's revocation", claimsOf(c, revoked, agent), nil)

@@ -1,4 +1,4 @@
-package models_test
+package widget_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"testing"
 
-	"portal/models"
 	"portal/models/secret"
+	"portal/models/widget"
 )
 
 const (
@@ -44,18 +44,18 @@ func privateBytes(t *testing.T, key crypto.Signer) []byte {
 // Other instances, also those of later versions, must derive the same keys.
 func TestTokenKeysOfASecretNeverChange(t *testing.T) {
 	t.Parallel()
-	for algorithm, want := range map[models.TokenAlgorithm]string{
-		models.EdDSA: "63f9bb8d953e74d7ef5f65b9dc27073320071ad8065a675dd5af4cb9b548b052",
-		models.ES256: "3d968fd4c69d2d1dac078e906f816fc1f8f569ce3e8881bca2ab2f957c07e8ee",
+	for algorithm, want := range map[widget.Algorithm]string{
+		widget.EdDSA: "63f9bb8d953e74d7ef5f65b9dc27073320071ad8065a675dd5af4cb9b548b052",
+		widget.ES256: "3d968fd4c69d2d1dac078e906f816fc1f8f569ce3e8881bca2ab2f957c07e8ee",
 	} {
-		keys := models.TokenKeys(keyring(t, newSecret, oldSecret), algorithm)
+		keys := widget.PrivateKeys(keyring(t, newSecret, oldSecret), algorithm)
 		if len(keys) != 2 || bytes.Equal(privateBytes(t, keys[0]), privateBytes(t, keys[1])) {
 			t.Fatalf("%s: %d keys for two secrets", algorithm, len(keys))
 		}
 		if got := fmt.Sprintf("%x", sha256.Sum256(privateBytes(t, keys[0]))); got != want {
 			t.Errorf("%s: the hash of the private key is %s, want %s", algorithm, got, want)
 		}
-		old := models.TokenKeys(keyring(t, oldSecret, ""), algorithm)
+		old := widget.PrivateKeys(keyring(t, oldSecret, ""), algorithm)
 		if !bytes.Equal(privateBytes(t, old[0]), privateBytes(t, keys[1])) {
 			t.Errorf("%s: the previous secret has another key than before the rotation", algorithm)
 		}

@@ -1,4 +1,4 @@
-package models_test
+package widget_test
 
 import (
 	"crypto"
@@ -13,9 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"portal/models"
+	"portal/models/widget"
 )
 
 // forger creates tokens with any header and claims, signed with key.
@@ -52,7 +50,7 @@ func sign(t *testing.T, key crypto.Signer, text string) []byte {
 
 func TestForgedWidgetTokens(t *testing.T) {
 	t.Parallel()
-	for _, algorithm := range models.TokenAlgorithms() {
+	for _, algorithm := range widget.Algorithms() {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			checkForgeries(t, algorithm)
@@ -60,20 +58,20 @@ func TestForgedWidgetTokens(t *testing.T) {
 	}
 }
 
-func checkForgeries(t *testing.T, algorithm models.TokenAlgorithm) {
+func checkForgeries(t *testing.T, algorithm widget.Algorithm) {
 	t.Helper()
 	clock := newClock()
 	tokens := widgetTokens(t, clock, newSecret, "", algorithm)
-	key := models.TokenKeys(keyring(t, newSecret, ""), algorithm)[0]
-	other := models.ES256
-	if algorithm == models.ES256 {
-		other = models.EdDSA
+	key := widget.PrivateKeys(keyring(t, newSecret, ""), algorithm)[0]
+	other := widget.ES256
+	if algorithm == widget.ES256 {
+		other = widget.EdDSA
 	}
-	otherKey := models.TokenKeys(keyring(t, newSecret, ""), other)[0]
+	otherKey := widget.PrivateKeys(keyring(t, newSecret, ""), other)[0]
 	otherKid := widgetTokens(t, clock, newSecret, "", other).JWKS().Keys[0].KeyID
-	foreign := models.TokenKeys(keyring(t, strings.Repeat("another secret ", 3), ""), algorithm)[0]
+	foreign := widget.PrivateKeys(keyring(t, strings.Repeat("another secret ", 3), ""), algorithm)[0]
 	now := clock.Now().Unix()
-	good := issue(t, tokens, models.Principal{AccountID: newID(), KeyID: newID()}, uuid.New())
+	good := issue(t, tokens, newGrant())
 	parts := strings.Split(good, ".")
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	must(t, err)
@@ -101,7 +99,7 @@ func checkForgeries(t *testing.T, algorithm models.TokenAlgorithm) {
 	checkError(t, "an unchanged token", errOf(tokens.Verify(forge(func(*forger) {}))), nil)
 	for name, token := range map[string]string{
 		"empty":                        "",
-		"an API key":                   unknownKey,
+		"an API key":                   "nas_" + strings.Repeat("0", 36),
 		"no parts":                     "..",
 		"one part too few":             parts[0] + "." + parts[1],
 		"one part too many":            good + ".",
@@ -159,7 +157,7 @@ func checkForgeries(t *testing.T, algorithm models.TokenAlgorithm) {
 		"standard base64":              parts[0] + "." + parts[1] + "." + strings.NewReplacer("-", "+", "_", "/").Replace(withURLCharacters(t, parts[2])),
 	} {
 		claims, err := tokens.Verify(token)
-		if !errors.Is(err, models.ErrTokenInvalid) || claims != (models.WidgetClaims{}) {
+		if !errors.Is(err, widget.ErrInvalid) || claims != (widget.Claims{}) {
 			t.Errorf("%s: %+v, %v", name, claims, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package models
+package widget
 
 import (
 	"crypto"
@@ -15,46 +15,46 @@ import (
 	"portal/models/secret"
 )
 
-// TokenAlgorithm is a signature algorithm of widget tokens.
-type TokenAlgorithm string
+// Algorithm is a signature algorithm of tokens.
+type Algorithm string
 
 // The algorithms by their names in JOSE.
 const (
-	EdDSA TokenAlgorithm = "EdDSA" // Ed25519 (RFC 8037)
-	ES256 TokenAlgorithm = "ES256" // P-256 with SHA-256 (RFC 7518, section 3.4)
+	EdDSA Algorithm = "EdDSA" // Ed25519 (RFC 8037)
+	ES256 Algorithm = "ES256" // P-256 with SHA-256 (RFC 7518, section 3.4)
 )
 
-// TokenAlgorithms returns all algorithms.
-func TokenAlgorithms() []TokenAlgorithm { return []TokenAlgorithm{EdDSA, ES256} }
+// Algorithms returns all algorithms.
+func Algorithms() []Algorithm { return []Algorithm{EdDSA, ES256} }
 
-func (a TokenAlgorithm) method() jwt.SigningMethod {
+func (a Algorithm) method() jwt.SigningMethod {
 	if a == ES256 {
 		return jwt.SigningMethodES256
 	}
 	return jwt.SigningMethodEdDSA
 }
 
-// tokenKey is a key pair of widget tokens.
-type tokenKey struct {
+// keyPair is a key pair of tokens.
+type keyPair struct {
 	jwk    jose.JSONWebKey                   // public
 	method jwt.SigningMethod                 // the only one for this key
 	sign   func(text string) ([]byte, error) // a closure, so that no field holds the private key
 }
 
-func newTokenKey(algorithm TokenAlgorithm, private crypto.Signer) tokenKey {
+func newKeyPair(algorithm Algorithm, private crypto.Signer) keyPair {
 	method := algorithm.method()
 	jwk := jose.JSONWebKey{Key: private.Public(), Algorithm: method.Alg(), Use: "sig"}
 	jwk.KeyID = thumbprint(jwk)
-	return tokenKey{jwk, method, func(text string) ([]byte, error) { return method.Sign(text, private) }}
+	return keyPair{jwk, method, func(text string) ([]byte, error) { return method.Sign(text, private) }}
 }
 
-// header returns the first part of every token that the key signs.
-func (k tokenKey) header() string {
+// header returns the first part of every token that the key pair signs.
+func (p keyPair) header() string {
 	header, err := json.Marshal(struct {
 		Type      string `json:"typ"`
 		Algorithm string `json:"alg"`
 		KeyID     string `json:"kid"`
-	}{widgetTokenType, k.jwk.Algorithm, k.jwk.KeyID})
+	}{tokenType, p.jwk.Algorithm, p.jwk.KeyID})
 	if err != nil {
 		panic(err) // encoding three strings cannot fail
 	}
@@ -71,9 +71,8 @@ func thumbprint(jwk jose.JSONWebKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// tokenKeys returns the key pairs of widget tokens for an algorithm, that of the current secret
-// first.
-func tokenKeys(keyring secret.Keyring, algorithm TokenAlgorithm) []crypto.Signer {
+// privateKeys returns the private keys of an algorithm, that of the current secret first.
+func privateKeys(keyring secret.Keyring, algorithm Algorithm) []crypto.Signer {
 	var keys []crypto.Signer
 	if algorithm == ES256 {
 		for _, seed := range keyring.Derive("portal widget token ES256 v1", p256SeedSize) {

@@ -1,0 +1,239 @@
+// Package widget issues and verifies widget tokens: JWTs in the profile of RFC 9068, which let a
+// browser talk to one of an account's agents. It depends on package secret only.
+package widget
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"portal/models/secret"
+)
+
+// MaxTTL is the longest lifetime of a token, and of the LiveKit token beside it.
+const MaxTTL = time.Hour
+
+// Constant parts of every token (RFC 9068).
+const (
+	tokenType = "at+jwt"
+	audience  = "widget"
+	scope     = "widget:connect"
+)
+
+const (
+	// clockSkew is how far apart the clocks of two instances may be. Within this limit, every
+	// instance accepts a token that another one has just issued.
+	clockSkew = 5 * time.Second
+
+	// verifierSkew is how far behind ours the clock of a customer's verifier may be. The claim
+	// nbf is this long before iat, because many verifiers allow no difference.
+	verifierSkew = 60 * time.Second
+
+	// maxLength is far above the length of every issued token, in bytes.
+	maxLength = 4096
+)
+
+// ErrInvalid means that a token is malformed or forged, or that it is for somebody else.
+var ErrInvalid = errors.New("the widget token is invalid")
+
+// ErrExpired means that a token was valid and has expired. It is [ErrInvalid].
+var ErrExpired = fmt.Errorf("%w: it has expired", ErrInvalid)
+
+// Grant is the access that a token gives: with a key of an account to one of its agents.
+type Grant struct {
+	AccountID, KeyID, AgentID uuid.UUID
+}
+
+// Claims are the claims of a token. Times are in Unix seconds.
+type Claims struct {
+	Issuer    string    `json:"iss"`
+	Audience  string    `json:"aud"`
+	AccountID uuid.UUID `json:"sub"`
+	KeyID     uuid.UUID `json:"client_id"`
+	AgentID   uuid.UUID `json:"agent_id"`
+	Scope     string    `json:"scope"`
+	IssuedAt  int64     `json:"iat"`
+	NotBefore int64     `json:"nbf"`
+	ExpiresAt int64     `json:"exp"`
+	ID        uuid.UUID `json:"jti"`
+}
+
+// Tokens issues and verifies tokens. It is safe for concurrent use.
+type Tokens struct {
+	issuer string
+	ttl    time.Duration
+	now    func() time.Time
+
+	algorithms []Algorithm // the first signs; the keys of all are published
+	header     string      // base64url, the same for every token
+	sign       func(text string) ([]byte, error)
+	known      map[string]keyPair // every key that verifies, by kid
+	jwks       jose.JSONWebKeySet
+	parser     *jwt.Parser
+
+	verified memory
+}
+
+// NewTokens returns the issuer and verifier of tokens with this issuer and lifetime. A nil now
+// means time.Now. The first algorithm signs, and the keys of all listed ones are published; without
+// a list it is [EdDSA]. Tokens of every algorithm verify, so that a change of the list does not end
+// the tokens from before.
+func NewTokens(
+	keyring secret.Keyring, issuer string, ttl time.Duration, now func() time.Time, algorithms ...Algorithm,
+) *Tokens {
+	if now == nil {
+		now = time.Now
+	}
+	if len(algorithms) == 0 {
+		algorithms = []Algorithm{EdDSA}
+	}
+	t := &Tokens{issuer: issuer, ttl: ttl, now: now, algorithms: algorithms, known: map[string]keyPair{}}
+	t.verified.claims = map[[sha256.Size]byte]Claims{}
+	pairs := map[Algorithm][]keyPair{}
+	var methods []string
+	for _, algorithm := range Algorithms() {
+		methods = append(methods, algorithm.method().Alg())
+		for _, private := range privateKeys(keyring, algorithm) {
+			pair := newKeyPair(algorithm, private)
+			pairs[algorithm] = append(pairs[algorithm], pair)
+			t.known[pair.jwk.KeyID] = pair
+		}
+	}
+	for _, algorithm := range algorithms {
+		for _, pair := range pairs[algorithm] {
+			t.jwks.Keys = append(t.jwks.Keys, pair.jwk)
+		}
+	}
+	signing := pairs[algorithms[0]][0]
+	t.header, t.sign = signing.header(), signing.sign
+	t.parser = jwt.NewParser(
+		jwt.WithValidMethods(methods),
+		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
+	)
+	return t
+}
+
+// Issuer returns the claim iss of every token.
+func (t *Tokens) Issuer() string { return t.issuer }
+
+// Algorithms returns the algorithms whose keys are published. The first one signs.
+func (t *Tokens) Algorithms() []Algorithm { return t.algorithms }
+
+// TTL returns the lifetime of a token in whole seconds.
+func (t *Tokens) TTL() time.Duration { return t.ttl.Truncate(time.Second) }
+
+// JWKS returns the public keys that verify tokens (RFC 7517), the signing key first. For each
+// published algorithm it has the key of the current secret and, during a rotation, of the previous
+// one.
+func (t *Tokens) JWKS() jose.JSONWebKeySet { return t.jwks }
+
+// Issue returns a token and its claims. The caller must have checked that the key is active and
+// that the agent belongs to its account.
+func (t *Tokens) Issue(grant Grant) (string, Claims, error) {
+	now := t.now().Unix()
+	claims := Claims{
+		Issuer: t.issuer, Audience: audience, AccountID: grant.AccountID, KeyID: grant.KeyID,
+		AgentID: grant.AgentID, Scope: scope, IssuedAt: now,
+		NotBefore: now - int64(verifierSkew/time.Second), ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.New(),
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", Claims{}, fmt.Errorf("encode widget token: %w", err)
+	}
+	token := make([]byte, 0, maxLength/4)
+	token = append(append(token, t.header...), '.')
+	token = base64.RawURLEncoding.AppendEncode(token, payload)
+	signature, err := t.sign(string(token))
+	if err != nil {
+		return "", Claims{}, fmt.Errorf("sign widget token: %w", err)
+	}
+	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), claims, nil
+}
+
+// Verify returns the claims of an unexpired token that this service has issued. Otherwise it
+// returns [ErrExpired] or another error that is [ErrInvalid]. The caller must check the key, the
+// account and the agent.
+func (t *Tokens) Verify(token string) (Claims, error) {
+	// Go's base64 ignores line breaks, even in strict mode.
+	if len(token) > maxLength || strings.ContainsAny(token, "\r\n") {
+		return Claims{}, ErrInvalid
+	}
+	hash := sha256.Sum256([]byte(token))
+	claims, found := t.verified.find(hash)
+	if !found {
+		var err error
+		if claims, err = t.parse(token); err != nil {
+			return Claims{}, err
+		}
+	}
+	now := t.now()
+	if !now.Before(time.Unix(claims.ExpiresAt, 0)) {
+		return Claims{}, ErrExpired
+	}
+	if claims.NotBefore > now.Add(clockSkew).Unix() {
+		return Claims{}, fmt.Errorf("%w: it is not valid yet", ErrInvalid)
+	}
+	if !found {
+		t.verified.add(hash, claims)
+	}
+	return claims, nil
+}
+
+// parse verifies the signature, the header and the claims of a token, except nbf.
+func (t *Tokens) parse(token string) (claims Claims, err error) {
+	_, err = t.parser.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
+		// The library checks neither typ (RFC 9068 section 4) nor crit (RFC 7515 section
+		// 4.1.11).
+		if _, critical := parsed.Header["crit"]; critical || parsed.Header["typ"] != tokenType {
+			return nil, ErrInvalid
+		}
+		kid, _ := parsed.Header["kid"].(string)
+		pair, known := t.known[kid]
+		if !known || pair.method != parsed.Method {
+			return nil, ErrInvalid
+		}
+		return pair.jwk.Key, nil
+	})
+	if errors.Is(err, jwt.ErrTokenExpired) {
+		return Claims{}, ErrExpired
+	}
+	if err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return claims, nil
+}
+
+// GetExpirationTime returns the claim exp. This and the methods below implement [jwt.Claims].
+func (c Claims) GetExpirationTime() (*jwt.NumericDate, error) { return numericDate(c.ExpiresAt), nil }
+
+// GetIssuedAt returns the claim iat.
+func (c Claims) GetIssuedAt() (*jwt.NumericDate, error) { return numericDate(c.IssuedAt), nil }
+
+// GetNotBefore returns nil: the library has one leeway for nbf and exp, but only nbf may have one.
+// [Tokens.Verify] checks nbf.
+func (c Claims) GetNotBefore() (*jwt.NumericDate, error) { return nil, nil } //nolint:nilnil // jwt.Claims uses nil for an absent claim
+
+// GetIssuer returns the claim iss.
+func (c Claims) GetIssuer() (string, error) { return c.Issuer, nil }
+
+// GetSubject returns the claim sub.
+func (c Claims) GetSubject() (string, error) { return c.AccountID.String(), nil }
+
+// GetAudience returns the claim aud.
+func (c Claims) GetAudience() (jwt.ClaimStrings, error) { return jwt.ClaimStrings{c.Audience}, nil }
+
+func numericDate(seconds int64) *jwt.NumericDate {
+	if seconds == 0 {
+		return nil
+	}
+	return jwt.NewNumericDate(time.Unix(seconds, 0))
+}
