@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-
-	"portal/models/password"
 )
 
 // Account is a customer. It owns agents and API keys, and its users sign in to the portal.
@@ -43,7 +41,7 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	if err := checkPassword(n.Password, email, name); err != nil {
 		return Account{}, err
 	}
-	hash, err := s.hashPassword(ctx, password.Place{Known: true}, n.Password)
+	hash, err := s.hashPassword(ctx, knownPlace(email), n.Password)
 	if err != nil {
 		return Account{}, err
 	}

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -126,5 +127,55 @@ func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 			t.Errorf("%d of %d attempts of the flood went first", n, flood)
 		}
 		flooding.Wait()
+	})
+}
+
+// One user signs in again and again on several connections, each with another device.
+func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		store := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory, SignInLimit: 10_000})
+		c, other := f.customer(t), f.customer(t)
+		ctx, stop := context.WithCancel(t.Context())
+		var signedIn atomic.Int64
+		var repeating sync.WaitGroup
+		for range 3 {
+			client := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
+			repeating.Go(func() {
+				for ctx.Err() == nil {
+					if _, err := store.VerifyPassword(t.Context(), c.user.Email, password, client); err == nil {
+						signedIn.Add(1)
+					}
+				}
+			})
+		}
+		eventually(t, "they sign in", func() bool { return signedIn.Load() > 3 })
+		before := signedIn.Load()
+		checkError(t, "a stranger", errOf(store.VerifyPassword(t.Context(), other.user.Email, password, strangers(2))), nil)
+		if n := signedIn.Load() - before; n > 4 {
+			t.Errorf("%d sign-ins of the user went first", n)
+		}
+		stop()
+		repeating.Wait()
+	})
+}
+
+func TestRightPasswordsOfAUserAreLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		session, err := f.Session(ctx, f.session(t, c), browser)
+		must(t, err)
+		for i := range 15 {
+			client := models.Client{Address: address(i), Device: models.NewDevice(c.user.Email)}
+			checkError(t, "a sign-in with a device", errOf(f.VerifyPassword(ctx, c.user.Email, password, client)), nil)
+			checkError(t, "a sign-in without one", errOf(f.VerifyPassword(ctx, c.user.Email, password, strangers(i))), nil)
+		}
+		f.isLimited(t, "a device", c.user.Email, password, models.Client{Device: models.NewDevice(c.user.Email)})
+		f.isLimited(t, "a stranger", c.user.Email, wrongPassword, strangers(20))
+		if _, limited := errOf(f.ConfirmPassword(ctx, session, password, c.actor)).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+			t.Error("a session is not limited")
+		}
+		checkError(t, "another user", errOf(f.VerifyPassword(ctx, other.user.Email, password, strangers(1))), nil)
+		f.clock.Advance(time.Minute)
+		checkError(t, "a minute later", errOf(f.VerifyPassword(ctx, c.user.Email, password, strangers(1))), nil)
 	})
 }

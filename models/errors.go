@@ -84,13 +84,14 @@ type RepeatedFormError struct {
 func (e *RepeatedFormError) Error() string { return "this form has already generated a key" }
 
 // SignInLimitError reports a sign-in that was refused without checking the password or the code,
-// because there were too many wrong ones before.
+// because there were too many before.
 type SignInLimitError struct {
 	RetryAfter time.Duration
+	Right      bool // they were right passwords
 	Codes      bool // they were codes, not passwords
 	AppCodes   bool // only codes of the authenticator app are refused, not recovery codes
 }
 
 func (e *SignInLimitError) Error() string {
-	return fmt.Sprintf("too many wrong passwords or codes, try again in %s", e.RetryAfter)
+	return fmt.Sprintf("too many passwords or codes, try again in %s", e.RetryAfter)
 }

@@ -115,7 +115,7 @@ func (s *Store) UsePasswordReset(ctx context.Context, token, password string, cl
 	if err := checkPassword(password, user.Email, accountName); err != nil {
 		return User{}, err
 	}
-	err = s.setPassword(ctx, password, func(ctx context.Context, tx bun.Tx, hash string) error {
+	err = s.setPassword(ctx, strangerPlace(client), password, func(ctx context.Context, tx bun.Tx, hash string) error {
 		// Every transaction locks the account, the user and the links in this order.
 		err := s.lockEnabledAccount(ctx, tx, user.AccountID)
 		if errors.Is(err, ErrWrongCredentials) {

@@ -29,13 +29,13 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password string, clie
 		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
 	}
 	a := attempt{
-		limited: subjects, counted: subjects, queue: strangerPlace(client),
+		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: visitorActor(client.Address), action: ActionSignInFailed,
 	}
 	if client.Device.belongsTo(email) {
 		a.limited = [][]byte{signInSubject("device", client.Device.ID.String())}
 		a.counted = append(a.counted, a.limited...)
-		a.queue = knownPlace(client.Device.ID)
+		a.place = knownPlace(email)
 	}
 	return s.verifyPassword(ctx, email, password, a)
 }
@@ -45,16 +45,16 @@ func strangerPlace(client Client) password.Place {
 	return password.Place{Source: site(client.Address)}
 }
 
-// knownPlace is strangerPlace for a known device or a session.
-func knownPlace(id uuid.UUID) password.Place {
-	return password.Place{Source: id.String(), Known: true}
+// knownPlace is strangerPlace for a user with a known device or a session.
+func knownPlace(email string) password.Place {
+	return password.Place{Source: string(hashEmail(email)), Known: true}
 }
 
 // attempt describes an attempt to enter a password.
 type attempt struct {
 	limited [][]byte // the subjects whose wrong passwords limit it
 	counted [][]byte // the subjects that a wrong password counts for
-	queue   password.Place
+	place   password.Place
 	actor   Actor  // of the activity that records a wrong password
 	action  Action // of that activity
 }
@@ -66,11 +66,15 @@ func (s *Store) verifyPassword(ctx context.Context, email, password string, a at
 }
 
 func (s *Store) attemptPassword(ctx context.Context, email, password string, a attempt) (User, error) {
-	// The limit is checked before the queue, so that a flood of guesses does not fill it.
+	// The limits are checked before the queue, so that neither a flood of guesses nor of right
+	// passwords fills it.
+	if err := s.checkRightPasswordLimit(ctx, email); err != nil {
+		return User{}, err
+	}
 	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
 		return User{}, err
 	}
-	turn, err := s.waitToHash(ctx, a.queue)
+	turn, err := s.waitToHash(ctx, a.place)
 	if err != nil {
 		return User{}, err
 	}
@@ -86,7 +90,7 @@ func (s *Store) attemptPassword(ctx context.Context, email, password string, a a
 		// Other instances may have reached the limit during the hashing. Then a right
 		// password is refused like a wrong one. Otherwise, each instance would allow one
 		// more guess.
-		err = cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), err)
+		err = cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), s.countRightPassword(ctx, email), err)
 	case errors.Is(err, ErrWrongCredentials):
 		// The response must not say that a password is wrong unless the attempt was
 		// counted.

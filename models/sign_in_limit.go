@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -19,8 +20,8 @@ const (
 	defaultSignInLimit = 10
 )
 
-// signInFailure is one wrong password. Refused attempts are not stored, so that they do not make
-// the wait longer.
+// signInFailure is one wrong password, or a right one if the subject is that of rightPasswords.
+// Refused attempts are not stored, so that they do not make the wait longer.
 type signInFailure struct {
 	bun.BaseModel `bun:"table:sign_in_failures"`
 
@@ -31,6 +32,10 @@ type signInFailure struct {
 
 // checkSignInLimit returns a [*SignInLimitError] if one of the subjects has reached the limit.
 func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]byte) error {
+	return s.checkLimit(ctx, db, s.signInLimit, subjects)
+}
+
+func (s *Store) checkLimit(ctx context.Context, db bun.IDB, limit int, subjects [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	now := s.clock()
@@ -38,16 +43,38 @@ func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]b
 		var recent []time.Time
 		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
 			Where("subject = ? AND at > ?", subject, now.Add(-signInWindow)).
-			OrderExpr("at DESC").Limit(int64(s.signInLimit)).Scan(ctx, &recent)
+			OrderExpr("at DESC").Limit(int64(limit)).Scan(ctx, &recent)
 		if err != nil {
 			return failed("count wrong passwords", err)
 		}
-		if len(recent) == s.signInLimit {
+		if len(recent) == limit {
 			// The next attempt is possible when the oldest of these leaves the window.
-			return &SignInLimitError{RetryAfter: recent[s.signInLimit-1].Add(signInWindow).Sub(now)}
+			return &SignInLimitError{RetryAfter: recent[limit-1].Add(signInWindow).Sub(now)}
 		}
 	}
 	return nil
+}
+
+// rightPasswords is the subject that a user's right passwords count for.
+func rightPasswords(email string) [][]byte {
+	return [][]byte{signInSubject("right", string(hashEmail(email)))}
+}
+
+// checkRightPasswordLimit returns a [*SignInLimitError] after too many right passwords of a user,
+// because each costs as much as a wrong one. Their limit is three times that of wrong ones.
+func (s *Store) checkRightPasswordLimit(ctx context.Context, email string) error {
+	err := s.checkLimit(ctx, s.db, 3*s.signInLimit, rightPasswords(email))
+	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+		limit.Right = true
+	}
+	return err
+}
+
+// countRightPassword counts a right password.
+func (s *Store) countRightPassword(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return failed("count a right password", s.insertSignInFailures(ctx, s.db, rightPasswords(email)))
 }
 
 // recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances
@@ -67,12 +94,12 @@ func (s *Store) recordSignInFailure(ctx context.Context, a attempt) error {
 	return failed("count a wrong password", err)
 }
 
-func (s *Store) insertSignInFailures(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
+func (s *Store) insertSignInFailures(ctx context.Context, db bun.IDB, subjects [][]byte) error {
 	failures := make([]signInFailure, len(subjects))
 	for i, subject := range subjects {
 		failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
 	}
-	_, err := tx.NewInsert().Model(&failures).Exec(ctx)
+	_, err := db.NewInsert().Model(&failures).Exec(ctx)
 	return err
 }
 

@@ -286,7 +286,6 @@ func TestGuessThatCannotBeCountedFails(t *testing.T) {
 		if _, err := f.VerifyPassword(t.Context(), c.user.Email, wrongPassword, models.Client{Address: address(1)}); err == nil || errors.Is(err, models.ErrWrongCredentials) {
 			t.Errorf("%v", err)
 		}
-		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 	})
 }
 

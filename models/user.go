@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-
-	"portal/models/password"
 )
 
 // User is a person who signs in to the portal of an account.
@@ -23,7 +21,7 @@ type User struct {
 	AccountID    uuid.UUID
 	Email        string // trimmed, case preserved
 	EmailHash    []byte // unique; see hashEmail
-	PasswordHash string // argon2id, PHC string; see [password.Hasher.Absent]
+	PasswordHash string // argon2id, PHC string; see password.Hasher.Absent
 	Role         Role
 	CreatedAt    time.Time
 	DisabledAt   *time.Time
@@ -61,7 +59,7 @@ func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, act
 		if err := checkPassword(n.Password, email, account.Name); err != nil {
 			return User{}, err
 		}
-		if hash, err = s.hashPassword(ctx, password.Place{Known: true}, n.Password); err != nil {
+		if hash, err = s.hashPassword(ctx, knownPlace(email), n.Password); err != nil {
 			return User{}, err
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 		return "", invalid
 	}
 	token = newToken()
-	err = s.setPassword(ctx, newPassword, func(ctx context.Context, tx bun.Tx, hash string) error {
+	err = s.setPassword(ctx, knownPlace(user.Email), newPassword, func(ctx context.Context, tx bun.Tx, hash string) error {
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
 		if err := s.lockPassword(ctx, tx, user); err != nil {
@@ -90,7 +90,7 @@ func (s *Store) authorize(ctx context.Context, session Session, password string,
 func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	subject := [][]byte{signInSubject("session", session.ID.String())}
 	return s.verifyPassword(ctx, session.Email, password, attempt{
-		limited: subject, counted: subject, queue: knownPlace(session.ID),
+		limited: subject, counted: subject, place: knownPlace(session.Email),
 		actor: actor, action: ActionPasswordRefused,
 	})
 }
@@ -142,7 +142,7 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 	}
 	// The old hash is not compared: an intruder must not be able to block the reset by changing
 	// the password at the same time.
-	return s.setPassword(ctx, password, func(ctx context.Context, tx bun.Tx, hash string) error {
+	return s.setPassword(ctx, knownPlace(user.Email), password, func(ctx context.Context, tx bun.Tx, hash string) error {
 		if err := s.replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 }
 
 // setPassword hashes a new password and calls store with the hash in a transaction.
-func (s *Store) setPassword(ctx context.Context, newPassword string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
-	hash, err := s.hashPassword(ctx, password.Place{Known: true}, newPassword)
+func (s *Store) setPassword(ctx context.Context, place password.Place, newPassword string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
+	hash, err := s.hashPassword(ctx, place, newPassword)
 	if err != nil {
 		return err
 	}

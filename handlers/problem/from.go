@@ -106,11 +106,14 @@ func fromModels(err error) Problem {
 				hours(limit.RetryAfter))
 			return p
 		}
-		inputs := "passwords"
-		if limit.Codes {
-			inputs = "codes"
+		inputs := "incorrect passwords"
+		switch {
+		case limit.Codes:
+			inputs = "incorrect codes"
+		case limit.Right:
+			inputs = "sign-ins or confirmations"
 		}
-		p.Message = fmt.Sprintf("Too many incorrect %s. Wait %s seconds, then try again.", inputs, p.RetryAfterSeconds())
+		p.Message = fmt.Sprintf("Too many %s. Wait %s seconds, then try again.", inputs, p.RetryAfterSeconds())
 		return p
 	}
 	for _, row := range table {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// maxWaiting is the number of requests that may wait for hashing: about as many as can be hashed in
-// 8 seconds.
-const maxWaiting = 160
+// maxWaiting is the number of requests of one class that may wait for hashing. Twice as many can be
+// hashed in about 8 seconds.
+const maxWaiting = 80
 
 // ErrQueueFull means that too many requests wait for hashing.
 var ErrQueueFull = errors.New("too many requests wait for password hashing")
@@ -17,29 +17,38 @@ var ErrQueueFull = errors.New("too many requests wait for password hashing")
 // Hasher hashes one password at a time. A hash takes 46 MiB of memory and 50 ms of CPU, and
 // concurrent hashes are slower than a queue.
 //
-// The queue is fair. Sources take turns in rounds, and known sources go first. If the queue is
-// full, it drops the last request of the last round. A flood from one network therefore delays
-// another network by only one hash, and it cannot keep others out.
+// The queue is fair. Known users and strangers are served in turn, and within each class the
+// sources take turns in rounds. If a class is full, it drops the last request of its last round. A
+// flood from one source therefore delays another source by only two hashes, and it cannot keep
+// others out.
 type Hasher struct {
 	params argon2Params // of new hashes
 
-	mu      sync.Mutex
-	busy    bool
-	round   int
+	mu        sync.Mutex
+	busy      bool
+	known     class
+	strangers class
+	last      *class // the class of the last turn
+}
+
+// class is one of the two classes of requests.
+type class struct {
+	round   int     // of the last request that was served
 	waiting []*Turn // the next one first
 }
 
 // Place decides where a request waits in the queue.
 type Place struct {
-	Source string // the network, device or session
-	Known  bool   // the source is a device or session of a user, or an operator
+	Source string // the user if known, otherwise the network
+	Known  bool   // the request has a device or session of the user, or is an operator's
 }
 
 // Turn is a request in the queue. After [Hasher.Wait] has returned it, it hashes passwords until
 // Done.
 type Turn struct {
-	Place
 	hasher  *Hasher
+	class   *class
+	source  string
 	round   int
 	granted chan error // receives nil, or an error if the queue drops the request
 }
@@ -70,32 +79,36 @@ func (h *Hasher) Wait(ctx context.Context, place Place) (*Turn, error) {
 func (h *Hasher) enter(place Place) *Turn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	turn := &Turn{Place: place, hasher: h, round: h.round + 1, granted: make(chan error, 1)}
+	turn := &Turn{hasher: h, class: &h.strangers, source: place.Source, granted: make(chan error, 1)}
+	if place.Known {
+		turn.class = &h.known
+	}
 	if !h.busy {
-		h.busy = true
+		h.busy, h.last = true, turn.class
 		turn.granted <- nil
 		return turn
 	}
-	for _, other := range h.waiting {
-		if other.Source == turn.Source {
+	turn.class.add(turn)
+	return turn
+}
+
+// add adds a request behind the others of its round, and drops the last request of a full class.
+func (c *class) add(turn *Turn) {
+	turn.round = c.round + 1
+	for _, other := range c.waiting {
+		if other.source == turn.source {
 			turn.round = max(turn.round, other.round+1)
 		}
 	}
-	behind := slices.IndexFunc(h.waiting, func(other *Turn) bool {
-		if other.Known != turn.Known {
-			return turn.Known
-		}
-		return other.round > turn.round
-	})
+	behind := slices.IndexFunc(c.waiting, func(other *Turn) bool { return other.round > turn.round })
 	if behind < 0 {
-		behind = len(h.waiting)
+		behind = len(c.waiting)
 	}
-	h.waiting = slices.Insert(h.waiting, behind, turn)
-	if last := len(h.waiting) - 1; last >= maxWaiting {
-		h.waiting[last].granted <- ErrQueueFull
-		h.waiting = slices.Delete(h.waiting, last, last+1)
+	c.waiting = slices.Insert(c.waiting, behind, turn)
+	if last := len(c.waiting) - 1; last >= maxWaiting {
+		c.waiting[last].granted <- ErrQueueFull
+		c.waiting = slices.Delete(c.waiting, last, last+1)
 	}
-	return turn
 }
 
 // Done grants the next turn.
@@ -103,25 +116,32 @@ func (t *Turn) Done() {
 	h := t.hasher
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.waiting) == 0 {
-		h.busy = false
-		return
+	classes := []*class{&h.known, &h.strangers}
+	if h.last == &h.known {
+		slices.Reverse(classes)
 	}
-	next := h.waiting[0]
-	h.waiting = slices.Delete(h.waiting, 0, 1)
-	h.round = max(h.round, next.round)
-	next.granted <- nil
+	for _, c := range classes {
+		if len(c.waiting) > 0 {
+			next := c.waiting[0]
+			c.waiting = slices.Delete(c.waiting, 0, 1)
+			c.round = max(c.round, next.round)
+			h.last = c
+			next.granted <- nil
+			return
+		}
+	}
+	h.busy = false
 }
 
 // leave removes a request from the queue. It reports false if the request is no longer in it.
 func (h *Hasher) leave(turn *Turn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	place := slices.Index(h.waiting, turn)
+	place := slices.Index(turn.class.waiting, turn)
 	if place < 0 {
 		return false
 	}
-	h.waiting = slices.Delete(h.waiting, place, place+1)
+	turn.class.waiting = slices.Delete(turn.class.waiting, place, place+1)
 	return true
 }
 
@@ -129,5 +149,5 @@ func (h *Hasher) leave(turn *Turn) bool {
 func (h *Hasher) Waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.waiting)
+	return len(h.known.waiting) + len(h.strangers.waiting)
 }

@@ -23,6 +23,7 @@ func (t *Turn) outcome() string {
 func TestHashQueueIsFair(t *testing.T) {
 	t.Parallel()
 	flooding, other := Place{Source: "a network"}, Place{Source: "another network"}
+	known := Place{Source: "a user", Known: true}
 	h := NewHasher(DefaultMemory)
 	check := func(name string, turn *Turn, want string) {
 		t.Helper()
@@ -41,18 +42,21 @@ func TestHashQueueIsFair(t *testing.T) {
 	}
 	check("the last of the flood", flood[999], "refused")
 	stranger, second := h.enter(other), h.enter(other)
-	user := h.enter(Place{Source: "device", Known: true})
+	user, again := h.enter(known), h.enter(known)
 	first.Done()
-	check("a known device", user, "granted")
+	check("a known user", user, "granted")
 	user.Done()
 	check("the flood's first", flood[0], "granted")
+	check("the known user's second", again, "waiting")
 	check("another network", stranger, "waiting")
 	flood[0].Done()
+	check("the known user's second", again, "granted")
+	again.Done()
 	check("another network", stranger, "granted")
 	stranger.Done()
-	second.Done()
-	check("its second", second, "granted")
 	check("the flood's second", flood[1], "granted")
+	flood[1].Done()
+	check("its second", second, "granted")
 	check("the flood's third", flood[2], "waiting")
 }
 
