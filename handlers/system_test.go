@@ -20,6 +20,7 @@ import (
 	"portal/handlers"
 	"portal/handlers/handlerstest"
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -49,7 +50,7 @@ func newSystemLoggingTo(t *testing.T, databaseURL string, log io.Writer) *system
 	s.handler = handlerstest.New(t, s.deps)
 	s.db = modelstest.OpenDatabase(t, databaseURL)
 	s.tables = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
-	if _, ok := models.SQLitePath(databaseURL); ok {
+	if _, ok := database.SQLitePath(databaseURL); ok {
 		s.tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	}
 	return s

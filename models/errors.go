@@ -60,10 +60,6 @@ var (
 	ErrWrongCredentials  = errors.New("incorrect email or password")
 )
 
-// ErrUnavailable means that the database did not answer, so the outcome is unknown. It is wrapped
-// together with its cause.
-var ErrUnavailable = errors.New("the database does not answer")
-
 // ErrBusy means that a request was refused because too many others were waiting. The errors that
 // wrap it cause a 503.
 var ErrBusy = authn.ErrBusy

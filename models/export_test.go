@@ -3,11 +3,11 @@ package models
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/uptrace/bun"
 
+	"portal/models/database"
 	"portal/models/password"
 )
 
@@ -61,7 +61,7 @@ func (s *Store) TakeConnections(ctx context.Context) (release func(), err error)
 			_ = conn.Close()
 		}
 	}
-	for range portalConnections {
+	for range database.PortalConnections {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
 			return release, err
@@ -76,11 +76,6 @@ func NewKeySecret() string { return newKeySecret() }
 
 // HashEmail returns the hash by which users are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }
-
-// Migrate applies migrations that Open does not have.
-func (s *Store) Migrate(ctx context.Context, files fs.FS, wait time.Duration) error {
-	return migration{db: s.db, files: files, logger: s.logger, wait: wait}.run(ctx)
-}
 
 // Reseal encrypts secrets of a previous key with the current one, as the store does each hour.
 func (s *Store) Reseal(ctx context.Context) error { return s.resealAuthenticators(ctx) }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// hangUpLife is how long the portal ends the calls of a key, agent or account. After that,
+	// HangUpLife is how long the portal ends the calls of a key, agent or account. After that,
 	// no token can open another call, even if the clocks of the portal and of LiveKit differ.
-	hangUpLife = widget.MaxTTL + 2*time.Minute
+	HangUpLife = widget.MaxTTL + 2*time.Minute
 	// hangUpKept is how much longer the portal tries to reach LiveKit, because calls outlive
 	// their tokens.
 	hangUpKept = 24 * time.Hour
@@ -55,7 +55,7 @@ func (s *Store) HangUpAge(ctx context.Context) (time.Duration, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	return s.clock().Sub(oldest.ExpiresAt.Add(-hangUpLife)), failed("find the oldest hang-up", err)
+	return s.clock().Sub(oldest.ExpiresAt.Add(-HangUpLife)), failed("find the oldest hang-up", err)
 }
 
 // recordEnd records the activity of a revocation, removal or disabling, and queues the end of the
@@ -67,7 +67,7 @@ func (s *Store) recordEnd(ctx context.Context, tx bun.Tx, accountID uuid.UUID, a
 		return err
 	}
 	now := s.clock()
-	work := hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(hangUpLife)}
+	work := hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(HangUpLife)}
 	_, err := tx.NewInsert().Model(&work).Exec(ctx)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -113,7 +114,7 @@ func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	s := f.live(t)
-	path, _ := models.SQLitePath(f.url)
+	path, _ := database.SQLitePath(f.url)
 	files, err := os.ReadDir(filepath.Dir(path))
 	must(t, err)
 	var all bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestSQLiteFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
-	path, _ := models.SQLitePath(url)
+	path, _ := database.SQLitePath(url)
 	f := newFixture(t, url, models.Options{})
 	c := f.customer(t)
 	_, keptSecret := f.key(t, c)
@@ -57,7 +58,7 @@ func TestSQLiteFileIsReplaced(t *testing.T) {
 func TestSQLiteFileIsMissing(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
-	path, _ := models.SQLitePath(url)
+	path, _ := database.SQLitePath(url)
 	f := newFixture(t, url, models.Options{})
 	c := f.customer(t)
 	_, secret := f.key(t, c)

@@ -11,26 +11,27 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/database"
 	"portal/models/livekit"
 	"portal/models/password"
 	"portal/models/secret"
 	"portal/models/usage"
 )
 
-// Timeout is the time limit of each use of the database. It leaves 0.2 s of the 2 s in which every
-// request gets a response.
-const Timeout = 1800 * time.Millisecond
+// Timeout is [database.Timeout].
+const Timeout = database.Timeout
 
 // Store stores accounts, keys and sessions. It is safe for concurrent use, and several processes
 // may share its database.
 type Store struct {
 	db     *bun.DB
-	api    *bun.DB // for the API's reads; see database
+	api    *bun.DB // for the API's reads; see [database.Connections]
 	now    func() time.Time
 	logger *slog.Logger
 	tracer trace.Tracer // nil: no spans
@@ -106,37 +107,34 @@ func (o Options) withDefaults() Options {
 }
 
 // Open opens the database, migrates its schema and starts the background flush and purge. It
-// returns [ErrUnavailable] if the database does not answer, or the error of [CheckDatabaseURL].
+// returns [ErrUnavailable] if the database does not answer, or the error of [database.CheckURL].
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
-	if err := CheckDatabaseURL(databaseURL); err != nil {
-		return nil, err
-	}
 	o = o.withDefaults()
 	sealer, err := secret.NewSealer(o.Keyring)
 	if err != nil {
 		return nil, err
 	}
-	database, err := openDatabase(databaseURL, o.Timeout)
+	connections, err := database.Open(databaseURL, o.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	if o.Tracer != nil {
-		database.portal = database.portal.WithQueryHook(statementSpans{o.Tracer})
-		database.api = database.api.WithQueryHook(statementSpans{o.Tracer})
+		connections.Portal = connections.Portal.WithQueryHook(statementSpans{o.Tracer})
+		connections.API = connections.API.WithQueryHook(statementSpans{o.Tracer})
 	}
-	if err := o.migrate(ctx, database.portal); err != nil {
-		return nil, errors.Join(err, database.close())
+	if err := connections.Migrate(ctx, o.Logger, o.MigrationWait); err != nil {
+		return nil, errors.Join(err, connections.Close())
 	}
-	source, err := database.newSource(ctx)
+	source, err := newSource(ctx, connections)
 	if err != nil {
-		return nil, errors.Join(failed("prepare authentication", err), database.close())
+		return nil, errors.Join(failed("prepare authentication", err), connections.Close())
 	}
-	recorder, err := database.newRecorder(ctx)
+	recorder, err := newRecorder(ctx, connections)
 	if err != nil {
-		return nil, errors.Join(failed("open the recorder of usage", err), source.Close(), database.close())
+		return nil, errors.Join(failed("open the recorder of usage", err), source.Close(), connections.Close())
 	}
 	s := &Store{
-		db: database.portal, api: database.api, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
+		db: connections.Portal, api: connections.API, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
 		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
 		passwords: password.NewHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
 		lastTokens: newLastSeenBuffer(), liveKit: o.LiveKit, mail: o.Mail,
@@ -145,6 +143,38 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	background, s.stop = context.WithCancel(context.Background())
 	s.startBackground(background)
 	return s, nil
+}
+
+// newSource connects the authenticator, which has a connection of its own.
+func newSource(ctx context.Context, connections *database.Connections) (authn.Source, error) {
+	if !connections.IsPostgres() {
+		pool, generation, err := connections.Single()
+		if err != nil {
+			return nil, err
+		}
+		return authn.NewSQLite(ctx, pool, generation)
+	}
+	dial, stop := connections.Dial(database.Reading)
+	return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return conn.PgConn(), nil
+	}, stop), nil
+}
+
+// newRecorder returns the recorder of usage, which has a connection of its own.
+func newRecorder(ctx context.Context, connections *database.Connections) (*usage.Recorder, error) {
+	if !connections.IsPostgres() {
+		pool, _, err := connections.Single()
+		if err != nil {
+			return nil, err
+		}
+		writer, err := usage.NewSQLite(ctx, pool)
+		return usage.New(writer, true), err
+	}
+	return usage.New(usage.NewPostgres(connections.Dial(database.Writing)), false), nil
 }
 
 // Close flushes the memory and closes the database. If the flush fails, the usage of the last

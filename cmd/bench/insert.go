@@ -10,12 +10,12 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
-	"portal/models"
+	"portal/models/database"
 )
 
 // openDatabase opens a database without the store.
 func openDatabase(databaseURL string) (*bun.DB, error) {
-	if path, ok := models.SQLitePath(databaseURL); ok {
+	if path, ok := database.SQLitePath(databaseURL); ok {
 		pool, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
 		return bun.NewDB(pool, sqlitedialect.New()), err
 	}
@@ -31,7 +31,7 @@ func inTransaction(ctx context.Context, databaseURL string, write func(bun.Tx) e
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	err = db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if _, ok := models.SQLitePath(databaseURL); !ok {
+		if _, ok := database.SQLitePath(databaseURL); !ok {
 			// The trigger that renews the epoch would queue each row in the server's
 			// memory.
 			if _, err := tx.ExecContext(ctx, "SET LOCAL session_replication_role = replica"); err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"portal/models"
+	"portal/models/backup"
 )
 
 type backupCommand struct {
@@ -19,7 +19,7 @@ func (c backupCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := models.Backup(ctx, d.url, c.File); err != nil {
+	if err := backup.Create(ctx, d.url, c.File); err != nil {
 		return err
 	}
 	secret := "PORTAL_SECRET"
@@ -47,15 +47,15 @@ func (c restoreCommand) Run(ctx context.Context, t terminal) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}
-	keys := models.KeepUnrevokedKeys
+	keys := backup.KeepUnrevokedKeys
 	if c.RevokeAllKeys {
-		keys = models.RevokeAllKeys
+		keys = backup.RevokeAllKeys
 	}
 	if c.KeepKeys {
-		keys = models.KeepUnknownKeys
+		keys = backup.KeepUnknownKeys
 	}
-	revoked, err := models.Restore(ctx, d.url, c.File, keys)
-	if errors.Is(err, models.ErrNothingToCompare) {
+	revoked, err := backup.Restore(ctx, d.url, c.File, keys)
+	if errors.Is(err, backup.ErrNothingToCompare) {
 		return fmt.Errorf("%w; choose --revoke-all-keys or --keep-keys-that-may-have-been-revoked", err)
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"portal/handlers/api"
-	"portal/models"
+	"portal/models/database"
 	"portal/models/secret"
 	"portal/models/widget"
 )
@@ -232,13 +232,13 @@ func (c *checker) token(name, value string) string {
 
 // database checks a database URL. The message does not contain it, because it may contain a
 // password.
-func (c *checker) database(url string) database {
-	if err := models.CheckDatabaseURL(url); err != nil {
+func (c *checker) database(url string) dataSource {
+	if err := database.CheckURL(url); err != nil {
 		c.add("DATABASE_URL", "%s", err)
-		return database{}
+		return dataSource{}
 	}
-	d := database{url: url}
-	if path, ok := models.SQLitePath(url); ok {
+	d := dataSource{url: url}
+	if path, ok := database.SQLitePath(url); ok {
 		d.directory = filepath.Dir(path)
 	}
 	return d

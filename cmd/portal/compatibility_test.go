@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -31,7 +32,7 @@ func addColumns(t *testing.T, databaseURL string) {
 	modelstest.Open(t, databaseURL, models.Options{})
 	db := modelstest.OpenDatabase(t, databaseURL)
 	query := "SELECT name FROM sqlite_master WHERE type = 'table'"
-	if _, sqlite := models.SQLitePath(databaseURL); !sqlite {
+	if _, sqlite := database.SQLitePath(databaseURL); !sqlite {
 		query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
 	}
 	var tables []string

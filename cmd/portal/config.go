@@ -73,7 +73,7 @@ type settings struct {
 	logLevel       slog.Level
 	name           string // of the product
 	supportURL     string // may be empty
-	database       database
+	database       dataSource
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
 	operatorToken  string // empty: no operator API

@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 		addr: "127.0.0.1:8080", widgetTokenTTL: 10 * time.Minute, rateLimit: api.RateLimit{PerSecond: 50, Burst: 100},
 		widgetTokenAlg: []widget.Algorithm{widget.EdDSA},
 		sessionIdle:    12 * time.Hour, sessionMax: 720 * time.Hour, name: "Voice Portal",
-		database: database{url: "sqlite:data/portal.db", directory: "data"},
+		database: dataSource{url: "sqlite:data/portal.db", directory: "data"},
 	}
 	if s.addr != want.addr || s.widgetTokenTTL != want.widgetTokenTTL || s.rateLimit != want.rateLimit ||
 		!slices.Equal(s.widgetTokenAlg, want.widgetTokenAlg) ||

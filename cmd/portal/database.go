@@ -14,17 +14,17 @@ import (
 // closeTimeout is the time limit of the last write to the database.
 const closeTimeout = 3 * time.Second
 
-// database is the parsed DATABASE_URL.
-type database struct {
+// dataSource is the parsed DATABASE_URL.
+type dataSource struct {
 	url       string
 	directory string // of the SQLite file; empty with PostgreSQL
 }
 
-func (d database) isPostgres() bool { return d.url != "" && d.directory == "" }
+func (d dataSource) isPostgres() bool { return d.url != "" && d.directory == "" }
 
 // makeDirectory creates the directory of the SQLite file. Only its owner may read it, because it
 // contains the secret too.
-func (d database) makeDirectory() error {
+func (d dataSource) makeDirectory() error {
 	if d.isPostgres() {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (d database) makeDirectory() error {
 }
 
 // databaseFromEnvironment parses DATABASE_URL alone.
-func databaseFromEnvironment() (database, error) {
+func databaseFromEnvironment() (dataSource, error) {
 	var c config
 	c.fill()
 	var check checker

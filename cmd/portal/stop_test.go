@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -162,7 +163,7 @@ func holdUsage(t *testing.T, databaseURL string) (release func()) {
 	conn, err := modelstest.OpenDatabase(t, databaseURL).Conn(t.Context())
 	modelstest.Must(t, err)
 	begin := "BEGIN IMMEDIATE"
-	if _, sqlite := models.SQLitePath(databaseURL); !sqlite {
+	if _, sqlite := database.SQLitePath(databaseURL); !sqlite {
 		begin = "BEGIN; LOCK TABLE api_key_last_uses IN SHARE MODE"
 	}
 	_, err = conn.ExecContext(t.Context(), begin)

@@ -15,6 +15,7 @@ import (
 	"portal/handlers"
 	"portal/handlers/api"
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/widget"
 )
@@ -179,7 +180,7 @@ func lockSQLite(t *testing.T, databaseURL string) (unlock func()) {
 		openFileDescriptionSetLock = 37 // F_OFD_SETLK: apart from the locks of this process
 		firstLock, locks           = 120, 8
 	)
-	path, _ := models.SQLitePath(databaseURL)
+	path, _ := database.SQLitePath(databaseURL)
 	file, err := os.OpenFile(path+"-shm", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -87,7 +88,7 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 func holdKeys(t *testing.T, databaseURL string) (release func()) {
 	t.Helper()
 	hold := "BEGIN; LOCK TABLE api_keys IN SHARE MODE"
-	if _, ok := models.SQLitePath(databaseURL); ok {
+	if _, ok := database.SQLitePath(databaseURL); ok {
 		hold = "BEGIN IMMEDIATE"
 	}
 	conn, err := modelstest.OpenDatabase(t, databaseURL).Conn(context.Background())

@@ -8,7 +8,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
-	"portal/models"
+	"portal/models/database"
 )
 
 // OpenDatabase opens a database without the store, as an operator with an SQL client does. The
@@ -16,7 +16,7 @@ import (
 func OpenDatabase(t testing.TB, url string) *bun.DB {
 	t.Helper()
 	var db *bun.DB
-	if path, ok := models.SQLitePath(url); ok {
+	if path, ok := database.SQLitePath(url); ok {
 		pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
 		if err != nil {
 			t.Fatal(err)

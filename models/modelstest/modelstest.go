@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/database"
 	"portal/models/secret"
 )
 
@@ -32,7 +33,7 @@ func SQLiteURL(t testing.TB) string {
 	migrated, err := migratedSQLite()
 	Must(t, err)
 	url := EmptySQLiteURL(t)
-	path, _ := models.SQLitePath(url)
+	path, _ := database.SQLitePath(url)
 	Must(t, os.WriteFile(path, migrated, 0o600))
 	return url
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func (d database) writer(t testing.TB) usage.Writer {
 	if d.postgres() {
 		return usage.NewPostgres(func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, d.url) }, func() error { return nil })
 	}
-	path, _ := models.SQLitePath(d.url)
+	path := strings.TrimPrefix(d.url, "sqlite:")
 	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
 	must(t, err)
 	db.SetMaxOpenConns(1)

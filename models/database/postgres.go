@@ -1,4 +1,4 @@
-package models
+package database
 
 import (
 	"context"
@@ -16,9 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
-
-	"portal/models/authn"
-	"portal/models/usage"
 )
 
 const (
@@ -87,7 +84,7 @@ func set(config *pgx.ConnConfig, settings ...map[string]string) {
 	}
 }
 
-func openPostgres(databaseURL string) (*database, error) {
+func openPostgres(databaseURL string) (*Connections, error) {
 	config, err := postgresConfig(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
@@ -95,21 +92,15 @@ func openPostgres(databaseURL string) (*database, error) {
 	set(config, sessionSettings)
 	reading := config.Copy()
 	set(reading, sessionSettings, readSettings)
-	return &database{
-		portal: postgresPool(newConnector(hosts(config), config.ConnectTimeout), portalConnections),
-		api:    postgresPool(newConnector(hosts(reading), config.ConnectTimeout), apiConnections),
-		newSource: func(context.Context) (authn.Source, error) {
-			dial, stop := postgresConn(newConnector(hosts(reading), config.ConnectTimeout))
-			return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
-				conn, err := dial(ctx)
-				if err != nil {
-					return nil, err
-				}
-				return conn.PgConn(), nil
-			}, stop), nil
-		},
-		newRecorder: func(context.Context) (*usage.Recorder, error) {
-			return usage.New(usage.NewPostgres(postgresConn(newConnector(hosts(config), config.ConnectTimeout))), false), nil
+	connectors := func(config *pgx.ConnConfig) *connector { return newConnector(hosts(config), config.ConnectTimeout) }
+	return &Connections{
+		Portal: postgresPool(connectors(config), PortalConnections),
+		API:    postgresPool(connectors(reading), apiConnections),
+		Dial: func(use Use) (dial func(context.Context) (*pgx.Conn, error), stop func() error) {
+			if use == Reading {
+				return postgresConn(connectors(reading))
+			}
+			return postgresConn(connectors(config))
 		},
 	}, nil
 }

@@ -1,4 +1,4 @@
-package models
+package backup
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"portal/models"
+	"portal/models/database"
 )
 
 // RestoredKeys selects the keys of a backup that stay active. A key that is revoked in the current
@@ -27,8 +30,10 @@ const (
 // which keys were revoked after the backup.
 var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
 
-// restoreOptions are the options of the migration of the restored state.
-var restoreOptions = Options{Logger: slog.New(slog.DiscardHandler), MigrationWait: time.Minute}
+// migrate updates the schema of the current database or of the restored state.
+func migrate(ctx context.Context, db *database.Connections) error {
+	return db.Migrate(ctx, slog.New(slog.DiscardHandler), time.Minute)
+}
 
 // Restore replaces the database with a backup and returns how many active keys of the backup it
 // revoked. It ends all sessions, renews the authentication epoch and records an activity in each
@@ -40,10 +45,10 @@ var restoreOptions = Options{Logger: slog.New(slog.DiscardHandler), MigrationWai
 // or the new one. It returns [ErrNothingToCompare] for [KeepUnrevokedKeys] without a current
 // database.
 func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (revoked int, err error) {
-	if err := CheckDatabaseURL(databaseURL); err != nil {
+	if err := database.CheckURL(databaseURL); err != nil {
 		return 0, err
 	}
-	path, sqlite := SQLitePath(databaseURL)
+	path, sqlite := database.SQLitePath(databaseURL)
 	if sqlite {
 		err = checkKind(file, "SQLite format 3\x00", "SQLite")
 	} else {
@@ -118,7 +123,7 @@ DELETE FROM identities WHERE user_id IN (SELECT id FROM current_users) AND NOT E
 // endCalls queues the end of the calls of the keys that the restore revokes.
 func (r restoring) endCalls() string {
 	at := func(t time.Time) string { return "'" + t.Format("2006-01-02 15:04:05.999999-07:00") + "'" }
-	return strings.NewReplacer("NOW", at(r.now), "EXPIRY", at(r.now.Add(hangUpLife))).Replace(`
+	return strings.NewReplacer("NOW", at(r.now), "EXPIRY", at(r.now.Add(models.HangUpLife))).Replace(`
 DELETE FROM hang_ups;
 INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
 	SELECT a.id, a.subject_id, NOW, EXPIRY FROM activities AS a JOIN closed_keys AS c ON c.id = a.subject_id

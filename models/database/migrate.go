@@ -1,4 +1,4 @@
-package models
+package database
 
 import (
 	"cmp"
@@ -19,8 +19,7 @@ import (
 
 // The waits of a migration for locks.
 const (
-	// The total waits unless [Options] have another. With SQLite, the other processes use the
-	// same file.
+	// The usual total waits. With SQLite, the other processes use the same file.
 	postgresMigrationWait = 30 * time.Second
 	sqliteMigrationWait   = 5 * time.Second
 	// tableLockTimeout is how long an attempt of a migration waits for a table. Meanwhile,
@@ -32,6 +31,16 @@ const (
 
 // errAppliedMeanwhile rolls back a migration that another process has applied in the meantime.
 var errAppliedMeanwhile = errors.New("applied by another process in the meantime")
+
+// Migrate brings the schema up to date. It waits for the locks of other sessions for up to wait, or
+// for the usual time if wait is 0, and logs what it waits for.
+func (c *Connections) Migrate(ctx context.Context, logger *slog.Logger, wait time.Duration) error {
+	m := migration{db: c.Portal, files: migrations.SQLite(), logger: logger, wait: cmp.Or(wait, sqliteMigrationWait)}
+	if c.IsPostgres() {
+		m.files, m.wait = migrations.Postgres(), cmp.Or(wait, postgresMigrationWait)
+	}
+	return m.run(ctx)
+}
 
 // migration updates the schema of one database.
 type migration struct {
@@ -85,7 +94,7 @@ func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 		return err
 	}
 	if err := migrator.Init(ctx); err != nil {
-		return failed("create the table of migrations", err)
+		return Failed("create the table of migrations", err)
 	}
 	for {
 		_, err := migrator.Migrate(ctx)
@@ -93,7 +102,7 @@ func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 			continue
 		}
 		if err != nil {
-			return failed("migrate", err)
+			return Failed("migrate", err)
 		}
 		return nil
 	}
@@ -107,14 +116,14 @@ func (m migration) pending(ctx context.Context) (bool, error) {
 	}
 	var tables int
 	if err := m.db.NewRaw(query).Scan(ctx, &tables); err != nil {
-		return false, failed("open the database", err)
+		return false, Failed("open the database", err)
 	}
 	if tables == 0 {
 		return true, nil
 	}
 	var applied []string
 	if err := m.db.NewRaw("SELECT name FROM bun_migrations").Scan(ctx, &applied); err != nil {
-		return false, failed("list the applied migrations", err)
+		return false, Failed("list the applied migrations", err)
 	}
 	found, err := m.discover()
 	if err != nil {
@@ -166,13 +175,4 @@ func (m migration) begin(ctx context.Context, tx bun.IConn, one *migrate.Migrati
 		err = errAppliedMeanwhile
 	}
 	return err
-}
-
-// migrate brings the schema up to date as the options say.
-func (o Options) migrate(ctx context.Context, db *bun.DB) error {
-	m := migration{db: db, files: migrations.SQLite(), logger: o.Logger, wait: cmp.Or(o.MigrationWait, sqliteMigrationWait)}
-	if db.Dialect().Name() == dialect.PG {
-		m.files, m.wait = migrations.Postgres(), cmp.Or(o.MigrationWait, postgresMigrationWait)
-	}
-	return m.run(ctx)
 }

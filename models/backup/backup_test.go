@@ -1,4 +1,4 @@
-package models_test
+package backup_test
 
 import (
 	"bytes"
@@ -14,8 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/backup"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
+
+func TestMain(m *testing.M) { modelstest.Main(m) }
 
 // deployment is a database with an account, and a store that stays open as in a running portal.
 type deployment struct {
@@ -70,7 +74,7 @@ func (d deployment) revoke(t *testing.T, id uuid.UUID) {
 func (d deployment) backUp(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "backup")
-	if err := models.Backup(t.Context(), d.url, file); err != nil {
+	if err := backup.Create(t.Context(), d.url, file); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
@@ -88,10 +92,28 @@ func (d deployment) actions(t *testing.T, action models.Action) []models.Activit
 	return activities
 }
 
+// session signs the first user of the deployment in with the password and returns the session.
+func (d deployment) session(t *testing.T) models.Session {
+	t.Helper()
+	user, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := d.SignIn(t.Context(), user, models.WithPassword, models.Client{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := d.PeekSession(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
 // empty returns the URL of a database without a schema, of the same kind as url.
 func empty(t *testing.T, url string) string {
 	t.Helper()
-	if _, ok := models.SQLitePath(url); ok {
+	if _, ok := database.SQLitePath(url); ok {
 		return modelstest.EmptySQLiteURL(t)
 	}
 	return modelstest.EmptyPostgresURL(t)
@@ -123,7 +145,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		count, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys)
+		count, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys)
 		if err != nil || count != 1 {
 			t.Fatalf("revoked %d, want 1: %v", count, err)
 		}
@@ -161,25 +183,25 @@ func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
 		d := deploy(t, url)
 		_, secret := d.generate(t, "prod")
 		file := d.backUp(t)
-		restore := func(url string, keys models.RestoredKeys) (int, error) {
-			return models.Restore(t.Context(), url, file, keys)
+		restore := func(url string, keys backup.RestoredKeys) (int, error) {
+			return backup.Restore(t.Context(), url, file, keys)
 		}
 
 		target := empty(t, url)
-		if _, err := restore(target, models.KeepUnrevokedKeys); !errors.Is(err, models.ErrNothingToCompare) {
+		if _, err := restore(target, backup.KeepUnrevokedKeys); !errors.Is(err, backup.ErrNothingToCompare) {
 			t.Errorf("without a database: %v", err)
 		}
-		if count, err := restore(target, models.KeepUnknownKeys); err != nil || count != 0 {
+		if count, err := restore(target, backup.KeepUnknownKeys); err != nil || count != 0 {
 			t.Fatalf("revoked %d: %v", count, err)
 		}
 		deployment{modelstest.Open(t, target, models.Options{}), target, d.account}.accepts(t, "kept by choice", secret)
 
 		target = empty(t, url)
 		fresh := modelstest.Open(t, target, models.Options{}) // a schema without accounts
-		if _, err := restore(target, models.KeepUnrevokedKeys); !errors.Is(err, models.ErrNothingToCompare) {
+		if _, err := restore(target, backup.KeepUnrevokedKeys); !errors.Is(err, backup.ErrNothingToCompare) {
 			t.Errorf("without accounts: %v", err)
 		}
-		if count, err := restore(target, models.RevokeAllKeys); err != nil || count != 1 {
+		if count, err := restore(target, backup.RevokeAllKeys); err != nil || count != 1 {
 			t.Fatalf("revoked %d: %v", count, err)
 		}
 		deployment{fresh, target, d.account}.refuses(t, "revoked by choice", secret, models.ErrKeyRevoked)
@@ -211,7 +233,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 			confirmed <- revoked
 		}()
 		for range 3 {
-			if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+			if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 				t.Error(err)
 			}
 		}
@@ -231,12 +253,12 @@ func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
 		file := d.backUp(t)
 		d.revoke(t, revokedID)
 		modelstest.Exec(t, url, "DELETE FROM api_keys WHERE label = 'missing'")
-		if count, err := models.Restore(t.Context(), url, file, models.KeepUnknownKeys); err != nil || count != 1 {
+		if count, err := backup.Restore(t.Context(), url, file, backup.KeepUnknownKeys); err != nil || count != 1 {
 			t.Fatalf("revoked %d: %v", count, err)
 		}
 		d.refuses(t, "revoked", revoked, models.ErrKeyRevoked)
 		d.accepts(t, "missing", missing)
-		if count, err := models.Restore(t.Context(), url, file, models.RevokeAllKeys); err != nil || count != 2 {
+		if count, err := backup.Restore(t.Context(), url, file, backup.RevokeAllKeys); err != nil || count != 2 {
 			t.Fatalf("revoked %d: %v", count, err)
 		}
 		d.refuses(t, "missing", missing, models.ErrKeyRevoked)
@@ -250,7 +272,7 @@ func TestDisabledAccountStaysDisabledAfterRestore(t *testing.T) {
 		_, secret := d.generate(t, "prod")
 		file := d.backUp(t)
 		modelstest.Exec(t, url, "UPDATE accounts SET disabled_at = '2026-01-02 03:04:05+00:00'")
-		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
 		d.refuses(t, "prod", secret, models.ErrAccountDisabled)
@@ -264,7 +286,7 @@ func TestRemovedUserCannotSignInAfterRestore(t *testing.T) {
 		d := deploy(t, url)
 		file := d.backUp(t)
 		modelstest.Exec(t, url, "DELETE FROM users")
-		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
 		_, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
@@ -302,7 +324,7 @@ func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
 		if err := d.RemoveUser(t.Context(), d.account.ID, removed.ID, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
 		users, err := d.Users(t.Context(), d.account.ID, models.Page{Limit: 10})
@@ -316,6 +338,35 @@ func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
 			t.Errorf("the cancelled invitation: %v", err)
 		}
 		add("eve@example.com")
+	})
+}
+
+func TestRestoreKeepsIdentitiesDisconnected(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		session := d.session(t)
+		actor := models.UserActor(session.UserID, "192.0.2.1")
+		kept := models.Identity{Issuer: "https://kept.example", Subject: "ada"}
+		ended := models.Identity{Issuer: "https://ended.example", Subject: "ada"}
+		for _, identity := range []models.Identity{kept, ended} {
+			if err := d.ConnectIdentity(t.Context(), session, identity, "Example", actor); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := d.backUp(t)
+		if err := d.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := d.SignInWithIdentity(t.Context(), kept, false, models.Client{}); err != nil {
+			t.Errorf("the connected identity: %v", err)
+		}
+		if _, _, _, err := d.SignInWithIdentity(t.Context(), ended, false, models.Client{}); !errors.Is(err, models.ErrIdentityNotFound) {
+			t.Errorf("the disconnected identity: %v", err)
+		}
 	})
 }
 
@@ -333,7 +384,7 @@ func TestRestoreBringsBackNoUsedFactor(t *testing.T) {
 		} {
 			modelstest.Exec(t, url, change)
 		}
-		if _, err := models.Restore(t.Context(), url, file, models.KeepUnrevokedKeys); err != nil {
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
 		db := modelstest.OpenDatabase(t, url)
@@ -367,7 +418,7 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := models.Restore(t.Context(), url, path, models.RevokeAllKeys); err == nil {
+			if _, err := backup.Restore(t.Context(), url, path, backup.RevokeAllKeys); err == nil {
 				t.Errorf("%s: the restore succeeded", name)
 			}
 			d.accepts(t, name, secret)
@@ -377,7 +428,7 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := models.Restore(ctx, url, file, models.RevokeAllKeys); err == nil {
+		if _, err := backup.Restore(ctx, url, file, backup.RevokeAllKeys); err == nil {
 			t.Error("a canceled restore succeeded")
 		}
 		d.accepts(t, "after a canceled restore", secret)
@@ -391,7 +442,7 @@ func TestRestoreDropsNothingElse(t *testing.T) {
 	file := d.backUp(t)
 	_, secret := d.generate(t, "prod")
 	modelstest.Exec(t, d.url, "CREATE VIEW labels AS SELECT label FROM api_keys")
-	if _, err := models.Restore(t.Context(), d.url, file, models.KeepUnrevokedKeys); err == nil || !strings.Contains(err.Error(), "labels") {
+	if _, err := backup.Restore(t.Context(), d.url, file, backup.KeepUnrevokedKeys); err == nil || !strings.Contains(err.Error(), "labels") {
 		t.Errorf("want an error that names the view, got %v", err)
 	}
 	d.accepts(t, "prod", secret)
@@ -402,17 +453,17 @@ func TestBackupOverwritesNothing(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		d := deploy(t, url)
 		file := d.backUp(t)
-		if err := models.Backup(t.Context(), url, file); !errors.Is(err, fs.ErrExist) {
+		if err := backup.Create(t.Context(), url, file); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%v", err)
 		}
 		left := filepath.Join(t.TempDir(), "backup")
-		if err := models.Backup(t.Context(), empty(t, url), left); err == nil {
+		if err := backup.Create(t.Context(), empty(t, url), left); err == nil {
 			t.Error("a database without a schema was backed up")
 		}
 		if entries, err := os.ReadDir(filepath.Dir(left)); err != nil || len(entries) > 0 {
 			t.Errorf("a failed backup left %v: %v", entries, err)
 		}
-		if _, err := models.Restore(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "portal.db"), "backup_test.go", models.RevokeAllKeys); err == nil {
+		if _, err := backup.Restore(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "portal.db"), "backup_test.go", backup.RevokeAllKeys); err == nil {
 			t.Error("a text was restored")
 		}
 	})

@@ -1,4 +1,4 @@
-package models_test
+package database_test
 
 import (
 	"maps"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -42,16 +41,16 @@ const (
 func TestBothDatabasesHaveOneSchema(t *testing.T) {
 	schemas := map[bool]map[string]bool{}
 	modelstest.Databases(t, func(t *testing.T, url string) {
-		f := newFixture(t, url, models.Options{})
-		query := map[bool]string{true: postgresSchema, false: sqliteSchema}[f.postgres()]
+		f := newFixture(t, url)
+		query := map[bool]string{true: postgresSchema, false: sqliteSchema}[f.IsPostgres()]
 		var parts []string
 		must(t, f.db.NewRaw(query).Scan(t.Context(), &parts))
-		if !f.postgres() {
+		if !f.IsPostgres() {
 			parts = append(parts, f.checks(t)...)
 		}
-		schemas[f.postgres()] = map[string]bool{}
+		schemas[f.IsPostgres()] = map[string]bool{}
 		for _, part := range parts {
-			schemas[f.postgres()][part] = true
+			schemas[f.IsPostgres()][part] = true
 		}
 	})
 	kinds := map[string]int{}
@@ -97,7 +96,7 @@ func (f *fixture) checks(t *testing.T) (found []string) {
 // A statement could replace a row by its rowid without firing the triggers.
 func TestSQLiteTablesWithTriggersHaveNoRowID(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	f := newFixture(t, modelstest.SQLiteURL(t))
 	var watched []string
 	err := f.db.NewRaw("SELECT DISTINCT tbl_name FROM sqlite_master WHERE type = 'trigger'").Scan(t.Context(), &watched)
 	if err != nil || len(watched) != 5 {

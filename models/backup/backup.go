@@ -1,4 +1,6 @@
-package models
+// Package backup copies the database to a file and restores it, without reviving what was revoked
+// after the backup.
+package backup
 
 import (
 	"context"
@@ -10,13 +12,15 @@ import (
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"portal/models/database"
 )
 
-// Backup copies the database to a new file, which only its owner may read. Other processes may use
-// the database meanwhile. The file contains no secret of the keyring. Backup returns an error if
+// Create copies the database to a new file, which only its owner may read. Other processes may use
+// the database meanwhile. The file contains no secret of the keyring. Create returns an error if
 // the file exists or if the database has no schema.
-func Backup(ctx context.Context, databaseURL, file string) error {
-	if err := CheckDatabaseURL(databaseURL); err != nil {
+func Create(ctx context.Context, databaseURL, file string) error {
+	if err := database.CheckURL(databaseURL); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(file); err == nil {
@@ -35,7 +39,7 @@ func Backup(ctx context.Context, databaseURL, file string) error {
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
 	write := backUpPostgres
-	if _, ok := SQLitePath(databaseURL); ok {
+	if _, ok := database.SQLitePath(databaseURL); ok {
 		write = backUpSQLite
 	}
 	err = write(ctx, databaseURL, draft.Name())
@@ -49,12 +53,12 @@ func Backup(ctx context.Context, databaseURL, file string) error {
 
 // backUpSQLite writes one consistent state of the database to an empty file.
 func backUpSQLite(ctx context.Context, databaseURL, file string) error {
-	db, err := openDatabase(databaseURL, Timeout)
+	db, err := database.Open(databaseURL, database.Timeout)
 	if err != nil {
 		return err
 	}
-	_, err = db.portal.ExecContext(ctx, "VACUUM INTO ?", file)
-	return errors.Join(failed("back up", err), db.close())
+	_, err = db.Portal.ExecContext(ctx, "VACUUM INTO ?", file)
+	return errors.Join(database.Failed("back up", err), db.Close())
 }
 
 // schemaState says how much of the portal a database contains.
@@ -69,17 +73,17 @@ const (
 // databaseState returns the state of a database. It does not create a SQLite file or update the
 // schema.
 func databaseState(ctx context.Context, databaseURL string) (schemaState, error) {
-	if path, ok := SQLitePath(databaseURL); ok {
+	if path, ok := database.SQLitePath(databaseURL); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return withoutSchema, nil
 		}
 	}
-	db, err := openDatabase(databaseURL, Timeout)
+	db, err := database.Open(databaseURL, database.Timeout)
 	if err != nil {
 		return withoutSchema, err
 	}
-	state, err := schemaStateOf(ctx, db.portal)
-	return state, errors.Join(failed("read the database", err), db.close())
+	state, err := schemaStateOf(ctx, db.Portal)
+	return state, errors.Join(database.Failed("read the database", err), db.Close())
 }
 
 func schemaStateOf(ctx context.Context, db *bun.DB) (schemaState, error) {

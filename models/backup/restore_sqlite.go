@@ -1,4 +1,4 @@
-package models
+package backup
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/uptrace/bun"
 	"modernc.org/sqlite"
+
+	"portal/models/database"
 )
 
 // sqliteRestoreTimeout is how long a restore waits for the writes of other processes.
@@ -30,23 +32,23 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	if err := copySQLite(ctx, file, prepared); err != nil {
 		return 0, err
 	}
-	db, err := openSQLite(prepared, Timeout)
+	db, err := database.Open("sqlite:"+prepared, database.Timeout)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, db.close()) }()
-	state, err := schemaStateOf(ctx, db.portal)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	state, err := schemaStateOf(ctx, db.Portal)
 	if err != nil || state == withoutSchema {
 		return 0, errors.Join(fmt.Errorf("%s is not a backup of the portal", file), err)
 	}
-	if err := restoreOptions.migrate(ctx, db.portal); err != nil {
+	if err := migrate(ctx, db); err != nil {
 		return 0, err
 	}
 	err = replaceSQLite(ctx, path, prepared, func() error {
-		revoked, err = r.secureSQLite(ctx, db.portal, path)
+		revoked, err = r.secureSQLite(ctx, db.Portal, path)
 		return err
 	})
-	return revoked, failed("restore", err)
+	return revoked, database.Failed("restore", err)
 }
 
 // copySQLite copies a database file and checks the copy. It does not change the original.
@@ -147,7 +149,7 @@ func replaceSQLite(ctx context.Context, path, from string, prepare func() error)
 func lockForCopying(ctx context.Context, copying *sqlite.Backup) error {
 	for deadline := time.Now().Add(sqliteRestoreTimeout); ; {
 		_, err := copying.Step(0)
-		if !sqliteBusy(err) || time.Now().After(deadline) {
+		if !database.IsSQLiteBusy(err) || time.Now().After(deadline) {
 			return err
 		}
 		select {

@@ -1,4 +1,4 @@
-package models
+package database
 
 import (
 	"context"
@@ -14,9 +14,6 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite" // also registers the driver "sqlite"
-
-	"portal/models/authn"
-	"portal/models/usage"
 )
 
 // busyMargin is how much shorter than the time limit of a use of the database SQLite waits for
@@ -40,7 +37,7 @@ type sqliteFile struct {
 	number uint64         // counts the files that had the path
 }
 
-func openSQLite(path string, timeout time.Duration) (*database, error) {
+func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 	file := func(create bool) (*sqliteFile, error) { return newSQLiteFile(path, create, timeout-busyMargin) }
 	portal, err := file(true)
 	if err != nil {
@@ -50,23 +47,15 @@ func openSQLite(path string, timeout time.Duration) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	authentication, err := file(false)
-	if err != nil {
-		return nil, err
-	}
-	recording, err := file(false)
-	if err != nil {
-		return nil, err
-	}
-	return &database{
-		portal: sqlitePool(portal, portalConnections),
-		api:    sqlitePool(api, apiConnections),
-		newSource: func(ctx context.Context) (authn.Source, error) {
-			return authn.NewSQLite(ctx, sqlitePool(authentication, 1).DB, authentication.generation)
-		},
-		newRecorder: func(ctx context.Context) (*usage.Recorder, error) {
-			writer, err := usage.NewSQLite(ctx, sqlitePool(recording, 1).DB)
-			return usage.New(writer, true), err
+	return &Connections{
+		Portal: sqlitePool(portal, PortalConnections),
+		API:    sqlitePool(api, apiConnections),
+		Single: func() (*sql.DB, func() uint64, error) {
+			single, err := file(false)
+			if err != nil {
+				return nil, nil, err
+			}
+			return sqlitePool(single, 1).DB, single.generation, nil
 		},
 	}, nil
 }

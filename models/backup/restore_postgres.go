@@ -1,4 +1,4 @@
-package models
+package backup
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"portal/migrations"
+	"portal/models/database"
 )
 
 // restorePostgres feeds psql with one transaction: it drops the portal's tables, restores the dump
@@ -46,11 +47,11 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 
 // updateSchema applies the pending migrations.
 func updateSchema(ctx context.Context, databaseURL string) error {
-	db, err := openDatabase(databaseURL, Timeout)
+	db, err := database.Open(databaseURL, database.Timeout)
 	if err != nil {
 		return err
 	}
-	return errors.Join(restoreOptions.migrate(ctx, db.portal), db.close())
+	return errors.Join(migrate(ctx, db), db.Close())
 }
 
 // checkDump returns an error unless the file is a readable dump with the portal's tables.
@@ -96,7 +97,7 @@ SELECT pg_advisory_xact_lock(%d);
 %s
 DROP TABLE IF EXISTS %s;
 DROP FUNCTION IF EXISTS %s;
-`, migrationLock, lock, r.readCurrent("")+r.readCurrentFactors(""), strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
+`, database.MigrationLock, lock, r.readCurrent("")+r.readCurrentFactors(""), strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
 }
 
 // createdNames returns the names of the tables or functions that the migrations create.

@@ -1,4 +1,4 @@
-package models_test
+package database_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"portal/models"
+	"portal/models/database"
 	"portal/models/modelstest"
 )
 
@@ -25,14 +25,14 @@ func (f *fixture) holdMigrationLock(t *testing.T) bun.Conn {
 	conn, err := f.db.Conn(t.Context())
 	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	must(t, errOf(conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", 0x6e61735f)))
+	must(t, errOf(conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", database.MigrationLock)))
 	return conn
 }
 
 // An open reader, such as a backup, makes a migration wait. Revocations must not queue behind it.
 func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f := newFixture(t, modelstest.PostgresURL(t))
 	c := f.customer(t)
 	reader, err := f.db.BeginTx(t.Context(), nil)
 	must(t, err)
@@ -40,12 +40,10 @@ func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
 		must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM "+table+" LIMIT 1")))
 	}
 	logs := &modelstest.LogBuffer{}
-	starting := f.open(t, models.Options{Logger: logs.Logger()})
 	migrated := make(chan error, 1)
-	go func() { migrated <- starting.Migrate(context.WithoutCancel(t.Context()), later, time.Minute) }()
+	go func() { migrated <- f.MigrateTo(context.WithoutCancel(t.Context()), later, logs.Logger(), time.Minute) }()
 	for range 10 {
-		key, _ := f.key(t, c)
-		if _, err := f.RevokeAPIKey(t.Context(), c.ID, key.ID, c.actor); err != nil {
+		if err := c.revokesAKey(t.Context()); err != nil {
 			t.Errorf("revoke while a migration waits: %v", err)
 		}
 	}
@@ -59,39 +57,35 @@ func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
 
 func TestAMigrationThatCannotLockATableFailsInTime(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f := newFixture(t, modelstest.PostgresURL(t))
 	reader, err := f.db.BeginTx(t.Context(), nil)
 	must(t, err)
 	t.Cleanup(func() { _ = reader.Rollback() })
 	must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM api_keys LIMIT 1")))
-	err = f.Migrate(t.Context(), later, 500*time.Millisecond)
-	if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a table") {
+	err = f.MigrateTo(t.Context(), later, noLog, 500*time.Millisecond)
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a table") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestOpeningAnUpToDateDatabaseNeedsNoLock(t *testing.T) {
+func TestAnUpToDateDatabaseNeedsNoLock(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f := newFixture(t, modelstest.PostgresURL(t))
 	f.holdMigrationLock(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	store, err := models.Open(ctx, f.url, models.Options{})
-	must(t, err)
-	must(t, store.Close(t.Context()))
+	must(t, f.Migrate(ctx, noLog, 0))
 }
 
 func TestTheWaitForAnotherMigrationIsBounded(t *testing.T) {
 	t.Parallel()
-	url := modelstest.EmptyPostgresURL(t)
-	f := &fixture{url: url, db: modelstest.OpenDatabase(t, url)}
+	f := newFixture(t, modelstest.EmptyPostgresURL(t))
 	f.holdMigrationLock(t)
 	logs := &modelstest.LogBuffer{}
-	options := models.Options{MigrationWait: 300 * time.Millisecond, Logger: logs.Logger()}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := models.Open(ctx, f.url, options)
-	if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "the migration of another instance, held by process ") {
+	err := f.Migrate(ctx, logs.Logger(), 300*time.Millisecond)
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "the migration of another instance, held by process ") {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(logs.String(), "waiting for the migration of another instance") {

@@ -1,4 +1,4 @@
-package models
+package database
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// migrationLock is the key of the advisory lock that lets one instance at a time migrate a
+	// MigrationLock is the key of the advisory lock that lets one instance at a time migrate a
 	// PostgreSQL database. The value is arbitrary.
-	migrationLock = 0x6e61735f // "nas_"
+	MigrationLock = 0x6e61735f // "nas_"
 	// migrationLockInterval is the time between two attempts to take the lock.
 	migrationLockInterval = 100 * time.Millisecond
 )
@@ -23,17 +23,17 @@ const (
 func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(), err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
-		return nil, failed("connect", err)
+		return nil, Failed("connect", err)
 	}
 	const awaited = "the migration of another instance"
 	for logged := false; ; logged = true {
 		var taken bool
-		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(?)", migrationLock).Scan(&taken); err != nil {
-			return nil, errors.Join(failed("lock the migrations", err), conn.Close())
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(?)", MigrationLock).Scan(&taken); err != nil {
+			return nil, errors.Join(Failed("lock the migrations", err), conn.Close())
 		}
 		if taken {
 			return func() {
-				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", migrationLock)
+				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", MigrationLock)
 				_ = conn.Close()
 			}, nil
 		}
@@ -49,7 +49,7 @@ func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(),
 // waited returns the error after an unsuccessful wait for the lock named awaited.
 func (m migration) waited(ctx context.Context, awaited string) error {
 	if err := ctx.Err(); err != nil {
-		return failed("migrate", err)
+		return Failed("migrate", err)
 	}
 	return fmt.Errorf("%w: the schema cannot be updated now: waited %s for %s, held by %s", ErrUnavailable, m.wait, awaited, m.holder(ctx))
 }
@@ -70,7 +70,7 @@ func (m migration) holder(ctx context.Context) string {
 		LEFT JOIN pg_locks AS l ON l.pid = s.pid AND l.locktype = 'advisory' AND l.granted AND l.objid = ?
 		WHERE s.datname = current_database() AND s.pid <> pg_backend_pid()
 			AND (l.pid IS NOT NULL OR s.xact_start IS NOT NULL)
-		ORDER BY l.pid IS NULL, s.xact_start LIMIT 1`, migrationLock).Scan(&pid, &name, &since)
+		ORDER BY l.pid IS NULL, s.xact_start LIMIT 1`, MigrationLock).Scan(&pid, &name, &since)
 	if err != nil {
 		return "an unknown session"
 	}
@@ -92,7 +92,7 @@ func sleepUntil(ctx context.Context, pause time.Duration, deadline time.Time) bo
 
 // lockedOut reports whether a migration failed because another session held a lock.
 func lockedOut(err error) bool {
-	if sqliteBusy(err) {
+	if IsSQLiteBusy(err) {
 		return true
 	}
 	var pgErr *pgconn.PgError

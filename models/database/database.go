@@ -1,0 +1,99 @@
+// Package database opens and migrates the portal's database, and says which errors mean that it does
+// not answer. It knows neither customers nor statements.
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+// Timeout is the usual time limit of each use of the database. It leaves 0.2 s of the 2 s in which
+// every request gets a response.
+const Timeout = 1800 * time.Millisecond
+
+// PortalConnections and apiConnections limit the pools of one instance. Two more connections
+// authenticate and write usage. PostgreSQL's default is 100 connections for all instances.
+const (
+	PortalConnections = 8
+	apiConnections    = 3
+)
+
+// Connections holds the connections of one instance.
+type Connections struct {
+	Portal *bun.DB // for the portal, the commands and the background writes
+	API    *bun.DB // for the API's reads, so that nothing else can take all connections
+
+	// Dial returns functions that open one PostgreSQL connection outside the pools, and that
+	// end the attempts to do so. It is nil with SQLite.
+	Dial func(Use) (dial func(context.Context) (*pgx.Conn, error), stop func() error)
+	// Single returns a SQLite pool of one connection, and a function whose result changes when
+	// the pool has opened another file. It is nil with PostgreSQL.
+	Single func() (pool *sql.DB, generation func() uint64, err error)
+}
+
+// Use says what a connection outside the pools does.
+type Use int
+
+// Reading is for API requests: the server ends a statement that takes too long.
+const (
+	Writing Use = iota
+	Reading
+)
+
+// Open prepares the connections to a database. It connects to none, and returns the error of
+// [CheckURL]. SQLite waits for a lock for slightly less than timeout.
+func Open(databaseURL string, timeout time.Duration) (*Connections, error) {
+	if err := CheckURL(databaseURL); err != nil {
+		return nil, err
+	}
+	if path, ok := SQLitePath(databaseURL); ok {
+		return openSQLite(path, timeout)
+	}
+	return openPostgres(databaseURL)
+}
+
+// Close closes the pools.
+func (c *Connections) Close() error { return errors.Join(c.API.Close(), c.Portal.Close()) }
+
+// IsPostgres reports whether the database is PostgreSQL.
+func (c *Connections) IsPostgres() bool { return c.Portal.Dialect().Name() == dialect.PG }
+
+// SQLitePath returns the file of a "sqlite:" URL, and whether databaseURL is such a URL.
+func SQLitePath(databaseURL string) (path string, ok bool) {
+	path, ok = strings.CutPrefix(databaseURL, "sqlite:")
+	if !ok {
+		return "", false
+	}
+	// sqlite:///var/lib/portal.db is the absolute path /var/lib/portal.db.
+	if rest, found := strings.CutPrefix(path, "//"); found {
+		path = rest
+	}
+	return path, true
+}
+
+// CheckURL returns an error if [Open] cannot use the URL. It does not connect.
+func CheckURL(databaseURL string) error {
+	if path, ok := SQLitePath(databaseURL); ok {
+		if path == "" || strings.Contains(path, ":memory:") {
+			return fmt.Errorf("a SQLite URL must name a file, such as sqlite:data/portal.db")
+		}
+		return nil
+	}
+	if !strings.HasPrefix(databaseURL, "postgres://") &&
+		!strings.HasPrefix(databaseURL, "postgresql://") {
+		return fmt.Errorf("a database URL must start with sqlite: or postgres://")
+	}
+	if _, err := postgresConfig(databaseURL); err != nil {
+		// pgx's error repeats the URL, which may contain a password.
+		return fmt.Errorf("invalid PostgreSQL URL; use postgres://user:password@host:5432/database")
+	}
+	return nil
+}

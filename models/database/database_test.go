@@ -1,0 +1,115 @@
+package database_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/database"
+	"portal/models/modelstest"
+)
+
+func TestDatabaseURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"sqlite:data/portal.db", "sqlite:/var/lib/portal.db", "sqlite:///var/lib/portal.db",
+		"postgres://user:hunter2@db.example.com:5432/portal", "postgresql://db/portal?sslmode=require",
+		"postgres://a.example.com,b.example.com:5433/portal", "postgres:///portal?host=/run/postgresql",
+	} {
+		if err := database.CheckURL(url); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	for _, url := range []string{
+		"", "data/portal.db", "sqlite:", "sqlite::memory:", "mysql://user:hunter2@db/portal",
+		"postgres:portal", "postgres://user:hunter2@db:port/portal",
+		"postgres://user:hunter2@db/portal?sslmode=hunter2", "postgres://user:hunter2@[::1/portal",
+	} {
+		err := database.CheckURL(url)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", url, err)
+		}
+		db, openErr := database.Open(url, time.Second)
+		if db != nil || openErr == nil || openErr.Error() != err.Error() {
+			t.Errorf("open %s: %v", url, openErr)
+		}
+	}
+}
+
+func TestSQLitePaths(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"sqlite:data/portal.db": "data/portal.db", "sqlite:/a/b.db": "/a/b.db",
+		"sqlite:///a/b.db": "/a/b.db",
+	} {
+		if path, ok := database.SQLitePath(url); path != want || !ok {
+			t.Errorf("%s: %q, %t", url, path, ok)
+		}
+	}
+	if path, ok := database.SQLitePath("postgres:///a/b.db"); path != "" || ok {
+		t.Errorf("a PostgreSQL URL: %q, %t", path, ok)
+	}
+}
+
+func TestSQLiteFileOfAnyName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"my portal.db", "a?mode=memory.db", "a#b.db", "100%41.db", "Zürich.db", "a&_pragma=x.db", "a:b.db"} {
+		dir := filepath.Join(t.TempDir(), "data of "+name)
+		must(t, os.Mkdir(dir, 0o700))
+		modelstest.Open(t, "sqlite:"+filepath.Join(dir, name), models.Options{})
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		must(t, err)
+		var found bool
+		for _, file := range files {
+			found = found || filepath.Base(file) == name
+			if !strings.HasPrefix(filepath.Base(file), name) {
+				t.Errorf("%s: made %s", name, file)
+			}
+		}
+		if !found {
+			t.Errorf("%s: made only %s", name, files)
+		}
+	}
+}
+
+// Other users of the machine must not read the database.
+func TestNewSQLiteFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	modelstest.Open(t, "sqlite:"+filepath.Join(dir, "portal.db"), models.Options{})
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	if len(files) != 3 {
+		t.Errorf("want the database, -wal and -shm: %v", files)
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		must(t, err)
+		if info.Mode() != 0o600 {
+			t.Errorf("%s: mode %v, want 0600", file.Name(), info.Mode())
+		}
+	}
+}
+
+func TestMissingDatabaseIsUnavailable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	damaged := filepath.Join(dir, "damaged.db")
+	must(t, os.WriteFile(damaged, []byte(strings.Repeat("this is no database ", 100)), 0o600))
+	for name, url := range map[string]string{
+		"no directory":         "sqlite:" + filepath.Join(dir, "no", "portal.db"),
+		"a directory":          "sqlite:" + dir,
+		"another file":         "sqlite:" + damaged,
+		"no server":            "postgres://portal@127.0.0.1:1/portal?sslmode=disable",
+		"two hosts, both down": "postgres://portal@127.0.0.1:1,127.0.0.1:2/portal?sslmode=disable",
+	} {
+		store, err := models.Open(t.Context(), url, models.Options{})
+		if store != nil || !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// ErrUnavailable means that the database did not answer, so the outcome is unknown. It is wrapped
+// together with its cause.
+var ErrUnavailable = errors.New("the database does not answer")
+
+// Failed wraps err with the name of the operation. If err means that the database did not answer,
+// the result is also [ErrUnavailable]. Any other error is a bug in this program. It returns nil if
+// err is nil.
+func Failed(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if unavailable(err) && !errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%s: %w: %w", operation, ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}
+
+// unavailable reports whether err means that the database did not answer.
+func unavailable(err error) bool {
+	var netErr net.Error
+	if errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, errFileReplaced) {
+		return true
+	}
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
+		return true
+	}
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return unavailablePostgres(pgErr.Code)
+	}
+	var sqliteErr *sqlite.Error
+	if errors.As(err, &sqliteErr) {
+		return unavailableSQLite(sqliteErr.Code())
+	}
+	return false
+}
+
+// unavailablePostgres reports whether a SQLSTATE (PostgreSQL manual, appendix A) means that the
+// server cannot answer now.
+func unavailablePostgres(code string) bool {
+	switch code {
+	case "25P03", // idle_in_transaction_session_timeout: this process was frozen
+		"25006", // read_only_sql_transaction: a standby, for example during a failover
+		"40001", // serialization_failure
+		"40P01", // deadlock_detected
+		"55P03", // lock_not_available
+		"57014": // query_canceled: the server stopped the query at our deadline
+		return true
+	}
+	switch code[:min(2, len(code))] {
+	case "08", // connection exception
+		"53", // insufficient resources: connections, memory, disk
+		"58": // system error, such as an I/O error
+		return true
+	}
+	// Operator intervention, such as a shutdown or a start.
+	return len(code) >= 3 && code[:3] == "57P"
+}
+
+// IsSQLiteBusy reports whether err means that another connection holds a lock.
+func IsSQLiteBusy(err error) bool {
+	var sqliteErr *sqlite.Error
+	return errors.As(err, &sqliteErr) && sqliteErr.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// unavailableSQLite reports whether a result code (sqlite.org/rescode.html) means that SQLite
+// cannot answer now.
+func unavailableSQLite(code int) bool {
+	switch code & 0xff { // the primary result code
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT,
+		sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL,
+		sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM:
+		return true
+	}
+	return false
+}
