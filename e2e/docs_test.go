@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +18,7 @@ func TestDocumentationIsAccessibleAndFits(t *testing.T) {
 	t.Parallel()
 	v := visit(t, sharedPortal(t).URL, withoutMotion)
 	i := inspect(t, v.Tab)
-	docs := pages.OpenReference(v.Tab)
-	docs.TryIt(listAgents)
+	pages.OpenReference(v.Tab)
 	i.check(t, "API reference")
 	pages.OpenGuides(v.Tab)
 	i.check(t, "guides")
@@ -42,65 +40,6 @@ func TestContentsLeadToSectionsOfEveryPage(t *testing.T) {
 			t.Errorf("the link leads to %s", url)
 		}
 	})
-}
-
-func TestSearchFindsOperationsGuidesAndCodes(t *testing.T) {
-	t.Parallel()
-	v := visit(t, sharedPortal(t).URL)
-	docs := pages.OpenReference(v.Tab)
-	v.Press("/")
-	docs.Search("widget introspect")
-	docs.ExpectFound("1 result", "Ask whether a widget token is active")
-	docs.ExpectNotFound(listAgents)
-	docs.Search("429")
-	docs.ExpectFound("2 results", "RATE_LIMITED")
-	docs.Search("nothing like it")
-	docs.ExpectFound("No results", "")
-	docs.Search("jitter")
-	docs.ExpectFound("1 result", "Renew early and cache")
-	v.Press("Enter")
-	v.ExpectPath("/docs/guides")
-}
-
-func TestTryItSendsTheKeyToTheAPIOnly(t *testing.T) {
-	t.Parallel()
-	c := sharedPortal(t).newCustomer(t)
-	agentID := c.newAgent(t, "Front desk")
-	v := visit(t, c.at.URL)
-	v.setCookies(t, c.session(t))
-	secret := pages.OpenKeys(v.Tab).Add("try it")
-	v.allowStatus(http.StatusUnauthorized)
-	docs := pages.OpenReference(v.Tab)
-
-	try := docs.TryIt(listAgents)
-	try.Key("nas_wrong")
-	if text := try.Send(listAgents, "401"); !strings.Contains(text, "UNAUTHORIZED") || !strings.Contains(text, "WWW-Authenticate") {
-		t.Errorf("the response is %s", text)
-	}
-	try.Key(secret)
-	if text := try.Send(listAgents, "200"); !strings.Contains(text, agentID) {
-		t.Errorf("the response is %s", text)
-	}
-	const exchange = "Exchange the API key for a widget token"
-	token := docs.TryIt(exchange)
-	token.Key(secret)
-	token.Body(`{"agentId": "` + agentID + `"}`)
-	if text := token.Send(exchange, "200"); !strings.Contains(text, "access_token") {
-		t.Errorf("the response is %s", text)
-	}
-	if n := v.count(http.MethodGet, "/api/agents", http.StatusOK); n != 1 {
-		t.Errorf("the API got %d requests with the key, want 1", n)
-	}
-	if strings.Contains(v.Page.URL(), "nas_") {
-		t.Errorf("the URL has the key: %s", v.Page.URL())
-	}
-	v.ExpectEmptyStorage()
-
-	try.Close()
-	try.Open()
-	try.ExpectNoKey()
-	v.Reload()
-	docs.TryIt(exchange).ExpectNoKey()
 }
 
 // The command asks for the key in a terminal without showing it.

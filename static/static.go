@@ -20,7 +20,7 @@ import (
 // Prefix is the path of the assets.
 const Prefix = "/static/"
 
-//go:embed css/*.css css/docs/*.css js/*.js js/docs/*.js favicon.svg
+//go:embed css/*.css css/docs/*.css js/*.js favicon.svg
 var own embed.FS
 
 // HTMX is installed by npm and never committed. If the compiler does not find the file, run
@@ -42,7 +42,7 @@ var bundles = map[string][]string{
 		"js/times.js", "js/passwords.js", "js/passkeys.js", "js/labels.js", "js/list.js", "js/outcome.js",
 	},
 	"docs.css":    {"css/docs/layout.css", "css/docs/content.css"},
-	"docs.js":     {"js/page.js", "js/copy.js", "js/docs/search.js", "js/docs/try.js"},
+	"docs.js":     {"js/page.js", "js/copy.js"},
 	"favicon.svg": {"favicon.svg"},
 }
 

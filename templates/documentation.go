@@ -82,9 +82,6 @@ const SchemeAPIKey = "apiKey"
 // Keyed reports whether the operation requires an API key.
 func (o Operation) Keyed() bool { return o.Scheme == SchemeAPIKey }
 
-// Tryable reports whether the page can send the request.
-func (o Operation) Tryable() bool { return o.Scheme == "" || o.Keyed() }
-
 // RequestBody is the body of a request.
 type RequestBody struct {
 	Type        string // media type

@@ -145,7 +145,7 @@ func TestParametersAndOtherCredentialsAreShown(t *testing.T) {
 	if len(remove.Parameters) != 2 || remove.Parameters[0].Type != "string or null (uuid), path" || remove.Parameters[1].Type != "integer (1 to 9), query" {
 		t.Errorf("parameters %+v", remove.Parameters)
 	}
-	if remove.Scheme != "operatorToken" || len(remove.Authentication) != 1 || remove.Tryable() || get.Scheme != "" || !get.Tryable() {
+	if remove.Scheme != "operatorToken" || len(remove.Authentication) != 1 || get.Scheme != "" {
 		t.Errorf("credentials of %+v and %+v", remove, get)
 	}
 	want := "curl -X DELETE https://portal.example.com/things/{id} \\\n" +
