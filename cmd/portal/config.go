@@ -84,8 +84,9 @@ type settings struct {
 	passwordsOff bool             // nobody signs in with a password
 
 	securityContact string // empty: no security.txt
-	tracing         bool   // the environment has an OTLP endpoint
 	signInLimit     int    // wrong passwords a minute
+
+	spans *spanReceiver // nil: no traces
 
 	liveKit *livekit.Server // nil: off
 }
@@ -118,7 +119,7 @@ func (c *config) settings() (settings, error) {
 		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
 		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
 
-		tracing:         check.tracing(),
+		spans:           check.spanReceiver(),
 		signInLimit:     check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
 		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 		liveKit:         check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),

@@ -57,7 +57,7 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		return err
 	}
 	s.logWarnings(ctx, logger)
-	tracer, flushSpans, err := newTracer(ctx, s.tracing, logger)
+	tracer, flushSpans, err := newTracer(ctx, s.spans, logger)
 	if err != nil {
 		return err
 	}

@@ -1,31 +1,45 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 )
 
-// flushSpansTimeout is the time limit of sending the last spans.
-const flushSpansTimeout = time.Second
+const (
+	// sendSpansTimeout is the time limit of sending a batch of spans.
+	sendSpansTimeout = 10 * time.Second
+	// flushSpansTimeout is the time limit of sending the last spans.
+	flushSpansTimeout = time.Second
+	// maxRefusal limits the bytes of a refusal that are logged.
+	maxRefusal = 1 << 10
+)
 
-// newTracer returns the tracer that sends spans to the OTLP endpoint in the environment, and a
-// function that sends the last ones. The tracer is nil if there is no endpoint. The standard
-// OTEL_ variables configure the rest, such as the sampler and the headers.
-func newTracer(ctx context.Context, tracing bool, logger *slog.Logger) (tracer trace.Tracer, flush func(), err error) {
-	if !tracing {
+// newTracer returns the tracer that sends spans to the receiver, and a function that sends the last
+// ones. The tracer is nil if there is no receiver. The standard OTEL_ variables configure the rest,
+// such as the sampler.
+func newTracer(ctx context.Context, receiver *spanReceiver, logger *slog.Logger) (tracer trace.Tracer, flush func(), err error) {
+	if receiver == nil {
 		return nil, func() {}, nil
 	}
-	exporter, err := otlptracehttp.New(ctx)
+	exporter, err := otlptrace.New(ctx, receiver)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,18 +65,71 @@ func newTracer(ctx context.Context, tracing bool, logger *slog.Logger) (tracer t
 	}, nil
 }
 
-// tracing reports whether the environment asks for traces, and checks the variables that the
-// exporter would ignore if they were invalid.
-func (c *checker) tracing() bool {
-	endpoint := func(name string) string { return c.link(name, os.Getenv(name), "http", "https") }
-	all, traces := endpoint("OTEL_EXPORTER_OTLP_ENDPOINT"), endpoint("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	if all == "" && traces == "" || os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
-		return false
+// spanReceiver is a server that takes spans over OTLP/HTTP. It implements [otlptrace.Client], because
+// OpenTelemetry's own client would bring gRPC into the program, which is 80 packages.
+type spanReceiver struct {
+	url    string
+	header http.Header
+}
+
+// Start implements [otlptrace.Client].
+func (*spanReceiver) Start(context.Context) error { return nil }
+
+// Stop implements [otlptrace.Client].
+func (*spanReceiver) Stop(context.Context) error { return nil }
+
+// UploadTraces implements [otlptrace.Client]. It sends the spans once: if that fails, they are lost.
+func (r *spanReceiver) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
+	// OTLP's request has the same encoding as TracesData, whose package does not import gRPC.
+	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
+	if err != nil {
+		return err
 	}
-	const name = "OTEL_EXPORTER_OTLP_PROTOCOL"
-	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv(name))
-	if protocol != "" && protocol != "http/protobuf" {
-		c.add(name, "unsupported protocol %q; use http/protobuf, whose default port is 4318", protocol)
+	ctx, cancel := context.WithTimeout(ctx, sendSpansTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
+	if err != nil {
+		return err
 	}
-	return true
+	request.Header = r.header.Clone()
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("send spans: %s: %s", response.Status, bytes.TrimSpace(content))
+	}
+	return err
+}
+
+// spanReceiver returns the receiver in the standard variables of OTLP, or nil if there is none.
+func (c *checker) spanReceiver() *spanReceiver {
+	const all, traces = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
+	endpoint := c.link(traces+"ENDPOINT", os.Getenv(traces+"ENDPOINT"), "http", "https")
+	if base := c.link(all+"ENDPOINT", os.Getenv(all+"ENDPOINT"), "http", "https"); endpoint == "" && base != "" {
+		endpoint = strings.TrimRight(base, "/") + "/v1/traces"
+	}
+	if endpoint == "" || os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return nil
+	}
+	if protocol := cmp.Or(os.Getenv(traces+"PROTOCOL"), os.Getenv(all+"PROTOCOL")); protocol != "" && protocol != "http/protobuf" {
+		c.add(all+"PROTOCOL", "unsupported protocol %q; use http/protobuf, whose default port is 4318", protocol)
+	}
+	header := http.Header{}
+	for field := range strings.SplitSeq(cmp.Or(os.Getenv(traces+"HEADERS"), os.Getenv(all+"HEADERS")), ",") {
+		if strings.TrimSpace(field) == "" {
+			continue
+		}
+		name, value, found := strings.Cut(field, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !found || err != nil {
+			c.add(all+"HEADERS", "invalid headers; write name=value pairs with commas, and %%2C for a comma in a value")
+			break
+		}
+		header.Set(strings.TrimSpace(name), value)
+	}
+	return &spanReceiver{url: endpoint, header: header}
 }

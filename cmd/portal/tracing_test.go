@@ -19,8 +19,8 @@ import (
 	"portal/models/modelstest"
 )
 
-// spanReceiver receives spans over OTLP/HTTP.
-type spanReceiver struct {
+// collectorServer receives spans over OTLP/HTTP.
+type collectorServer struct {
 	*httptest.Server
 
 	mu    sync.Mutex
@@ -28,17 +28,17 @@ type spanReceiver struct {
 	spans []*otlp.Span
 }
 
-func newSpanReceiver(t *testing.T) *spanReceiver {
+func newCollector(t *testing.T) *collectorServer {
 	t.Helper()
-	r := &spanReceiver{}
+	r := &collectorServer{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		var export collector.ExportTraceServiceRequest
 		if err == nil {
 			err = proto.Unmarshal(body, &export)
 		}
-		if err != nil || request.URL.Path != "/v1/traces" {
-			t.Errorf("%s: %v", request.URL.Path, err)
+		if err != nil || request.URL.Path != "/v1/traces" || request.Header.Get("X-Team") != "voice portal" {
+			t.Errorf("%s %v: %v", request.URL.Path, request.Header, err)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func newSpanReceiver(t *testing.T) *spanReceiver {
 }
 
 // names returns the names of the trace's spans.
-func (r *spanReceiver) names(traceID string) map[string]int {
+func (r *collectorServer) names(traceID string) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names := map[string]int{}
@@ -70,8 +70,11 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
-		receiver := newSpanReceiver(t)
-		i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort, "OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL})
+		receiver := newCollector(t)
+		i := start(t, []string{
+			"DATABASE_URL=" + databaseURL, testSecret, anyPort,
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_EXPORTER_OTLP_HEADERS=X-Team=voice%20portal, X-Other=1",
+		})
 		v := newVisitor(t)
 		v.signIn(i, testEmail, testPassword)
 		v.get(i, "/api-keys?filter=confidential")
@@ -147,12 +150,19 @@ func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
 			},
 			true, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol",
 		},
+		{
+			map[string]string{
+				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
+				"OTEL_EXPORTER_OTLP_HEADERS":  "secret",
+			},
+			true, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers",
+		},
 	} {
 		t.Run("", func(t *testing.T) {
 			s, found := parse(t, test.env)
-			if s.tracing != test.tracing || len(found) > 1 || !strings.HasPrefix(strings.Join(found, ""), test.problem) ||
+			if (s.spans != nil) != test.tracing || len(found) > 1 || !strings.HasPrefix(strings.Join(found, ""), test.problem) ||
 				test.problem == "" && len(found) > 0 {
-				t.Errorf("%v: tracing %v, errors %q", test.env, s.tracing, found)
+				t.Errorf("%v: tracing %v, errors %q", test.env, s.spans != nil, found)
 			}
 		})
 	}
