@@ -42,7 +42,7 @@ var bundles = map[string][]string{
 		"js/times.js", "js/passwords.js", "js/passkeys.js", "js/labels.js", "js/list.js", "js/outcome.js",
 	},
 	"docs.css":    {"css/docs/layout.css", "css/docs/content.css"},
-	"docs.js":     {"js/page.js", "js/copy.js"},
+	"docs.js":     {"js/page.js", "js/copy.js", "js/contents.js"},
 	"favicon.svg": {"favicon.svg"},
 }
 
