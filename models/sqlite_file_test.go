@@ -3,6 +3,7 @@ package models_test
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"portal/models"
@@ -10,48 +11,45 @@ import (
 	"portal/models/modelstest"
 )
 
-// A file that replaces the database is used at once, and the memory of the old one is dropped.
-func TestSQLiteFileIsReplaced(t *testing.T) {
+// A file that replaces the database may hold keys that were revoked since. It is not used until the
+// portal starts again, even if the old file comes back.
+func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
 	path, _ := database.SQLitePath(url)
 	f := newFixture(t, url, models.Options{})
 	c := f.customer(t)
+	key, secret := f.key(t, c)
 	_, keptSecret := f.key(t, c)
-	backup := path + ".backup"
-	f.exec(t, "VACUUM INTO '"+backup+"'")
-	_, secret := f.key(t, c)
-	for _, s := range []string{secret, keptSecret} {
-		use(t, f.Store, s, 2)
-	}
-	if err := os.Rename(backup, path); err != nil {
-		t.Fatal(err)
-	}
-	// SQLite would apply the old -wal file to the new database.
-	for _, s := range []string{secret, keptSecret} {
-		if _, err := f.Authenticate(t.Context(), s); !errors.Is(err, models.ErrUnavailable) {
-			t.Errorf("beside the old -wal file: %v", err)
-		}
-	}
-	if _, err := f.APIKeys(t.Context(), c.ID); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("beside the old -wal file: %v", err)
-	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := f.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrKeyUnknown) {
-		t.Errorf("a key that the file lacks: %v", err)
-	}
-	use(t, f.Store, keptSecret, 2)
-	if keys, err := f.APIKeys(t.Context(), c.ID); err != nil || len(keys) != 1 {
-		t.Errorf("%+v, %v", keys, err)
-	}
-	key, newSecret := f.key(t, c)
-	use(t, f.Store, newSecret, 1)
+	f.exec(t, "VACUUM INTO '"+path+".backup'")
 	f.revoke(t, key)
-	refuse(t, f.Store, newSecret, 1)
+	refuse(t, f.Store, secret, 1)
+	unavailable := func(name string) {
+		t.Helper()
+		for do, err := range map[string]error{
+			"authenticate": errOf(f.Authenticate(t.Context(), secret)), "authenticate a kept key": errOf(f.Authenticate(t.Context(), keptSecret)),
+			"list": errOf(f.APIKeys(t.Context(), c.ID)), "ready": f.Ready(t.Context()),
+		} {
+			if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "the SQLite file was replaced") {
+				t.Errorf("%s: %s: %v", name, do, err)
+			}
+		}
+	}
+	must(t, os.Rename(path, path+".old"))
+	must(t, os.Rename(path+".backup", path))
+	unavailable("with another file")
+	for _, suffix := range []string{"-wal", "-shm"} {
+		must(t, os.Rename(path+suffix, path+suffix+".old"))
+	}
+	unavailable("without the old -wal file")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		must(t, os.Rename(path+suffix+".old", path+suffix))
+	}
+	unavailable("with the old file again")
+	f.briefly(t, models.Options{}, func(s *models.Store) {
+		refuse(t, s, secret, 1)
+		use(t, s, keptSecret, 1)
+	})
 }
 
 // While the file is missing, no empty database takes its place.

@@ -148,11 +148,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 // newSource connects the authenticator, which has a connection of its own.
 func newSource(ctx context.Context, connections *database.Connections) (authn.Source, error) {
 	if !connections.IsPostgres() {
-		pool, generation, err := connections.Single()
-		if err != nil {
-			return nil, err
-		}
-		return authn.NewSQLite(ctx, pool, generation)
+		return authn.NewSQLite(ctx, connections.Single())
 	}
 	dial, stop := connections.Dial(database.Reading)
 	return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
@@ -167,11 +163,7 @@ func newSource(ctx context.Context, connections *database.Connections) (authn.So
 // newRecorder returns the recorder of usage, which has a connection of its own.
 func newRecorder(ctx context.Context, connections *database.Connections) (*usage.Recorder, error) {
 	if !connections.IsPostgres() {
-		pool, _, err := connections.Single()
-		if err != nil {
-			return nil, err
-		}
-		writer, err := usage.NewSQLite(ctx, pool)
+		writer, err := usage.NewSQLite(ctx, connections.Single())
 		return usage.New(writer, true), err
 	}
 	return usage.New(usage.NewPostgres(connections.Dial(database.Writing)), false), nil

@@ -67,7 +67,7 @@ func newSource(t *testing.T, url string) authn.Source {
 	}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path))
 	must(t, err)
-	source, err := authn.NewSQLite(t.Context(), db, func() uint64 { return 0 })
+	source, err := authn.NewSQLite(t.Context(), db)
 	must(t, err)
 	return source
 }

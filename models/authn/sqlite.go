@@ -34,15 +34,13 @@ const (
 type SQLite struct {
 	db                           *sql.DB
 	epochStmt, keysStmt, idsStmt *sql.Stmt
-	generation                   func() uint64
 
 	// turn holds a token while no statement is running. A statement can run past its deadline.
 	turn chan struct{}
 }
 
-// NewSQLite returns a source that owns db. Nothing else may use db, and Close closes it. The result
-// of generation changes when db has opened another file at the same path.
-func NewSQLite(ctx context.Context, db *sql.DB, generation func() uint64) (*SQLite, error) {
+// NewSQLite returns a source that owns db. Nothing else may use db, and Close closes it.
+func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
 	epochStmt, err := db.PrepareContext(ctx, sqliteEpoch)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the epoch statement: %w", errors.Join(err, db.Close()))
@@ -56,8 +54,7 @@ func NewSQLite(ctx context.Context, db *sql.DB, generation func() uint64) (*SQLi
 		return nil, fmt.Errorf("prepare the ids statement: %w", errors.Join(err, db.Close()))
 	}
 	s := &SQLite{
-		db: db, epochStmt: epochStmt, keysStmt: keysStmt, idsStmt: idsStmt, generation: generation,
-		turn: make(chan struct{}, 1),
+		db: db, epochStmt: epochStmt, keysStmt: keysStmt, idsStmt: idsStmt, turn: make(chan struct{}, 1),
 	}
 	s.turn <- struct{}{}
 	return s, nil
@@ -107,17 +104,15 @@ func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqlite
 	}
 }
 
-// guarded calls read and adds the generation. It turns a panic into an error, because a panic on
-// this goroutine would end the process.
+// guarded calls read. It turns a panic into an error, because a panic on this goroutine would end the
+// process.
 func (s *SQLite) guarded(read func() sqliteRead) (result sqliteRead) {
 	defer func() {
 		if v := recover(); v != nil {
 			result = sqliteRead{err: panicked(v)}
 		}
 	}()
-	result = read()
-	result.epoch.Connection = s.generation()
-	return result
+	return read()
 }
 
 func (s *SQLite) readEpoch() (result sqliteRead) {

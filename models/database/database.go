@@ -34,9 +34,8 @@ type Connections struct {
 	// Dial returns functions that open one PostgreSQL connection outside the pools, and that
 	// end the attempts to do so. It is nil with SQLite.
 	Dial func(Use) (dial func(context.Context) (*pgx.Conn, error), stop func() error)
-	// Single returns a SQLite pool of one connection, and a function whose result changes when
-	// the pool has opened another file. It is nil with PostgreSQL.
-	Single func() (pool *sql.DB, generation func() uint64, err error)
+	// Single returns a SQLite pool of one connection. It is nil with PostgreSQL.
+	Single func() *sql.DB
 }
 
 // Use says what a connection outside the pools does.

@@ -37,8 +37,7 @@ func unavailable(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, errFileReplaced) {
+		errors.As(err, &netErr) || pgconn.SafeToRetry(err) || errors.Is(err, errFileReplaced) {
 		return true
 	}
 	var connectErr *pgconn.ConnectError
