@@ -86,7 +86,7 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 // error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
 // the id is another account's, [ErrAgentLimit] or [ErrUnavailable].
 func (s *Store) PutAgent(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
-	if _, err := s.Account(ctx, accountID); err != nil {
+	if _, err := findAccount(ctx, s.db, accountID); err != nil {
 		return Agent{}, false, err
 	}
 	for range 2 {
@@ -156,7 +156,7 @@ func (s *Store) Agents(ctx context.Context, accountID uuid.UUID, page Page) (Lis
 	return listAgents(ctx, s.db, accountID, page)
 }
 
-func listAgents(ctx context.Context, db *bun.DB, accountID uuid.UUID, page Page) (List[Agent], error) {
+func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page) (List[Agent], error) {
 	agents := []Agent{}
 	query := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
 		OrderExpr("lower(name), name, id").Limit(int64(page.Limit) + 1)

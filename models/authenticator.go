@@ -12,6 +12,8 @@ import (
 	"github.com/pquerna/otp"
 	"github.com/pquerna/otp/hotp"
 	"github.com/uptrace/bun"
+
+	"portal/models/secret"
 )
 
 const (
@@ -82,7 +84,7 @@ func (s *Store) EnableAuthenticator(ctx context.Context, session Session, code s
 		case s.clock().Sub(app.CreatedAt) >= authenticatorSetup:
 			return false, ErrAuthenticatorOff
 		}
-		if right, err = s.acceptTOTP(ctx, tx, app, code); err != nil || !right {
+		if right, err = s.acceptTOTP(ctx, tx, s.sealer, app, code); err != nil || !right {
 			return false, err
 		}
 		_, err = tx.NewUpdate().Model((*authenticator)(nil)).Set("enabled_at = ?", s.clock()).Where("user_id = ?", session.UserID).Exec(ctx)
@@ -144,8 +146,8 @@ func findAuthenticator(ctx context.Context, db bun.IDB, userID uuid.UUID) (authe
 
 // acceptTOTP reports whether a code of the app is right and has not been used. It marks the code
 // and all older ones as used. The caller holds the user's lock.
-func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, app authenticator, code string) (bool, error) {
-	secret, err := s.sealer.Open(app.Secret, app.KeyID, app.UserID[:])
+func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, sealer secret.Sealer, app authenticator, code string) (bool, error) {
+	secret, err := sealer.Open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
 		// The recovery codes still work.
 		s.logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))

@@ -28,7 +28,7 @@ func (s *Store) limitTOTP(ctx context.Context, tx bun.Tx, user User, app authent
 	if app.RefusedCodes >= maxRefusedCodes {
 		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), AppCodes: true}
 	}
-	right, err := s.acceptTOTP(ctx, tx, app, code)
+	right, err := s.acceptTOTP(ctx, tx, s.sealer, app, code)
 	if err != nil || right {
 		return right, err
 	}

@@ -157,6 +157,6 @@ func (s *Store) checkPasswordReset(ctx context.Context, token string) (User, str
 	if err != nil {
 		return User{}, "", err
 	}
-	account, err := s.Account(ctx, user.AccountID)
+	account, err := findAccount(ctx, s.db, user.AccountID)
 	return user, account.Name, err
 }

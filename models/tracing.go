@@ -49,7 +49,7 @@ func (s *Store) startAuthentication(ctx context.Context) (context.Context, trace
 	return s.tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(systemOf(s.db)...))
 }
 
-func systemOf(db *bun.DB) []attribute.KeyValue {
+func systemOf(db bun.IDB) []attribute.KeyValue {
 	system := "sqlite"
 	if db.Dialect().Name() == dialect.PG {
 		system = "postgresql"

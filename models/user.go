@@ -50,7 +50,7 @@ func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, act
 	if err := checkRole(n.Role); err != nil {
 		return User{}, err
 	}
-	account, err := s.Account(ctx, accountID)
+	account, err := findAccount(ctx, s.db, accountID)
 	if err != nil {
 		return User{}, err
 	}
