@@ -81,7 +81,7 @@ type tenant struct {
 func (s *system) tenant(t *testing.T, name string) tenant {
 	t.Helper()
 	ctx, email := t.Context(), name+"@example.com"
-	account, err := s.store.CreateAccount(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword})
+	account, err := s.store.Accounts.Create(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,17 +90,17 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
 	}
 	for _, label := range []string{"revoked", "active"} {
-		var key models.APIKey
-		key, c.secret, err = s.store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
+		var key models.Key
+		key, c.secret, err = s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
 		if err != nil {
 			t.Fatal(err)
 		}
 		own("api-keys", key.ID)
 	}
-	if _, err := s.store.RevokeAPIKey(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), models.Operator()); err != nil {
+	if _, err := s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), models.Operator()); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := s.store.CreateAgent(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator())
+	agent, err := s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +108,11 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
 	}
-	user, err := s.store.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"})
+	user, err := s.store.SignIn.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions, err := s.store.Sessions(ctx, account.ID, user.ID)
+	sessions, err := s.store.Sessions.List(ctx, account.ID, user.ID)
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("sessions %v, %v", sessions, err)
 	}
@@ -120,25 +120,25 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		own("sessions", session.ID)
 	}
 	own("passkeys", s.passkey(t, account.ID, user.ID))
-	link, _, err := s.store.CreateSignInLink(ctx, account.ID, user.ID, models.Operator())
+	link, _, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.objectIDs["sign-in-links token"] = []string{link}
 	c.member = "member-of-" + email
-	member, err := s.store.AddUser(ctx, account.ID, models.NewUser{Email: c.member, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
+	member, err := s.store.People.Add(ctx, account.ID, models.NewUser{Email: c.member, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
 	own("people", member.ID)
-	invitation, token, err := s.store.CreateInvitation(ctx, account.ID, models.NewInvitation{Email: "guest-of-" + email, Role: models.RoleMember}, models.Operator())
+	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, models.NewInvitation{Email: "guest-of-" + email, Role: models.RoleMember}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
 	c.objectIDs["password-resets token"] = []string{s.resetToken(t, email)}
-	activities, err := s.store.Activities(ctx, account.ID, models.ActivityPage{Limit: 10})
+	activities, err := s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 	t.Helper()
 	session := models.Session{AccountID: accountID, UserID: userID}
 	passkey := models.Passkey{CredentialID: userID[:], Credential: "{}", Name: "Phone"}
-	modelstest.Must(t, s.store.AddPasskey(t.Context(), session, passkey, uuid.NewString(), models.Operator()))
-	stored, err := s.store.Passkeys(t.Context(), session)
+	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), models.Operator()))
+	stored, err := s.store.Credentials.Passkeys(t.Context(), session)
 	if err != nil || len(stored) != 1 {
 		t.Fatalf("passkeys %v, %v", stored, err)
 	}
@@ -164,11 +164,11 @@ func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 // resetToken returns the token of a link to set a new password.
 func (s *system) resetToken(t *testing.T, email string) string {
 	t.Helper()
-	if err := s.store.RequestPasswordReset(t.Context(), email, models.Client{Address: email}); err != nil {
+	if err := s.store.Credentials.RequestPasswordReset(t.Context(), email, models.Client{Address: email}); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		mail, token, err := s.store.ClaimMail(t.Context())
+		mail, token, err := s.store.Outbox.Claim(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

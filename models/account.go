@@ -20,16 +20,22 @@ type Account struct {
 	DisabledAt *time.Time // if set, the account's keys are refused and its users cannot sign in
 }
 
-// NewAccount is the input of [Store.CreateAccount].
+// NewAccount is the input of [Accounts.Create].
 type NewAccount struct {
 	Name     string // 1 to 100 characters
 	Email    string // unique, compared without case
 	Password string // 12 to 128 characters, not trimmed
 }
 
-// CreateAccount creates an account and its first user, who is an owner. The error may be an
+// Accounts are the customers.
+type Accounts struct {
+	db        *DB
+	passwords *passwords
+}
+
+// Create creates an account and its first user, who is an owner. The error may be an
 // [*InvalidError] for the field "name", "email" or "password", [ErrEmailTaken] or [ErrUnavailable].
-func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error) {
+func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
 		return Account{}, err
@@ -41,16 +47,16 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 	if err := checkPassword(n.Password, email, name); err != nil {
 		return Account{}, err
 	}
-	hash, err := s.hashPassword(ctx, knownPlace(email), n.Password)
+	hash, err := a.passwords.hash(ctx, knownPlace(email), n.Password)
 	if err != nil {
 		return Account{}, err
 	}
-	account := Account{ID: newID(), Name: name, CreatedAt: s.clock()}
+	account := Account{ID: newID(), Name: name, CreatedAt: a.db.Now()}
 	user := User{
 		ID: newID(), AccountID: account.ID, Email: email, EmailHash: hashEmail(email),
 		PasswordHash: hash, Role: RoleOwner, CreatedAt: account.CreatedAt,
 	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = a.db.InTx(ctx, "create account", func(ctx context.Context, tx Tx) error {
 		if _, err := tx.NewInsert().Model(&account).Exec(ctx); err != nil {
 			return err
 		}
@@ -61,16 +67,16 @@ func (s *Store) CreateAccount(ctx context.Context, n NewAccount) (Account, error
 		return Account{}, ErrEmailTaken
 	}
 	if err != nil {
-		return Account{}, failed("create account", err)
+		return Account{}, err
 	}
 	return account, nil
 }
 
-// AccountByEmail returns the account of the user with this email. It is for operators. The error
+// FindByEmail returns the account of the user with this email. It is for operators. The error
 // may be [ErrAccountNotFound] or [ErrUnavailable].
-func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
+func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
-	err := s.db.NewSelect().Model(&account).
+	err := a.db.NewSelect().Model(&account).
 		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", hashEmail(email)).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Account{}, ErrAccountNotFound
@@ -81,10 +87,10 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, erro
 	return account, nil
 }
 
-// Account returns an account. It is for operators. The error may be [ErrAccountNotFound] or
+// Find returns an account. It is for operators. The error may be [ErrAccountNotFound] or
 // [ErrUnavailable].
-func (s *Store) Account(ctx context.Context, id uuid.UUID) (Account, error) {
-	return findAccount(ctx, s.db, id)
+func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
+	return findAccount(ctx, a.db, id)
 }
 
 func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
@@ -96,17 +102,17 @@ func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error)
 	return account, failed("find account", err)
 }
 
-// Accounts returns a page of all accounts, by id. It is for operators. The error may be
+// List returns a page of all accounts, by id. It is for operators. The error may be
 // [ErrUnavailable].
-func (s *Store) Accounts(ctx context.Context, page Page) (List[Account], error) {
+func (a *Accounts) List(ctx context.Context, page Page) (List[Account], error) {
 	accounts := []Account{}
-	err := page.byID(s.db.NewSelect().Model(&accounts)).Scan(ctx)
+	err := page.byID(a.db.NewSelect().Model(&accounts)).Scan(ctx)
 	return cut(accounts, page), failed("list accounts", err)
 }
 
 // Empty reports whether the store has no accounts. The error may be [ErrUnavailable].
-func (s *Store) Empty(ctx context.Context) (bool, error) {
-	exists, err := s.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
+func (a *Accounts) Empty(ctx context.Context) (bool, error) {
+	exists, err := a.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
 	if err != nil {
 		return false, failed("look for accounts", err)
 	}

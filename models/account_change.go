@@ -4,30 +4,29 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
-// PutAccount creates the account with this id, or renames it. It then disables or enables it,
+// Put creates the account with this id, or renames it. It then disables or enables it,
 // unless disabled is nil. It records an activity for each change, and reports whether it has
 // created the account, which then has no users. The error may be an [*InvalidError] for the field
 // "name", or [ErrUnavailable].
-func (s *Store) PutAccount(
+func (a *Accounts) Put(
 	ctx context.Context, id uuid.UUID, name string, disabled *bool, actor Actor,
 ) (account Account, created bool, err error) {
 	if name, err = cleanName("name", "Name", name); err != nil {
 		return Account{}, false, err
 	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if created, err = s.insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: s.clock()}, actor); err != nil {
+	err = a.db.InTx(ctx, "put account", func(ctx context.Context, tx Tx) error {
+		if created, err = insertAccount(ctx, tx, Account{ID: id, Name: name, CreatedAt: tx.Now()}, actor); err != nil {
 			return err
 		}
 		if !created {
-			if err := s.renameAccount(ctx, tx, id, name, actor); err != nil {
+			if err := renameAccount(ctx, tx, id, name, actor); err != nil {
 				return err
 			}
 		}
 		if disabled != nil {
-			if err := s.setAccountDisabled(ctx, tx, id, *disabled, actor); err != nil {
+			if err := setAccountDisabled(ctx, tx, id, *disabled, actor); err != nil {
 				return err
 			}
 		}
@@ -35,26 +34,26 @@ func (s *Store) PutAccount(
 		return err
 	})
 	if err != nil {
-		return Account{}, false, failed("put account", err)
+		return Account{}, false, err
 	}
 	return account, created, nil
 }
 
-// SetAccountDisabled disables or enables an account and records the activity, unless nothing
+// SetDisabled disables or enables an account and records the activity, unless nothing
 // changes. Disabling ends the sessions and sign-in links of the account's users. It is for
 // operators. The error may be [ErrAccountNotFound] or [ErrUnavailable].
-func (s *Store) SetAccountDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
+	err := a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx Tx) error {
 		if _, err := findAccount(ctx, tx, id); err != nil {
 			return err
 		}
-		return s.setAccountDisabled(ctx, tx, id, disabled, actor)
+		return setAccountDisabled(ctx, tx, id, disabled, actor)
 	})
-	return failed("disable or enable account", err)
+	return err
 }
 
 // insertAccount creates the account unless its id exists, and reports whether it did.
-func (s *Store) insertAccount(ctx context.Context, tx bun.Tx, account Account, actor Actor) (bool, error) {
+func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bool, error) {
 	result, err := tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err != nil {
 		return false, err
@@ -63,11 +62,11 @@ func (s *Store) insertAccount(ctx context.Context, tx bun.Tx, account Account, a
 	if err != nil || inserted == 0 {
 		return false, err
 	}
-	return true, s.record(ctx, tx, account.ID, actor, ActionAccountCreated, account.ID, account.Name)
+	return true, tx.Record(ctx, account.ID, actor, ActionAccountCreated, account.ID, account.Name)
 }
 
-func (s *Store) renameAccount(ctx context.Context, tx bun.Tx, id uuid.UUID, name string, actor Actor) error {
-	if err := s.lockAccount(ctx, tx, id); err != nil {
+func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor Actor) error {
+	if err := tx.lockAccount(ctx, id); err != nil {
 		return err
 	}
 	account, err := findAccount(ctx, tx, id)
@@ -79,11 +78,11 @@ func (s *Store) renameAccount(ctx context.Context, tx bun.Tx, id uuid.UUID, name
 	if _, err := tx.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx); err != nil {
 		return err
 	}
-	return s.recordActivity(ctx, tx, actor, activity)
+	return tx.RecordActivity(ctx, actor, activity)
 }
 
-func (s *Store) setAccountDisabled(ctx context.Context, tx bun.Tx, id uuid.UUID, disabled bool, actor Actor) error {
-	changed, err := s.setDisabled(ctx, tx, (*Account)(nil), id, disabled)
+func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool, actor Actor) error {
+	changed, err := setDisabled(ctx, tx, (*Account)(nil), id, disabled)
 	if err != nil || !changed {
 		return err
 	}
@@ -95,10 +94,10 @@ func (s *Store) setAccountDisabled(ctx context.Context, tx bun.Tx, id uuid.UUID,
 		if err := endAllSessions(ctx, tx, "account_id = ?", id); err != nil {
 			return err
 		}
-		return s.recordEnd(ctx, tx, id, actor, ActionAccountDisabled, id, account.Name)
+		return tx.RecordEnd(ctx, id, actor, ActionAccountDisabled, id, account.Name)
 	}
-	if err := s.allowCalls(ctx, tx, id); err != nil {
+	if err := allowCalls(ctx, tx, id); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, id, actor, ActionAccountEnabled, id, account.Name)
+	return tx.Record(ctx, id, actor, ActionAccountEnabled, id, account.Name)
 }

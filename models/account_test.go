@@ -18,27 +18,27 @@ func acme(email string) models.NewAccount {
 func TestNewAccountCanSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		if empty, err := f.Empty(ctx); !empty || err != nil {
+		if empty, err := f.Accounts.Empty(ctx); !empty || err != nil {
 			t.Errorf("a new database: %t, %v", empty, err)
 		}
-		account, err := f.CreateAccount(ctx, models.NewAccount{Name: " Acme ", Email: " Ada@Example.com ", Password: password})
+		account, err := f.Accounts.Create(ctx, models.NewAccount{Name: " Acme ", Email: " Ada@Example.com ", Password: password})
 		if err != nil || account.Name != "Acme" || account.ID.Version() != 7 || !account.CreatedAt.Equal(f.clock.Now()) || account.DisabledAt != nil {
 			t.Fatalf("%+v, %v", account, err)
 		}
-		if empty, err := f.Empty(ctx); empty || err != nil {
+		if empty, err := f.Accounts.Empty(ctx); empty || err != nil {
 			t.Errorf("with an account: %t, %v", empty, err)
 		}
-		user, err := f.VerifyPassword(ctx, "ada@example.com", password, models.Client{Address: "203.0.113.7"})
+		user, err := f.SignIn.VerifyPassword(ctx, "ada@example.com", password, models.Client{Address: "203.0.113.7"})
 		if err != nil || user.AccountID != account.ID || user.Email != "Ada@Example.com" || user.DisabledAt != nil {
 			t.Errorf("%+v, %v", user, err)
 		}
 		for _, email := range []string{"Ada@Example.com", "ada@example.com", " ADA@EXAMPLE.COM\n"} {
-			if found, err := f.AccountByEmail(ctx, email); err != nil || found.ID != account.ID || found.Name != "Acme" {
+			if found, err := f.Accounts.FindByEmail(ctx, email); err != nil || found.ID != account.ID || found.Name != "Acme" {
 				t.Errorf("%q: %+v, %v", email, found, err)
 			}
 		}
 		for _, email := range []string{"", "ada", "ada@example.org", "ada@example.com%", "a\x00da@example.com", "\xff@example.com"} {
-			if found, err := f.AccountByEmail(ctx, email); !errors.Is(err, models.ErrAccountNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Accounts.FindByEmail(ctx, email); !errors.Is(err, models.ErrAccountNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%q: %+v, %v", email, found, err)
 			}
 		}
@@ -48,9 +48,9 @@ func TestNewAccountCanSignIn(t *testing.T) {
 func TestEmailIsUniqueInAnyCase(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		must(t, errOf(f.CreateAccount(ctx, acme("ada@example.com"))))
+		must(t, errOf(f.Accounts.Create(ctx, acme("ada@example.com"))))
 		for _, email := range []string{"ada@example.com", " ADA@Example.COM "} {
-			if account, err := f.CreateAccount(ctx, acme(email)); !errors.Is(err, models.ErrEmailTaken) || account.ID != uuid.Nil {
+			if account, err := f.Accounts.Create(ctx, acme(email)); !errors.Is(err, models.ErrEmailTaken) || account.ID != uuid.Nil {
 				t.Errorf("%q: %+v, %v", email, account, err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestInvalidAccountIsRefused(t *testing.T) {
 			"129 characters":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
 			"password not UTF-8":   {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
 		} {
-			account, err := f.CreateAccount(t.Context(), test.account)
+			account, err := f.Accounts.Create(t.Context(), test.account)
 			var invalid *models.InvalidError
 			if !errors.As(err, &invalid) || invalid.Field != test.field || invalid.Message == "" || account.ID != uuid.Nil {
 				t.Errorf("%s: %+v, %v", name, account, err)

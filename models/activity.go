@@ -63,8 +63,8 @@ const (
 	ActionIdentityConnected    Action = "identity.connected"
 	ActionIdentityDisconnected Action = "identity.disconnected"
 
-	ActionAuthenticatorOn      Action = "authenticator.enabled"
-	ActionAuthenticatorOff     Action = "authenticator.disabled"
+	ActionTOTPOn               Action = "authenticator.enabled"
+	ActionTOTPOff              Action = "authenticator.disabled"
 	ActionCodeRefused          Action = "code.refused"  // a wrong code after the right password
 	ActionCodesRefused         Action = "codes.refused" // ten wrong codes within a day
 	ActionRecoveryCodeUsed     Action = "recovery_code.used"
@@ -159,11 +159,14 @@ type ActivityPage struct {
 	Search      string    // part of a label, user or address, or the last four characters of a key
 }
 
-// Activities returns a page of the account's activity log, the newest first. The error may be
+// ActivityLog is the append-only log of what users, operators and visitors did in an account.
+type ActivityLog struct{ db *DB }
+
+// List returns a page of the account's activity log, the newest first. The error may be
 // [ErrUnavailable].
-func (s *Store) Activities(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
+func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
 	activities := []Activity{}
-	query := s.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
+	query := l.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		ColumnExpr("COALESCE(r.repeats, 0) AS repeats, COALESCE(r.elsewhere, FALSE) AS elsewhere").
@@ -210,18 +213,18 @@ func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
 
 var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-// record writes an activity about a subject.
-func (s *Store) record(ctx context.Context, tx bun.IDB, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	return s.recordActivity(ctx, tx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
+// Record writes an activity about a subject.
+func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
+	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
 }
 
-// recordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
+// RecordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
 // it. It also queues the mails about it.
-func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, activity Activity) error {
+func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
 	}
-	activity.At, activity.Count = s.clock(), max(1, activity.Count)
+	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address
 	if actor.Kind == ActorUser {
 		activity.ActorID = &actor.ID
@@ -229,5 +232,5 @@ func (s *Store) recordActivity(ctx context.Context, tx bun.IDB, actor Actor, act
 	if _, err := tx.NewInsert().Model(&activity).Exec(ctx); err != nil {
 		return err
 	}
-	return s.queueNotice(ctx, tx, activity)
+	return queueNotice(ctx, tx, activity)
 }

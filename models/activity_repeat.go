@@ -28,23 +28,23 @@ type activityRepeat struct {
 
 // recordRefusal records a wrong password in the account's activity log. It does so in the
 // background, because the response would otherwise take longer for a known email.
-func (s *Store) recordRefusal(user User, actor Actor, action Action) {
-	s.stopped.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+func (g *guesses) recordRefusal(user User, actor Actor, action Action) {
+	g.background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), g.db.timeout)
 		defer cancel()
-		if err := s.recordRepeatable(ctx, user, actor, action); err != nil {
-			s.logger.Error("cannot record a wrong password", slog.Any("error", err))
+		if err := g.recordRepeatable(ctx, user, actor, action); err != nil {
+			g.db.logger.Error("cannot record a wrong password", slog.Any("error", err))
 		}
 	})
 }
 
 // recordRepeatable records an activity about a user. A repeat in the same period is only counted.
-func (s *Store) recordRepeatable(ctx context.Context, user User, actor Actor, action Action) error {
+func (g *guesses) recordRepeatable(ctx context.Context, user User, actor Actor, action Action) error {
 	repeat := activityRepeat{
-		UserID: user.ID, Action: action, Period: s.clock().Truncate(repeatPeriod),
+		UserID: user.ID, Action: action, Period: g.db.Now().Truncate(repeatPeriod),
 		ActivityID: newID(), Address: actor.Address,
 	}
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	return g.db.InTx(ctx, "record a wrong password or code", func(ctx context.Context, tx Tx) error {
 		var recorded uuid.UUID
 		err := tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period) DO UPDATE").
 			Set("repeats = repeated.repeats + 1").
@@ -53,7 +53,7 @@ func (s *Store) recordRepeatable(ctx context.Context, user User, actor Actor, ac
 		if err != nil || recorded != repeat.ActivityID {
 			return err
 		}
-		return s.recordActivity(ctx, tx, actor, Activity{
+		return tx.RecordActivity(ctx, actor, Activity{
 			ID: recorded, AccountID: user.AccountID, Action: action, SubjectID: &user.ID, Label: user.Email,
 		})
 	})

@@ -34,9 +34,9 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 			f.clock.Advance(time.Minute)
 		}
 
-		token, err := f.CreateSession(ctx, c.user, models.Client{Address: "203.0.113.7"})
+		token, err := f.Sessions.Create(ctx, c.user, models.Client{Address: "203.0.113.7"})
 		must(t, err)
-		session, err := f.Session(ctx, token, models.Client{Address: "203.0.113.7"})
+		session, err := f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})
 		must(t, err)
 		did(models.ActionSignedIn, session.ID, "", c.actor)
 		key, _ := f.key(t, c)
@@ -46,12 +46,12 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 		// Renaming the subjects does not change their recorded labels.
 		f.exec(t, "UPDATE api_keys SET label = 'renamed'")
 		f.exec(t, "UPDATE agents SET name = 'renamed'")
-		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, models.Operator())))
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, models.Operator())))
 		did(models.ActionAgentRemoved, agent.ID, "renamed", models.Operator())
 		elsewhere := models.UserActor(c.user.ID, "2001:db8::7")
-		must(t, errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, elsewhere)))
+		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, elsewhere)))
 		did(models.ActionKeyRevoked, key.ID, "renamed", elsewhere)
-		must(t, f.EndSession(ctx, c.ID, session.ID, c.actor))
+		must(t, f.Sessions.End(ctx, c.ID, session.ID, c.actor))
 		did(models.ActionSignedOut, session.ID, "", c.actor)
 
 		f.key(t, f.customer(t)) // not listed: it belongs to another account
@@ -72,7 +72,7 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 func TestActivitiesInPages(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		if activities, err := f.Activities(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
+		if activities, err := f.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
 			t.Errorf("an account without activities: %v, %v", activities, err)
 		}
 		for range 7 {
@@ -86,7 +86,7 @@ func TestActivitiesInPages(t *testing.T) {
 			var ids, want []uuid.UUID
 			page := models.ActivityPage{Limit: size}
 			for {
-				activities, err := f.Activities(ctx, c.ID, page)
+				activities, err := f.Activity.List(ctx, c.ID, page)
 				if err != nil || len(activities) > size {
 					t.Fatal(len(activities), err)
 				}
@@ -108,7 +108,7 @@ func TestActivitiesInPages(t *testing.T) {
 		// An activity of another account as Before does not show that account's log.
 		other := f.customer(t)
 		f.agent(t, other)
-		page, err := f.Activities(ctx, other.ID, models.ActivityPage{Before: all[0].ID, Limit: 10})
+		page, err := f.Activity.List(ctx, other.ID, models.ActivityPage{Before: all[0].ID, Limit: 10})
 		if err != nil || len(page) != 0 {
 			t.Errorf("%+v, %v", page, err)
 		}

@@ -21,7 +21,7 @@ type Agent struct {
 	CreatedAt time.Time
 }
 
-// NewAgent is the input of [Store.CreateAgent].
+// NewAgent is the input of [Agents.Create].
 type NewAgent struct {
 	ID     uuid.UUID // zero to generate one
 	Name   string    // 1 to 100 characters
@@ -31,16 +31,22 @@ type NewAgent struct {
 // MaxAgents is the largest number of agents that an account can have.
 const MaxAgents = 1000
 
-// CreateAgent creates an agent and records the activity. If the same form is submitted again with
+// Agents are the voice agents of accounts.
+type Agents struct {
+	db         *DB
+	lastTokens *lastSeenBuffer // when a token was last issued for an agent
+}
+
+// Create creates an agent and records the activity. If the same form is submitted again with
 // the same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent
 // was removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken],
 // [ErrAgentLimit] or [ErrUnavailable].
-func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
+func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
 		return Agent{}, err
 	}
-	agent := Agent{ID: n.ID, AccountID: accountID, Name: name, CreatedAt: s.clock()}
+	agent := Agent{ID: n.ID, AccountID: accountID, Name: name, CreatedAt: a.db.Now()}
 	repeatable := agent.ID == uuid.Nil && n.FormID != uuid.Nil
 	switch {
 	case repeatable:
@@ -50,8 +56,8 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 	case agent.ID == uuid.Nil:
 		agent.ID = newID()
 	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+	err = a.db.InTx(ctx, "create agent", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
@@ -61,40 +67,40 @@ func (s *Store) CreateAgent(ctx context.Context, accountID uuid.UUID, n NewAgent
 		if err := checkAgentLimit(ctx, tx, accountID); err != nil {
 			return err
 		}
-		if removed, err := s.agentRemoved(ctx, tx, agent.ID, repeatable); err != nil || removed {
+		if removed, err := agentRemoved(ctx, tx, agent.ID, repeatable); err != nil || removed {
 			return cmp.Or(err, ErrAgentRemoved)
 		}
-		if err := s.allowCalls(ctx, tx, agent.ID); err != nil {
+		if err := allowCalls(ctx, tx, agent.ID); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
+		return tx.Record(ctx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
 	})
 	if errors.Is(err, ErrAgentIDTaken) {
 		if repeatable {
-			return s.Agent(ctx, accountID, agent.ID)
+			return a.Find(ctx, accountID, agent.ID)
 		}
 		return Agent{}, ErrAgentIDTaken
 	}
 	if err != nil {
-		return Agent{}, failed("create agent", err)
+		return Agent{}, err
 	}
 	return agent, nil
 }
 
-// PutAgent creates the agent with this id in the account, or renames it, and records the activity,
+// Put creates the agent with this id in the account, or renames it, and records the activity,
 // unless nothing changes. It reports whether it has created the agent. It is for operators. The
 // error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
 // the id is another account's, [ErrAgentLimit] or [ErrUnavailable].
-func (s *Store) PutAgent(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
-	if _, err := findAccount(ctx, s.db, accountID); err != nil {
+func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
+	if _, err := findAccount(ctx, a.db, accountID); err != nil {
 		return Agent{}, false, err
 	}
 	for range 2 {
-		agent, err = s.CreateAgent(ctx, accountID, NewAgent{ID: id, Name: name}, actor)
+		agent, err = a.Create(ctx, accountID, NewAgent{ID: id, Name: name}, actor)
 		if !errors.Is(err, ErrAgentIDTaken) {
 			return agent, err == nil, err
 		}
-		agent, err = s.renameAgent(ctx, accountID, id, name, actor)
+		agent, err = a.rename(ctx, accountID, id, name, actor)
 		if !errors.Is(err, ErrAgentNotFound) {
 			return agent, false, err
 		}
@@ -103,14 +109,14 @@ func (s *Store) PutAgent(ctx context.Context, accountID, id uuid.UUID, name stri
 	return Agent{}, false, ErrAgentIDTaken
 }
 
-// renameAgent renames one of the account's agents and records the activity, unless it has the name.
+// rename renames one of the account's agents and records the activity, unless it has the name.
 // The error may be an [*InvalidError] for the field "name", [ErrAgentNotFound] or [ErrUnavailable].
-func (s *Store) renameAgent(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
+func (a *Agents) rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
 	if name, err = cleanName("name", "Name", name); err != nil {
 		return Agent{}, err
 	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+	err = a.db.InTx(ctx, "rename agent", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if agent, err = findAgent(ctx, tx, accountID, id); err != nil || agent.Name == name {
@@ -122,17 +128,17 @@ func (s *Store) renameAgent(ctx context.Context, accountID, id uuid.UUID, name s
 		if err := unlessAffected(result, err, ErrAgentNotFound); err != nil {
 			return err
 		}
-		return s.recordActivity(ctx, tx, actor, activity)
+		return tx.RecordActivity(ctx, actor, activity)
 	})
 	if errors.Is(err, ErrAgentNotFound) {
 		return Agent{}, ErrAgentNotFound
 	}
-	return agent, failed("rename agent", err)
+	return agent, err
 }
 
 // checkAgentLimit returns [ErrAgentLimit] if the account has too many agents. The transaction must
 // have locked the account before it added one.
-func checkAgentLimit(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
+func checkAgentLimit(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 	agents, err := tx.NewSelect().Model((*Agent)(nil)).Where("account_id = ?", accountID).Count(ctx)
 	if err == nil && agents > MaxAgents {
 		err = ErrAgentLimit
@@ -142,7 +148,7 @@ func checkAgentLimit(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error 
 
 // agentRemoved reports whether a form has already created this agent, which was removed since. It
 // returns false if the id is not derived from a form.
-func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofForm bool) (bool, error) {
+func agentRemoved(ctx context.Context, tx Tx, id uuid.UUID, ofForm bool) (bool, error) {
 	if !ofForm {
 		return false, nil
 	}
@@ -150,10 +156,10 @@ func (s *Store) agentRemoved(ctx context.Context, tx bun.Tx, id uuid.UUID, ofFor
 		Where("subject_id = ? AND action = ?", id, ActionAgentRemoved).Exists(ctx)
 }
 
-// Agents returns a page of the account's agents, by name. The error may be [ErrUnavailable], or
+// List returns a page of the account's agents, by name. The error may be [ErrUnavailable], or
 // [ErrAgentNotFound] if the account never had the agent that the page follows.
-func (s *Store) Agents(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
-	return listAgents(ctx, s.db, accountID, page)
+func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
+	return listAgents(ctx, a.db, accountID, page)
 }
 
 func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page) (List[Agent], error) {
@@ -176,10 +182,10 @@ func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page)
 	return cut(agents, page), nil
 }
 
-// Agent returns one of the account's agents. The error may be [ErrAgentNotFound] or
+// Find returns one of the account's agents. The error may be [ErrAgentNotFound] or
 // [ErrUnavailable].
-func (s *Store) Agent(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
-	return findAgent(ctx, s.db, accountID, id)
+func (a *Agents) Find(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
+	return findAgent(ctx, a.db, accountID, id)
 }
 
 func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
@@ -210,13 +216,13 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 	return agent, nil
 }
 
-// RemoveAgent deletes one of the account's agents, which also ends its widget tokens, and records
+// Remove deletes one of the account's agents, which also ends its widget tokens, and records
 // the activity. It returns the deleted agent. The error may be [ErrAgentNotFound] or
 // [ErrUnavailable].
-func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
+func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	var agent Agent
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.holdAccounts(ctx, tx, accountID); err != nil {
+	err := a.db.InTx(ctx, "remove agent", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
 			return err
 		}
 		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).
@@ -227,13 +233,13 @@ func (s *Store) RemoveAgent(ctx context.Context, accountID, id uuid.UUID, actor 
 		if _, err := tx.NewDelete().Model((*lastToken)(nil)).Where("agent_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}
-		return s.recordEnd(ctx, tx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
+		return tx.RecordEnd(ctx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return Agent{}, ErrAgentNotFound
 	}
 	if err != nil {
-		return Agent{}, failed("remove agent", err)
+		return Agent{}, err
 	}
 	return agent, nil
 }

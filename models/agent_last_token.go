@@ -20,18 +20,18 @@ type lastToken struct {
 }
 
 // TokenIssued notes in memory that a widget token was issued for an agent. The caller must have
-// checked with [Store.CheckAgent] that the agent exists, which bounds the memory.
-func (s *Store) TokenIssued(agentID uuid.UUID) {
-	s.lastTokens.set(agentID, lastSeen{at: s.clock()})
+// checked with [API.CheckAgent] that the agent exists, which bounds the memory.
+func (a *Agents) TokenIssued(agentID uuid.UUID) {
+	a.lastTokens.set(agentID, lastSeen{at: a.db.Now()})
 }
 
 // LastToken returns when a widget token was last issued for one of the account's agents, or the
 // zero time if none is on record. The error may be [ErrAgentNotFound] or [ErrUnavailable].
-func (s *Store) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
+func (a *Agents) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// The memory is read first: a flush in between moves the time to the database.
-	pending := s.lastTokens.latest(agentID, time.Time{})
+	pending := a.lastTokens.latest(agentID, time.Time{})
 	var stored sql.NullTime
-	err := s.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("last_token.issued_at").
+	err := a.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("last_token.issued_at").
 		Join("LEFT JOIN agent_last_tokens AS last_token ON last_token.agent_id = agent.id").
 		Where("agent.account_id = ? AND agent.id = ?", accountID, agentID).Scan(ctx, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -46,15 +46,15 @@ func (s *Store) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (ti
 	return stored.Time, nil
 }
 
-// flushLastTokens writes nothing for agents that were removed after their last token.
-func (s *Store) flushLastTokens(ctx context.Context) error {
-	return failed("write when tokens were last issued", s.lastTokens.flush(func(seen []sighting) error {
+// flush writes nothing for agents that were removed after their last token.
+func (a *Agents) flush(ctx context.Context) error {
+	return failed("write when tokens were last issued", a.lastTokens.flush(func(seen []sighting) error {
 		times, left := map[uuid.UUID]time.Time{}, []uuid.UUID{}
 		for _, one := range seen {
 			times[one.ID] = one.At
 		}
 		ids := slices.Collect(maps.Keys(times))
-		err := s.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id").Scan(ctx, &left)
+		err := a.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id").Scan(ctx, &left)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *Store) flushLastTokens(ctx context.Context) error {
 		for i, id := range left {
 			rows[i] = lastToken{AgentID: id, IssuedAt: times[id]}
 		}
-		_, err = s.db.NewInsert().Model(&rows).On("CONFLICT (agent_id) DO UPDATE").
+		_, err = a.db.NewInsert().Model(&rows).On("CONFLICT (agent_id) DO UPDATE").
 			Set("issued_at = excluded.issued_at").
 			Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
 		return err

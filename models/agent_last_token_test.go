@@ -20,7 +20,7 @@ func (f *fixture) lastToken(t *testing.T, agent models.Agent) (at time.Time) {
 
 func checkLastToken(t *testing.T, when string, s *models.Store, agent models.Agent, want time.Time) {
 	t.Helper()
-	if at, err := s.LastToken(t.Context(), agent.AccountID, agent.ID); err != nil || !at.Equal(want) {
+	if at, err := s.Agents.LastToken(t.Context(), agent.AccountID, agent.ID); err != nil || !at.Equal(want) {
 		t.Errorf("%s: last token at %v, want %v, %v", when, at, want, err)
 	}
 }
@@ -34,11 +34,11 @@ func TestLastTokenIsKnownAtOnceAndWrittenBehind(t *testing.T) {
 			checkLastToken(t, "before the first token", s, agent, time.Time{})
 			for range 3 {
 				f.clock.Advance(time.Minute)
-				s.TokenIssued(agent.ID)
+				s.Agents.TokenIssued(agent.ID)
 				issued = f.clock.Now()
 				checkLastToken(t, "before it is written", s, agent, issued)
 			}
-			checkError(t, "another account", errOf(s.LastToken(t.Context(), other.ID, agent.ID)), models.ErrAgentNotFound)
+			checkError(t, "another account", errOf(s.Agents.LastToken(t.Context(), other.ID, agent.ID)), models.ErrAgentNotFound)
 			eventually(t, "it is written", func() bool { return f.lastToken(t, agent).Equal(issued) })
 			checkLastToken(t, "after it is written", s, agent, issued)
 		})
@@ -60,8 +60,8 @@ func TestLastTokenNeverMovesBack(t *testing.T) {
 			latest = latest.Add(step)
 			at := latest
 			f.briefly(t, models.Options{Now: func() time.Time { return at.Add(-time.Microsecond) }}, func(slow *models.Store) {
-				f.briefly(t, models.Options{Now: func() time.Time { return at }}, func(s *models.Store) { s.TokenIssued(agent.ID) })
-				slow.TokenIssued(agent.ID)
+				f.briefly(t, models.Options{Now: func() time.Time { return at }}, func(s *models.Store) { s.Agents.TokenIssued(agent.ID) })
+				slow.Agents.TokenIssued(agent.ID)
 				checkLastToken(t, "in memory and stored", slow, agent, latest)
 			})
 			if stored := f.lastToken(t, agent); !stored.Equal(latest) {
@@ -76,17 +76,17 @@ func TestLastTokenOfARemovedAgentIsDeleted(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		agent, kept := f.agent(t, c), f.agent(t, c)
 		f.briefly(t, models.Options{}, func(s *models.Store) {
-			s.TokenIssued(agent.ID)
-			s.TokenIssued(kept.ID)
+			s.Agents.TokenIssued(agent.ID)
+			s.Agents.TokenIssued(kept.ID)
 		})
-		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
 		if n := f.count(t, "SELECT count(*) FROM agent_last_tokens"); n != 1 {
 			t.Errorf("%d rows after the removal, want 1", n)
 		}
-		checkError(t, "removed", errOf(f.LastToken(ctx, c.ID, agent.ID)), models.ErrAgentNotFound)
+		checkError(t, "removed", errOf(f.Agents.LastToken(ctx, c.ID, agent.ID)), models.ErrAgentNotFound)
 
 		// An instance writes the time of a token that it issued just before the removal.
-		f.briefly(t, models.Options{}, func(s *models.Store) { s.TokenIssued(agent.ID) })
+		f.briefly(t, models.Options{}, func(s *models.Store) { s.Agents.TokenIssued(agent.ID) })
 		must(t, f.Purge(ctx))
 		if n := f.count(t, "SELECT count(*) FROM agent_last_tokens"); n != 1 || f.lastToken(t, kept).IsZero() {
 			t.Errorf("%d rows after the purge, want that of the other agent", n)

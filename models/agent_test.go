@@ -18,15 +18,15 @@ var allAgents = models.Page{Limit: models.MaxAgents}
 func TestAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		if agents, err := f.Agents(ctx, c.ID, allAgents); agents.Items == nil || len(agents.Items) != 0 || agents.Next != uuid.Nil || err != nil {
+		if agents, err := f.Agents.List(ctx, c.ID, allAgents); agents.Items == nil || len(agents.Items) != 0 || agents.Next != uuid.Nil || err != nil {
 			t.Errorf("an account without agents: %v, %v", agents, err)
 		}
 		for _, name := range []string{"sales", "Reception", " after hours ", "Sales", "reception 2"} {
-			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: name}, c.actor)
+			agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{Name: name}, c.actor)
 			if err != nil || agent.AccountID != c.ID || agent.Name != strings.TrimSpace(name) || agent.ID.Version() != 7 || !agent.CreatedAt.Equal(f.clock.Now()) {
 				t.Errorf("%+v, %v", agent, err)
 			}
-			if found, err := f.Agent(ctx, c.ID, agent.ID); err != nil || found.ID != agent.ID || found.Name != agent.Name {
+			if found, err := f.Agents.Find(ctx, c.ID, agent.ID); err != nil || found.ID != agent.ID || found.Name != agent.Name {
 				t.Errorf("found %+v, %v", found, err)
 			}
 		}
@@ -36,7 +36,7 @@ func TestAgents(t *testing.T) {
 			var names []string
 			page := models.Page{Limit: limit}
 			for more := true; more; {
-				agents, err := f.Agents(ctx, c.ID, page)
+				agents, err := f.Agents.List(ctx, c.ID, page)
 				if err != nil || len(agents.Items) > limit || (agents.Next != uuid.Nil) != (len(names)+limit < len(want)) {
 					t.Fatalf("after %q, limit %d: %+v, %v", names, limit, agents, err)
 				}
@@ -50,7 +50,7 @@ func TestAgents(t *testing.T) {
 			}
 		}
 		foreign := f.agent(t, f.customer(t))
-		checkError(t, "after another account's", errOf(f.Agents(ctx, c.ID, models.Page{After: foreign.ID, Limit: 1})), models.ErrAgentNotFound)
+		checkError(t, "after another account's", errOf(f.Agents.List(ctx, c.ID, models.Page{After: foreign.ID, Limit: 1})), models.ErrAgentNotFound)
 	})
 }
 
@@ -58,16 +58,16 @@ func TestAgentWithAGivenID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		id := uuid.New()
-		if agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: id, Name: "Reception"}, models.Operator()); err != nil || agent.ID != id {
+		if agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{ID: id, Name: "Reception"}, models.Operator()); err != nil || agent.ID != id {
 			t.Fatalf("%+v, %v", agent, err)
 		}
 		for name, c := range map[string]customer{"the account": c, "another account": other} {
-			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{ID: id, Name: "Again"}, c.actor)
+			agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{ID: id, Name: "Again"}, c.actor)
 			if !errors.Is(err, models.ErrAgentIDTaken) || agent.ID != uuid.Nil {
 				t.Errorf("for %s: %+v, %v", name, agent, err)
 			}
 		}
-		if agent, err := f.Agent(ctx, c.ID, id); err != nil || agent.Name != "Reception" {
+		if agent, err := f.Agents.Find(ctx, c.ID, id); err != nil || agent.Name != "Reception" {
 			t.Errorf("the agent became %+v, %v", agent, err)
 		}
 		if n := len(f.activities(t, c)) + len(f.activities(t, other)); n != 1 {
@@ -82,10 +82,10 @@ func TestAgentIsPutWhileItIsRemoved(t *testing.T) {
 		c := f.customer(t)
 		agent, removed := f.agent(t, c), false
 		store := f.Watched(&onSecondTransaction{do: func() {
-			must(t, errOf(f.RemoveAgent(t.Context(), c.ID, agent.ID, c.actor)))
+			must(t, errOf(f.Agents.Remove(t.Context(), c.ID, agent.ID, c.actor)))
 			removed = true
 		}})
-		put, created, err := store.PutAgent(t.Context(), c.ID, agent.ID, "Lobby", c.actor)
+		put, created, err := store.Agents.Put(t.Context(), c.ID, agent.ID, "Lobby", c.actor)
 		if err != nil || put.Name != "Lobby" || !created || !removed {
 			t.Errorf("%+v, created: %t, %v, removed: %t", put, created, err, removed)
 		}
@@ -113,7 +113,7 @@ func TestInvalidAgentNameIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, name := range []string{"", " \t", strings.Repeat("a", 101), "a\nb", "a\x00", "\xff"} {
-			agent, err := f.CreateAgent(t.Context(), c.ID, models.NewAgent{Name: name}, c.actor)
+			agent, err := f.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, c.actor)
 			var invalid *models.InvalidError
 			if !errors.As(err, &invalid) || invalid.Field != "name" || agent.ID != uuid.Nil {
 				t.Errorf("%q: %+v, %v", name, agent, err)
@@ -127,22 +127,22 @@ func TestAgentIsRemoved(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		agent, kept := f.agent(t, c), f.agent(t, c)
 		for name, id := range map[string]uuid.UUID{"another account's": agent.ID, "an unknown": newID(), "the zero": uuid.Nil} {
-			if found, err := f.Agent(ctx, other.ID, id); !errors.Is(err, models.ErrAgentNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Agents.Find(ctx, other.ID, id); !errors.Is(err, models.ErrAgentNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s agent found: %+v, %v", name, found, err)
 			}
-			if removed, err := f.RemoveAgent(ctx, other.ID, id, other.actor); !errors.Is(err, models.ErrAgentNotFound) || removed.ID != uuid.Nil {
+			if removed, err := f.Agents.Remove(ctx, other.ID, id, other.actor); !errors.Is(err, models.ErrAgentNotFound) || removed.ID != uuid.Nil {
 				t.Errorf("%s agent removed: %+v, %v", name, removed, err)
 			}
 		}
 		if len(f.activities(t, other)) != 0 {
 			t.Error("a refused removal was recorded")
 		}
-		removed, err := f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)
+		removed, err := f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)
 		if err != nil || removed.ID != agent.ID || removed.Name != agent.Name || removed.AccountID != c.ID {
 			t.Fatalf("%+v, %v", removed, err)
 		}
-		checkError(t, "removed again", errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)), models.ErrAgentNotFound)
-		if agents, err := f.Agents(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 1 || agents.Items[0].ID != kept.ID {
+		checkError(t, "removed again", errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)), models.ErrAgentNotFound)
+		if agents, err := f.Agents.List(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 1 || agents.Items[0].ID != kept.ID {
 			t.Errorf("left: %+v, %v", agents, err)
 		}
 	})
@@ -151,18 +151,18 @@ func TestAgentIsRemoved(t *testing.T) {
 func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, form := t.Context(), f.customer(t), models.NewAgent{Name: "Front desk", FormID: uuid.New()}
-		agent, err := f.CreateAgent(ctx, c.ID, form, c.actor)
+		agent, err := f.Agents.Create(ctx, c.ID, form, c.actor)
 		must(t, err)
-		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
-		checkError(t, "the form again", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), models.ErrAgentRemoved)
-		if agents, err := f.Agents(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 0 {
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
+		checkError(t, "the form again", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), models.ErrAgentRemoved)
+		if agents, err := f.Agents.List(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 0 {
 			t.Errorf("agents %+v, %v", agents, err)
 		}
 		if recorded := f.recorded(t, c, models.ActionAgentCreated); len(recorded) != 1 {
 			t.Errorf("%d creations are recorded, want 1", len(recorded))
 		}
 		form.FormID = uuid.New()
-		checkError(t, "another form", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), nil)
+		checkError(t, "another form", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), nil)
 	})
 }
 
@@ -172,7 +172,7 @@ func TestAgentFormCreatesOneAgent(t *testing.T) {
 		form := uuid.New()
 		create := func(c customer, name string, formID uuid.UUID) models.Agent {
 			t.Helper()
-			agent, err := f.CreateAgent(ctx, c.ID, models.NewAgent{Name: name, FormID: formID}, c.actor)
+			agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{Name: name, FormID: formID}, c.actor)
 			must(t, err)
 			return agent
 		}
@@ -187,7 +187,7 @@ func TestAgentFormCreatesOneAgent(t *testing.T) {
 			t.Error("a form of another account returned this account's agent")
 		}
 		create(c, "Front desk", uuid.New())
-		agents, err := f.Agents(ctx, c.ID, allAgents)
+		agents, err := f.Agents.List(ctx, c.ID, allAgents)
 		if err != nil || len(agents.Items) != 3 {
 			t.Errorf("%d agents, want 3: %v", len(agents.Items), err)
 		}
@@ -206,9 +206,9 @@ func TestAgentLimit(t *testing.T) {
 		}
 		must(t, errOf(f.db.NewInsert().Model(&agents).Exec(ctx)))
 		form := models.NewAgent{Name: "Front desk", FormID: uuid.New()}
-		must(t, errOf(f.CreateAgent(ctx, c.ID, form, c.actor)))
+		must(t, errOf(f.Agents.Create(ctx, c.ID, form, c.actor)))
 		_, errs := atOnce(6, func(int) error {
-			return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "One more"}, c.actor))
+			return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "One more"}, c.actor))
 		})
 		for _, err := range errs {
 			checkError(t, "above the limit", err, models.ErrAgentLimit)
@@ -216,7 +216,7 @@ func TestAgentLimit(t *testing.T) {
 		if n := f.count(t, "SELECT count(*) FROM agents WHERE account_id = ?", c.ID); n != models.MaxAgents || len(errs) != 5 {
 			t.Errorf("%d agents, %d refusals", n, len(errs))
 		}
-		checkError(t, "the form of an agent", errOf(f.CreateAgent(ctx, c.ID, form, c.actor)), nil)
+		checkError(t, "the form of an agent", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), nil)
 		f.agent(t, f.customer(t)) // another account
 	})
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"portal/models/usage"
 )
 
 // APIKey is an API key without its value.
-type APIKey struct {
+type Key struct {
 	bun.BaseModel `bun:"table:api_keys,alias:api_key"`
 
 	ID         uuid.UUID `bun:",pk"`
@@ -31,68 +33,74 @@ type APIKey struct {
 }
 
 // Masked returns the key as lists show it, such as nas_...a1B2.
-func (k APIKey) Masked() string { return masked(k.LastFour) }
+func (k Key) Masked() string { return masked(k.LastFour) }
 
 func masked(lastFour string) string { return keyPrefix + "..." + lastFour }
 
-// APIKeys returns the account's active keys, the newest first. The error may be [ErrUnavailable].
-func (s *Store) APIKeys(ctx context.Context, accountID uuid.UUID) ([]APIKey, error) {
-	keys := []APIKey{}
-	err := selectKeys(s.db, &keys).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
+// Keys are the API keys of accounts.
+type Keys struct {
+	db    *DB
+	usage *usage.Recorder
+}
+
+// Active returns the account's active keys, the newest first. The error may be [ErrUnavailable].
+func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
+	keys := []Key{}
+	err := selectKeys(k.db, &keys).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
 		OrderExpr("api_key.id DESC").Scan(ctx)
 	if err != nil {
 		return nil, failed("list API keys", err)
 	}
 	for i := range keys {
-		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
 	return keys, nil
 }
 
-// AllAPIKeys returns a page of the account's keys, active and revoked, by id. It is for operators.
+// All returns a page of the account's keys, active and revoked, by id. It is for operators.
 // The error may be [ErrUnavailable].
-func (s *Store) AllAPIKeys(ctx context.Context, accountID uuid.UUID, page Page) (List[APIKey], error) {
-	keys := []APIKey{}
-	err := page.byID(selectKeys(s.db, &keys)).Where("api_key.account_id = ?", accountID).Scan(ctx)
+func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
+	keys := []Key{}
+	err := page.byID(selectKeys(k.db, &keys)).Where("api_key.account_id = ?", accountID).Scan(ctx)
 	if err != nil {
-		return List[APIKey]{}, failed("list API keys", err)
+		return List[Key]{}, failed("list API keys", err)
 	}
 	for i := range keys {
-		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
 	return cut(keys, page), nil
 }
 
-// APIKey returns one of the account's keys, active or revoked. The error may be [ErrKeyNotFound] or
+// Find returns one of the account's keys, active or revoked. The error may be [ErrKeyNotFound] or
 // [ErrUnavailable].
-func (s *Store) APIKey(ctx context.Context, accountID, id uuid.UUID) (APIKey, error) {
-	return s.findKey(ctx, selectKey(accountID, id))
+func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
+	return k.find(ctx, selectKey(accountID, id))
 }
 
 // Replacement returns the newest of the account's active keys that replace this one. The error may
 // be [ErrKeyNotFound] or [ErrUnavailable].
-func (s *Store) Replacement(ctx context.Context, accountID, id uuid.UUID) (APIKey, error) {
-	return s.findKey(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
+	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
 			Where("api_key.revoked_at IS NULL").OrderExpr("api_key.id DESC").Limit(1)
 	})
 }
 
-// FindAPIKey returns a key of any account. It is for operators. The error may be [ErrKeyNotFound]
-// or [ErrUnavailable].
-func (s *Store) FindAPIKey(ctx context.Context, id uuid.UUID) (APIKey, error) {
-	return s.findKey(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
+// FindAsOperator returns a key of any account. It is for operators. The error may be
+// [ErrKeyNotFound] or [ErrUnavailable].
+func (k *Keys) FindAsOperator(ctx context.Context, id uuid.UUID) (Key, error) {
+	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
 }
 
-// FindAPIKeyBySecret returns the key, of any account, with this secret. It is for operators who
+// FindBySecret returns the key, of any account, with this secret. It is for operators who
 // hold a leaked key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed], [ErrKeyNotFound] or
 // [ErrUnavailable].
-func (s *Store) FindAPIKeyBySecret(ctx context.Context, secret string) (APIKey, error) {
+func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	if err := checkKeySecret(secret); err != nil {
-		return APIKey{}, err
+		return Key{}, err
 	}
 	hash := hashKey(secret)
-	return s.findKey(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.key_hash = ?", hash[:]) })
+	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.key_hash = ?", hash[:]) })
 }
 
 func selectKey(accountID, id uuid.UUID) keyFilter {
@@ -110,35 +118,35 @@ func selectKeys(db bun.IDB, into any) *bun.SelectQuery {
 		Join(joinLastUses)
 }
 
-func (s *Store) findKey(ctx context.Context, filter keyFilter) (APIKey, error) {
-	key, err := s.scanKey(ctx, s.db, filter)
+func (k *Keys) find(ctx context.Context, filter keyFilter) (Key, error) {
+	key, err := k.scan(ctx, k.db, filter)
 	if err != nil && !errors.Is(err, ErrKeyNotFound) {
-		return APIKey{}, failed("find API key", err)
+		return Key{}, failed("find API key", err)
 	}
 	return key, err
 }
 
-// lockKey returns one of the account's keys, or [ErrKeyNotFound], and locks its row until the
+// lock returns one of the account's keys, or [ErrKeyNotFound], and locks its row until the
 // transaction ends. SQLite needs no lock: its transactions run one at a time.
-func (s *Store) lockKey(ctx context.Context, tx bun.Tx, accountID, id uuid.UUID) (APIKey, error) {
-	return s.scanKey(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
+func (k *Keys) lock(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
+	return k.scan(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		q = selectKey(accountID, id)(q)
-		if s.db.Dialect().Name() == dialect.PG {
+		if k.db.Dialect().Name() == dialect.PG {
 			q = q.For("NO KEY UPDATE OF api_key")
 		}
 		return q
 	})
 }
 
-func (s *Store) scanKey(ctx context.Context, db bun.IDB, filter keyFilter) (APIKey, error) {
-	var key APIKey
+func (k *Keys) scan(ctx context.Context, db bun.IDB, filter keyFilter) (Key, error) {
+	var key Key
 	err := filter(selectKeys(db, &key)).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return APIKey{}, ErrKeyNotFound
+		return Key{}, ErrKeyNotFound
 	}
 	if err != nil {
-		return APIKey{}, err
+		return Key{}, err
 	}
-	key.LastUsedAt = s.usage.LastUse(key.ID, key.LastUsedAt)
+	key.LastUsedAt = k.usage.LastUse(key.ID, key.LastUsedAt)
 	return key, nil
 }

@@ -11,41 +11,41 @@ import (
 const RevokedKeysKept = 90 * Day
 
 // RevokedAPIKey is a revoked key with its revocation.
-type RevokedAPIKey struct {
-	APIKey `bun:",extend"`
+type RevokedKey struct {
+	Key `bun:",extend"`
 
 	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
 }
 
-// RevokedAPIKeys returns a page of the account's keys that were revoked in the last 90 days, the
+// Revoked returns a page of the account's keys that were revoked in the last 90 days, the
 // latest revocation first. The error may be [ErrUnavailable].
-func (s *Store) RevokedAPIKeys(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedAPIKey], error) {
-	keys := []RevokedAPIKey{}
-	query := selectKeys(s.db, &keys).
+func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedKey], error) {
+	keys := []RevokedKey{}
+	query := selectKeys(k.db, &keys).
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
 		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
-		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, s.clock().Add(-RevokedKeysKept)).
+		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, k.db.Now().Add(-RevokedKeysKept)).
 		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
 	if page.After != uuid.Nil {
 		query = query.Where("(api_key.revoked_at, api_key.id) < (SELECT revoked_at, id FROM api_keys WHERE account_id = ? AND id = ?)",
 			accountID, page.After)
 	}
 	if err := query.Scan(ctx); err != nil {
-		return List[RevokedAPIKey]{}, failed("list revoked API keys", err)
+		return List[RevokedKey]{}, failed("list revoked API keys", err)
 	}
 	for i := range keys {
-		keys[i].LastUsedAt = s.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
 	return cut(keys, page), nil
 }
 
 // Refusals returns the refused requests with each of these keys of the account in the last 90 days.
 // Keys without any are left out. The error may be [ErrUnavailable].
-func (s *Store) Refusals(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]int64, error) {
+func (k *Keys) Refusals(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]int64, error) {
 	refusals := map[uuid.UUID]int64{}
-	since := s.clock().Add(-RevokedKeysKept).Truncate(Day)
-	err := s.readUsage(ctx, accountID, usageByDay, since, keysWithID(keyIDs), func(keyID uuid.UUID, _ time.Time, n requestCounts) {
+	since := k.db.Now().Add(-RevokedKeysKept).Truncate(Day)
+	err := k.readUsage(ctx, accountID, usageByDay, since, keysWithID(keyIDs), func(keyID uuid.UUID, _ time.Time, n requestCounts) {
 		if n.Refusals > 0 {
 			refusals[keyID] += n.Refusals
 		}

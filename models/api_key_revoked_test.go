@@ -13,9 +13,9 @@ import (
 func TestRevokedAPIKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedAPIKey) {
+		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedKey) {
 			t.Helper()
-			page, err := f.RevokedAPIKeys(ctx, c.ID, models.Page{After: after, Limit: limit})
+			page, err := f.Keys.Revoked(ctx, c.ID, models.Page{After: after, Limit: limit})
 			must(t, err)
 			for _, key := range page.Items {
 				ids = append(ids, key.ID)
@@ -30,7 +30,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		f.revoke(t, foreign)
 		leaked, secret := f.key(t, c)
 		use(t, f.Store, secret, 2)
-		_, err := f.RevokeAPIKey(ctx, c.ID, leaked.ID, c.actor)
+		_, err := f.Keys.Revoke(ctx, c.ID, leaked.ID, c.actor)
 		must(t, err)
 		refuse(t, f.Store, secret, 3)
 		f.clock.Advance(models.Day)
@@ -46,15 +46,15 @@ func TestRevokedAPIKeys(t *testing.T) {
 		if key := keys[1]; key.LastUsedAt != nil || key.Masked() != old.Masked() {
 			t.Errorf("%+v", key)
 		}
-		refusals, err := f.Refusals(ctx, c.ID, ids...)
+		refusals, err := f.Keys.Refusals(ctx, c.ID, ids...)
 		if want := map[uuid.UUID]int64{leaked.ID: 7}; err != nil || !maps.Equal(refusals, want) {
 			t.Errorf("refusals: %v, %v", refusals, err)
 		}
-		if refusals, err := f.Refusals(ctx, other.ID, ids...); err != nil || len(refusals) != 0 {
+		if refusals, err := f.Keys.Refusals(ctx, other.ID, ids...); err != nil || len(refusals) != 0 {
 			t.Errorf("refusals for another account: %v, %v", refusals, err)
 		}
 		for limit, want := range map[int][]uuid.UUID{1: {active.ID, leaked.ID}, 10: {active.ID, leaked.ID, old.ID}} {
-			names, err := f.APIKeyNames(ctx, c.ID, limit)
+			names, err := f.Keys.Names(ctx, c.ID, limit)
 			must(t, err)
 			var named []uuid.UUID
 			for _, name := range names {
@@ -73,11 +73,11 @@ func TestRevokedAPIKeys(t *testing.T) {
 		if ids, _ := listed(foreign.ID, 1); len(ids) != 0 {
 			t.Errorf("after another account's key: %v", ids)
 		}
-		requests, refused, err := f.DailyUsage(ctx, c.ID, leaked.ID, 3)
+		requests, refused, err := f.Keys.DailyUsage(ctx, c.ID, leaked.ID, 3)
 		if err != nil || !slices.Equal(requests, []int64{0, 2, 0}) || !slices.Equal(refused, []int64{0, 3, 4}) {
 			t.Errorf("usage: %v, %v, %v", requests, refused, err)
 		}
-		if requests, refusals, err := f.DailyUsage(ctx, other.ID, leaked.ID, 1); err != nil || requests[0] != 0 || refusals[0] != 0 {
+		if requests, refusals, err := f.Keys.DailyUsage(ctx, other.ID, leaked.ID, 1); err != nil || requests[0] != 0 || refusals[0] != 0 {
 			t.Errorf("usage for another account: %v, %v, %v", requests, refusals, err)
 		}
 		f.clock.Advance(models.RevokedKeysKept / 2)

@@ -18,7 +18,7 @@ import (
 func TestGeneratedKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, n := t.Context(), f.customer(t), form("production")
-		key, secret, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
+		key, secret, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
 		must(t, err)
 		hash := sha256.Sum256([]byte(secret))
 		if key.AccountID != c.ID || key.Label != "production" || key.FormID != n.FormID ||
@@ -32,10 +32,10 @@ func TestGeneratedKey(t *testing.T) {
 		if key.ID.Version() != 7 {
 			t.Errorf("the id %s is not a UUIDv7", key.ID)
 		}
-		for how, find := range map[string]func() (models.APIKey, error){
-			"APIKey":             func() (models.APIKey, error) { return f.APIKey(ctx, c.ID, key.ID) },
-			"FindAPIKey":         func() (models.APIKey, error) { return f.FindAPIKey(ctx, key.ID) },
-			"FindAPIKeyBySecret": func() (models.APIKey, error) { return f.FindAPIKeyBySecret(ctx, secret) },
+		for how, find := range map[string]func() (models.Key, error){
+			"APIKey":             func() (models.Key, error) { return f.Keys.Find(ctx, c.ID, key.ID) },
+			"FindAPIKey":         func() (models.Key, error) { return f.Keys.FindAsOperator(ctx, key.ID) },
+			"FindAPIKeyBySecret": func() (models.Key, error) { return f.Keys.FindBySecret(ctx, secret) },
 		} {
 			found, err := find()
 			if err != nil || found.ID != key.ID || found.Label != key.Label || found.Masked() != key.Masked() ||
@@ -59,12 +59,12 @@ func TestLabels(t *testing.T) {
 			strings.Repeat("é", 100):        strings.Repeat("é", 100),
 			" " + strings.Repeat("👩", 100):  strings.Repeat("👩", 100),
 		} {
-			key, _, err := f.GenerateAPIKey(t.Context(), c.ID, form(label), c.actor)
+			key, _, err := f.Keys.Generate(t.Context(), c.ID, form(label), c.actor)
 			if err != nil {
 				t.Errorf("%q: %v", label, err)
 				continue
 			}
-			stored, err := f.APIKey(t.Context(), c.ID, key.ID)
+			stored, err := f.Keys.Find(t.Context(), c.ID, key.ID)
 			if err != nil || key.Label != want || stored.Label != want {
 				t.Errorf("%q became %q, stored %q, %v", label, key.Label, stored.Label, err)
 			}
@@ -83,7 +83,7 @@ func TestLabels(t *testing.T) {
 			"not UTF-8":            "a\xffb",
 			"a cut off UTF-8 rune": "a\xc3",
 		} {
-			key, secret, err := f.GenerateAPIKey(t.Context(), c.ID, form(label), c.actor)
+			key, secret, err := f.Keys.Generate(t.Context(), c.ID, form(label), c.actor)
 			var invalid *models.InvalidError
 			if !errors.As(err, &invalid) || invalid.Field != "label" || invalid.Message == "" || secret != "" || key.ID != uuid.Nil {
 				t.Errorf("%s: %+v, %v", name, key, err)
@@ -110,11 +110,11 @@ func TestFormGeneratesOneKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		n := form("production")
-		first, _, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
+		first, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
 		must(t, err)
-		repeat := func(when string) models.APIKey {
+		repeat := func(when string) models.Key {
 			t.Helper()
-			key, secret, err := f.GenerateAPIKey(ctx, c.ID, models.NewAPIKey{Label: "another", FormID: n.FormID}, c.actor)
+			key, secret, err := f.Keys.Generate(ctx, c.ID, models.NewKey{Label: "another", FormID: n.FormID}, c.actor)
 			var repeated *models.RepeatedFormError
 			if !errors.As(err, &repeated) || repeated.Key.ID != first.ID || repeated.Key.Label != "production" ||
 				repeated.Key.Masked() != first.Masked() || secret != "" || key.ID != uuid.Nil {
@@ -130,7 +130,7 @@ func TestFormGeneratesOneKey(t *testing.T) {
 			t.Errorf("not revoked: %+v", key)
 		}
 		// A form id is unique only within its account, so no account can use up another's.
-		if _, _, err := f.GenerateAPIKey(ctx, other.ID, n, other.actor); err != nil {
+		if _, _, err := f.Keys.Generate(ctx, other.ID, n, other.actor); err != nil {
 			t.Errorf("another account's form with this id: %v", err)
 		}
 		if n := len(f.activities(t, c)); n != 2 {
@@ -144,7 +144,7 @@ func TestConcurrentSubmissionsGenerateOneKey(t *testing.T) {
 		c, n := f.customer(t), form("production")
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		made, errs := atOnce(10, func(i int) error {
-			_, _, err := stores[i%2].GenerateAPIKey(t.Context(), c.ID, n, c.actor)
+			_, _, err := stores[i%2].Keys.Generate(t.Context(), c.ID, n, c.actor)
 			return err
 		})
 		var repeated *models.RepeatedFormError
@@ -166,13 +166,13 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 		// Concurrent requests on two instances want the last key.
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		made, errs := atOnce(8, func(i int) error {
-			_, _, err := stores[i%2].GenerateAPIKey(ctx, c.ID, form("last"), c.actor)
+			_, _, err := stores[i%2].Keys.Generate(ctx, c.ID, form("last"), c.actor)
 			return err
 		})
 		for _, err := range errs {
 			checkError(t, "a key beyond the limit", err, models.ErrKeyLimit)
 		}
-		keys, err := f.APIKeys(ctx, c.ID)
+		keys, err := f.Keys.Active(ctx, c.ID)
 		if err != nil || made != 1 || len(keys) != models.MaxActiveKeys {
 			t.Fatalf("%d made, %d active, %v", made, len(keys), err)
 		}
@@ -183,7 +183,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 		f.key(t, f.customer(t))
 		f.revoke(t, keys[50])
 		f.key(t, c)
-		if _, _, err := f.GenerateAPIKey(ctx, c.ID, form("one too many"), c.actor); !errors.Is(err, models.ErrKeyLimit) {
+		if _, _, err := f.Keys.Generate(ctx, c.ID, form("one too many"), c.actor); !errors.Is(err, models.ErrKeyLimit) {
 			t.Errorf("beyond the limit again: %v", err)
 		}
 	})
@@ -192,7 +192,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 func TestKeysAreListedNewestFirst(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		if keys, err := f.APIKeys(t.Context(), c.ID); keys == nil || len(keys) != 0 || err != nil {
+		if keys, err := f.Keys.Active(t.Context(), c.ID); keys == nil || len(keys) != 0 || err != nil {
 			t.Errorf("an account without keys: %v, %v", keys, err)
 		}
 		var made []uuid.UUID
@@ -203,8 +203,8 @@ func TestKeysAreListedNewestFirst(t *testing.T) {
 		}
 		// Another account's key and a revoked key are not listed.
 		f.key(t, f.customer(t))
-		must(t, errOf(f.RevokeAPIKey(t.Context(), c.ID, made[2], c.actor)))
-		keys, err := f.APIKeys(t.Context(), c.ID)
+		must(t, errOf(f.Keys.Revoke(t.Context(), c.ID, made[2], c.actor)))
+		keys, err := f.Keys.Active(t.Context(), c.ID)
 		var listed []uuid.UUID
 		for _, key := range keys {
 			listed = append(listed, key.ID)
@@ -219,11 +219,11 @@ func TestKeyOfAnotherAccountIsNotFound(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, owner, other := t.Context(), f.customer(t), f.customer(t)
 		key, _ := f.key(t, owner)
-		if keys, err := f.APIKeys(ctx, other.ID); err != nil || len(keys) != 0 {
+		if keys, err := f.Keys.Active(ctx, other.ID); err != nil || len(keys) != 0 {
 			t.Errorf("listed %v, %v", keys, err)
 		}
 		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "an unknown": newID(), "the zero": uuid.Nil} {
-			if found, err := f.APIKey(ctx, other.ID, id); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Keys.Find(ctx, other.ID, id); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
@@ -235,7 +235,7 @@ func TestKeyIsFoundByItsValue(t *testing.T) {
 		ctx := t.Context()
 		key, secret := f.key(t, f.customer(t))
 		f.revoke(t, key)
-		if found, err := f.FindAPIKeyBySecret(ctx, secret); err != nil || found.ID != key.ID || found.RevokedAt == nil {
+		if found, err := f.Keys.FindBySecret(ctx, secret); err != nil || found.ID != key.ID || found.RevokedAt == nil {
 			t.Errorf("a revoked key: %+v, %v", found, err)
 		}
 		for value, want := range map[string]error{
@@ -243,11 +243,11 @@ func TestKeyIsFoundByItsValue(t *testing.T) {
 			secret[:39]: models.ErrKeyMalformed,
 			unknownKey:  models.ErrKeyNotFound,
 		} {
-			if found, err := f.FindAPIKeyBySecret(ctx, value); !errors.Is(err, want) || found.ID != uuid.Nil {
+			if found, err := f.Keys.FindBySecret(ctx, value); !errors.Is(err, want) || found.ID != uuid.Nil {
 				t.Errorf("%s: %+v, %v", value, found, err)
 			}
 		}
-		checkError(t, "an unknown id", errOf(f.FindAPIKey(ctx, newID())), models.ErrKeyNotFound)
+		checkError(t, "an unknown id", errOf(f.Keys.FindAsOperator(ctx, newID())), models.ErrKeyNotFound)
 	})
 }
 
@@ -257,10 +257,10 @@ const unknownKey = "nas_0123456789ABCDEFGHIJKLMNOPQRST49UbFO"
 // manyKeys stores n active keys with random hashes.
 func (f *fixture) manyKeys(t *testing.T, c customer, n int) {
 	t.Helper()
-	keys := make([]models.APIKey, n)
+	keys := make([]models.Key, n)
 	for i := range keys {
 		hash := sha256.Sum256([]byte(newID().String()))
-		keys[i] = models.APIKey{
+		keys[i] = models.Key{
 			ID: newID(), AccountID: c.ID, Label: fmt.Sprint(i), KeyHash: hash[:], LastFour: "0000",
 			FormID: newID(), CreatedAt: f.clock.Now(),
 		}
@@ -277,7 +277,7 @@ func (f *fixture) activities(t *testing.T, c customer) []models.Activity {
 // recorded returns the account's activities with these actions, or all, the newest first.
 func (f *fixture) recorded(t *testing.T, c customer, actions ...models.Action) []models.Activity {
 	t.Helper()
-	activities, err := f.Activities(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Actions: actions})
+	activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Actions: actions})
 	must(t, err)
 	return activities
 }

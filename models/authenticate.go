@@ -23,17 +23,17 @@ import (
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
 // [ErrKeyUnknown], [ErrKeyRevoked], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most
 // [Timeout].
-func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error) {
+func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
 	}
-	if s.tracer != nil {
+	if a.db.tracer != nil {
 		var span trace.Span
-		ctx, span = s.startAuthentication(ctx)
+		ctx, span = a.startSpan(ctx)
 		defer span.End()
 	}
 	started := time.Now()
-	found, epoch, err := s.authenticator.Lookup(ctx, hashKey(key))
+	found, epoch, err := a.authn.Lookup(ctx, hashKey(key))
 	if errors.Is(err, authn.ErrKeyUnknown) {
 		return Principal{}, ErrKeyUnknown
 	}
@@ -41,33 +41,33 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Principal, error)
 		return Principal{}, failed("authenticate", err)
 	}
 	if !found.Active {
-		s.usage.Count(found.ID, s.clock(), 0, 1)
+		a.usage.Count(found.ID, a.db.Now(), 0, 1)
 		if !found.Revoked {
 			return Principal{}, ErrAccountDisabled
 		}
 		return Principal{}, ErrKeyRevoked
 	}
-	s.usage.Count(found.ID, s.clock(), 1, 0)
+	a.usage.Count(found.ID, a.db.Now(), 1, 0)
 	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
 }
 
 // AuthenticateToken returns the principal of a widget token with these verified claims. Like
-// [Store.Authenticate] it asks the database, but it does not count the request as a use of the key.
-// [Store.CheckAgent] checks the token's agent.
+// [API.Authenticate] it asks the database, but it does not count the request as a use of the key.
+// [API.CheckAgent] checks the token's agent.
 //
 // It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise
 // [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
-func (s *Store) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
+func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
 	if claims.KeyID == uuid.Nil {
 		return Principal{}, widget.ErrInvalid
 	}
-	if s.tracer != nil {
+	if a.db.tracer != nil {
 		var span trace.Span
-		ctx, span = s.startAuthentication(ctx)
+		ctx, span = a.startSpan(ctx)
 		defer span.End()
 	}
 	started := time.Now()
-	found, epoch, err := s.authenticator.LookupID(ctx, claims.KeyID)
+	found, epoch, err := a.authn.LookupID(ctx, claims.KeyID)
 	switch {
 	case errors.Is(err, authn.ErrKeyUnknown):
 		return Principal{}, ErrKeyRevoked
@@ -86,18 +86,18 @@ func (s *Store) AuthenticateToken(ctx context.Context, claims widget.Claims) (Pr
 // CheckAgent returns nil if the agent belongs to the principal's account, and otherwise
 // [ErrAgentNotFound] or [ErrUnavailable]. The result was true at some moment between the start of
 // Authenticate and the end of CheckAgent, which together take at most [Timeout].
-func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
+func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	agent := authn.Agent{AccountID: p.AccountID, ID: agentID}
-	if s.authenticator.HasAgent(p.epoch, agent) {
+	if a.authn.HasAgent(p.epoch, agent) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout-p.waited)
+	ctx, cancel := context.WithTimeout(ctx, a.db.timeout-p.waited)
 	defer cancel()
 	var epoch []byte
 	var exists bool
-	query := s.api.NewSelect().TableExpr("auth_epoch").Column("value").
+	query := a.db.api.NewSelect().TableExpr("auth_epoch").Column("value").
 		ColumnExpr("EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)", p.AccountID, agentID)
-	if s.api.Dialect().Name() == dialect.PG {
+	if a.db.api.Dialect().Name() == dialect.PG {
 		// The rows of a standby may be out of date.
 		query = query.Where("NOT pg_is_in_recovery()")
 	}
@@ -111,19 +111,19 @@ func (s *Store) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) 
 	if !exists {
 		return ErrAgentNotFound
 	}
-	s.authenticator.RememberAgent(authn.EpochValue(epoch), agent)
+	a.authn.RememberAgent(authn.EpochValue(epoch), agent)
 	return nil
 }
 
-// AgentsOf is [Store.Agents] for the principal's account.
-func (s *Store) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent], error) {
-	return listAgents(ctx, s.api, p.AccountID, page)
+// AgentsOf is [Agents.List] for the principal's account.
+func (a *API) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent], error) {
+	return listAgents(ctx, a.db.api, p.AccountID, page)
 }
 
 // Ready returns [ErrUnavailable] unless the database answers authentication.
-func (s *Store) Ready(ctx context.Context) error {
+func (a *API) Ready(ctx context.Context) error {
 	// No key has this hash, so the lookup reads the database.
-	_, _, err := s.authenticator.Lookup(ctx, authn.KeyHash{})
+	_, _, err := a.authn.Lookup(ctx, authn.KeyHash{})
 	if err != nil && !errors.Is(err, authn.ErrKeyUnknown) {
 		return failed("authenticate", err)
 	}

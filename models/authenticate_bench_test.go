@@ -20,16 +20,16 @@ func BenchmarkAuthenticate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			ctx := context.Background()
 			store := modelstest.Open(b, url(b), models.Options{})
-			account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Bench", Email: "bench@example.com", Password: "correct horse battery"})
+			account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Bench", Email: "bench@example.com", Password: "correct horse battery"})
 			if err != nil {
 				b.Fatal(err)
 			}
-			_, key, err := store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: "bench", FormID: uuid.New()}, models.Operator())
+			_, key, err := store.Keys.Generate(ctx, account.ID, models.NewKey{Label: "bench", FormID: uuid.New()}, models.Operator())
 			if err != nil {
 				b.Fatal(err)
 			}
 			authenticate := func(b *testing.B) {
-				if _, err := store.Authenticate(ctx, key); err != nil {
+				if _, err := store.API.Authenticate(ctx, key); err != nil {
 					b.Error(err)
 				}
 			}
@@ -60,15 +60,15 @@ func BenchmarkManyKeys(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			ctx, url := context.Background(), url(b)
 			store := modelstest.Open(b, url, models.Options{})
-			account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Bench", Email: "bench@example.com", Password: "correct horse battery"})
+			account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Bench", Email: "bench@example.com", Password: "correct horse battery"})
 			if err != nil {
 				b.Fatal(err)
 			}
-			secrets, rows := make([]string, n), make([]models.APIKey, n)
+			secrets, rows := make([]string, n), make([]models.Key, n)
 			for i := range n {
 				secrets[i] = models.NewKeySecret()
 				hash := sha256.Sum256([]byte(secrets[i]))
-				rows[i] = models.APIKey{
+				rows[i] = models.Key{
 					ID: newID(), AccountID: account.ID, Label: "bench", KeyHash: hash[:], LastFour: "none",
 					FormID: uuid.New(), CreatedAt: time.Now(),
 				}
@@ -84,7 +84,7 @@ func BenchmarkManyKeys(b *testing.B) {
 				b.SetParallelism(32)
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
-						if _, err := store.Authenticate(ctx, secrets[next.Add(1)%n]); err != nil {
+						if _, err := store.API.Authenticate(ctx, secrets[next.Add(1)%n]); err != nil {
 							b.Error(err)
 						}
 					}

@@ -153,7 +153,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 func TestStoreRenewsTheEpoch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		var key models.APIKey
+		var key models.Key
 		var secret string
 		var agent models.Agent
 		seen := map[string]bool{string(f.epoch(t)): true}
@@ -162,18 +162,18 @@ func TestStoreRenewsTheEpoch(t *testing.T) {
 			renews bool
 			do     func() error
 		}{
-			{"generate", true, func() (err error) { key, secret, err = f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err }},
+			{"generate", true, func() (err error) { key, secret, err = f.Keys.Generate(ctx, c.ID, form("x"), c.actor); return err }},
 			{"create an agent", true, func() (err error) {
-				agent, err = f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
+				agent, err = f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
 				return err
 			}},
-			{"sign in", false, func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) }},
+			{"sign in", false, func() error { return errOf(f.Sessions.Create(ctx, c.user, models.Client{})) }},
 			{"use the key", false, func() error {
 				f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 3) })
 				return nil
 			}},
-			{"remove the agent", true, func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) }},
-			{"revoke the key", true, func() error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) }},
+			{"remove the agent", true, func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) }},
+			{"revoke the key", true, func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) }},
 		} {
 			before := f.epoch(t)
 			if err := step.do(); err != nil {

@@ -16,7 +16,7 @@ import (
 var nostorePrincipal = Principal{AccountID: uuid.UUID{1}, KeyID: uuid.UUID{2}}
 
 // Authenticate checks and hashes the key, and accepts it.
-func (s *Store) Authenticate(_ context.Context, key string) (Principal, error) {
+func (a *API) Authenticate(_ context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
 	}
@@ -26,17 +26,17 @@ func (s *Store) Authenticate(_ context.Context, key string) (Principal, error) {
 }
 
 // AuthenticateToken accepts every token.
-func (s *Store) AuthenticateToken(context.Context, widget.Claims) (Principal, error) {
+func (a *API) AuthenticateToken(context.Context, widget.Claims) (Principal, error) {
 	return nostorePrincipal, nil
 }
 
 // CheckAgent accepts every agent.
-func (s *Store) CheckAgent(context.Context, Principal, uuid.UUID) error { return nil }
+func (a *API) CheckAgent(context.Context, Principal, uuid.UUID) error { return nil }
 
 // AgentsOf returns no agents.
-func (s *Store) AgentsOf(context.Context, Principal, Page) (List[Agent], error) {
+func (a *API) AgentsOf(context.Context, Principal, Page) (List[Agent], error) {
 	return List[Agent]{Items: []Agent{}}, nil
 }
 
 // Ready returns nil.
-func (s *Store) Ready(context.Context) error { return nil }
+func (a *API) Ready(context.Context) error { return nil }

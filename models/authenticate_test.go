@@ -20,7 +20,7 @@ func TestAuthentication(t *testing.T) {
 		f.revoke(t, revokedKey)
 		// The first request reads the database, and later ones may use memory.
 		for range 3 {
-			p, err := f.Authenticate(ctx, secret)
+			p, err := f.API.Authenticate(ctx, secret)
 			if err != nil || p.AccountID != c.ID || p.KeyID != key.ID {
 				t.Errorf("%+v, %v", p, err)
 			}
@@ -35,7 +35,7 @@ func TestAuthentication(t *testing.T) {
 				key.Masked():        models.ErrKeyMalformed,
 				string(key.KeyHash): models.ErrKeyMissingPrefix,
 			} {
-				p, err := f.Authenticate(ctx, value)
+				p, err := f.API.Authenticate(ctx, value)
 				if !errors.Is(err, want) || errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || p.AccountID != uuid.Nil {
 					t.Errorf("%q: %+v, %v, want %v", value, p, err, want)
 				}
@@ -50,12 +50,12 @@ func TestNewKeyWorksAtOnce(t *testing.T) {
 		other := f.open(t, models.Options{})
 		// Requests with the key arrive before it exists.
 		for range 3 {
-			checkError(t, "before it exists", errOf(other.Authenticate(ctx, unknownKey)), models.ErrKeyUnknown)
+			checkError(t, "before it exists", errOf(other.API.Authenticate(ctx, unknownKey)), models.ErrKeyUnknown)
 		}
 		hash := sha256.Sum256([]byte(unknownKey))
-		key := models.APIKey{ID: newID(), AccountID: c.ID, Label: "restored", KeyHash: hash[:], LastFour: "UbFO", FormID: newID(), CreatedAt: f.clock.Now()}
+		key := models.Key{ID: newID(), AccountID: c.ID, Label: "restored", KeyHash: hash[:], LastFour: "UbFO", FormID: newID(), CreatedAt: f.clock.Now()}
 		must(t, errOf(f.db.NewInsert().Model(&key).Exec(ctx)))
-		if p, err := other.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
+		if p, err := other.API.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
@@ -70,7 +70,7 @@ func TestKeyOfADisabledAccountIsRefused(t *testing.T) {
 		_, otherSecret := f.key(t, other)
 		use(t, f.Store, secret, 1)
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "of a disabled account", errOf(f.Authenticate(t.Context(), secret)), models.ErrAccountDisabled)
+		checkError(t, "of a disabled account", errOf(f.API.Authenticate(t.Context(), secret)), models.ErrAccountDisabled)
 		refuse(t, f.Store, revokedSecret, 1)
 		use(t, f.Store, otherSecret, 1)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
@@ -83,11 +83,11 @@ func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		// remembered returns a key that is in memory.
-		remembered := func() (models.APIKey, string) {
+		remembered := func() (models.Key, string) {
 			t.Helper()
 			key, secret := f.key(t, c)
 			for range 3 {
-				if p, err := f.Authenticate(ctx, secret); err != nil || p.AccountID != c.ID {
+				if p, err := f.API.Authenticate(ctx, secret); err != nil || p.AccountID != c.ID {
 					t.Fatalf("%+v, %v", p, err)
 				}
 			}
@@ -96,25 +96,25 @@ func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 
 		key, secret := remembered()
 		f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
-		checkError(t, "revoked", errOf(f.Authenticate(ctx, secret)), models.ErrKeyRevoked)
+		checkError(t, "revoked", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyRevoked)
 		key, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
-		checkError(t, "deleted", errOf(f.Authenticate(ctx, secret)), models.ErrKeyUnknown)
+		checkError(t, "deleted", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyUnknown)
 		key, secret = remembered()
 		hash := sha256.Sum256([]byte(unknownKey))
 		f.exec(t, "UPDATE api_keys SET key_hash = ? WHERE id = ?", hash[:], key.ID)
-		checkError(t, "hash changed", errOf(f.Authenticate(ctx, secret)), models.ErrKeyUnknown)
-		if p, err := f.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
+		checkError(t, "hash changed", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyUnknown)
+		if p, err := f.API.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
 			t.Errorf("by the new hash: %+v, %v", p, err)
 		}
 		key, secret = remembered()
 		f.exec(t, "UPDATE api_keys SET account_id = ? WHERE id = ?", other.ID, key.ID)
-		if p, err := f.Authenticate(ctx, secret); err != nil || p.AccountID != other.ID {
+		if p, err := f.API.Authenticate(ctx, secret); err != nil || p.AccountID != other.ID {
 			t.Errorf("moved: %+v, %v", p, err)
 		}
 		_, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys")
-		checkError(t, "all deleted", errOf(f.Authenticate(ctx, secret)), models.ErrKeyUnknown)
+		checkError(t, "all deleted", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyUnknown)
 	})
 }
 
@@ -123,41 +123,41 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
-		must(t, errOf(f.Authenticate(t.Context(), secret)))
+		must(t, errOf(f.API.Authenticate(t.Context(), secret)))
 		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		for name, do := range map[string]func() error{
-			"authenticate a key":      func() error { return errOf(f.Authenticate(ctx, secret)) },
-			"authenticate an unknown": func() error { return errOf(f.Authenticate(ctx, unknownKey)) },
-			"list keys":               func() error { return errOf(f.APIKeys(ctx, c.ID)) },
-			"find a key":              func() error { return errOf(f.APIKey(ctx, c.ID, key.ID)) },
-			"find a key by its value": func() error { return errOf(f.FindAPIKeyBySecret(ctx, secret)) },
-			"generate":                func() error { _, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err },
-			"revoke":                  func() error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) },
-			"list agents":             func() error { return errOf(f.Agents(ctx, c.ID, allAgents)) },
-			"find an agent":           func() error { return errOf(f.Agent(ctx, c.ID, agent.ID)) },
-			"check an agent":          func() error { return f.CheckAgent(ctx, models.Principal{AccountID: c.ID}, agent.ID) },
-			"remove an agent":         func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
-			"create an agent":         func() error { return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
-			"list activity":           func() error { return errOf(f.Activities(ctx, c.ID, models.ActivityPage{Limit: 1})) },
-			"verify a password":       func() error { return errOf(f.VerifyPassword(ctx, c.user.Email, password, models.Client{})) },
-			"create a session":        func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) },
-			"find a session":          func() error { return errOf(f.Session(ctx, "x", models.Client{})) },
-			"end a session":           func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
-			"find an account":         func() error { return errOf(f.AccountByEmail(ctx, c.user.Email)) },
-			"look for accounts":       func() error { return errOf(f.Empty(ctx)) },
+			"authenticate a key":      func() error { return errOf(f.API.Authenticate(ctx, secret)) },
+			"authenticate an unknown": func() error { return errOf(f.API.Authenticate(ctx, unknownKey)) },
+			"list keys":               func() error { return errOf(f.Keys.Active(ctx, c.ID)) },
+			"find a key":              func() error { return errOf(f.Keys.Find(ctx, c.ID, key.ID)) },
+			"find a key by its value": func() error { return errOf(f.Keys.FindBySecret(ctx, secret)) },
+			"generate":                func() error { _, _, err := f.Keys.Generate(ctx, c.ID, form("x"), c.actor); return err },
+			"revoke":                  func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) },
+			"list agents":             func() error { return errOf(f.Agents.List(ctx, c.ID, allAgents)) },
+			"find an agent":           func() error { return errOf(f.Agents.Find(ctx, c.ID, agent.ID)) },
+			"check an agent":          func() error { return f.API.CheckAgent(ctx, models.Principal{AccountID: c.ID}, agent.ID) },
+			"remove an agent":         func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
+			"create an agent":         func() error { return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
+			"list activity":           func() error { return errOf(f.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 1})) },
+			"verify a password":       func() error { return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{})) },
+			"create a session":        func() error { return errOf(f.Sessions.Create(ctx, c.user, models.Client{})) },
+			"find a session":          func() error { return errOf(f.Sessions.Find(ctx, "x", models.Client{})) },
+			"end a session":           func() error { return f.Sessions.End(ctx, c.ID, newID(), c.actor) },
+			"find an account":         func() error { return errOf(f.Accounts.FindByEmail(ctx, c.user.Email)) },
+			"look for accounts":       func() error { return errOf(f.Accounts.Empty(ctx)) },
 			"authenticate a token":    func() error { return checkToken(ctx, f.Store, claimsOf(c, key, agent)) },
 			"ping":                    func() error { return f.Ping(ctx) },
 			"open":                    func() error { return errOf(models.Open(ctx, f.url, models.Options{})) },
-			"create an account":       func() error { return errOf(f.CreateAccount(ctx, acme("b@example.com"))) },
+			"create an account":       func() error { return errOf(f.Accounts.Create(ctx, acme("b@example.com"))) },
 		} {
 			if err := do(); !errors.Is(err, models.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		// A malformed key needs no database.
-		checkError(t, "malformed", errOf(f.Authenticate(ctx, secret[:39])), models.ErrKeyMalformed)
-		if p, err := f.Authenticate(t.Context(), secret); err != nil || p.KeyID != key.ID {
+		checkError(t, "malformed", errOf(f.API.Authenticate(ctx, secret[:39])), models.ErrKeyMalformed)
+		if p, err := f.API.Authenticate(t.Context(), secret); err != nil || p.KeyID != key.ID {
 			t.Errorf("before the deadline: %+v, %v", p, err)
 		}
 	})
@@ -169,11 +169,11 @@ func TestCanceledRequestGetsNoResult(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, key := range []string{secret, unknownKey} {
-			if p, err := f.Authenticate(ctx, key); !errors.Is(err, context.Canceled) || errors.Is(err, models.ErrKeyUnknown) || p.KeyID != uuid.Nil {
+			if p, err := f.API.Authenticate(ctx, key); !errors.Is(err, context.Canceled) || errors.Is(err, models.ErrKeyUnknown) || p.KeyID != uuid.Nil {
 				t.Errorf("%+v, %v", p, err)
 			}
 		}
-		checkError(t, "the next request", errOf(f.Authenticate(t.Context(), secret)), nil)
+		checkError(t, "the next request", errOf(f.API.Authenticate(t.Context(), secret)), nil)
 	})
 }
 
@@ -187,7 +187,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		fails := func(when string) {
 			t.Helper()
 			for _, key := range []string{secret, unknownKey} {
-				if _, err := f.Authenticate(ctx, key); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
+				if _, err := f.API.Authenticate(ctx, key); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
 					t.Errorf("%s: %v", when, err)
 				}
 			}
@@ -196,16 +196,16 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		f.scan(t, "SELECT value FROM auth_epoch", nil, &epoch)
 		f.exec(t, "DELETE FROM auth_epoch")
 		fails("without an epoch")
-		if err := f.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, models.ErrAgentNotFound) {
+		if err := f.API.CheckAgent(ctx, models.Principal{AccountID: c.ID, KeyID: key.ID}, agent.ID); err == nil || errors.Is(err, models.ErrAgentNotFound) {
 			t.Errorf("check an agent without an epoch: %v", err)
 		}
 		f.exec(t, "INSERT INTO auth_epoch (value) VALUES (?)", epoch)
-		checkError(t, "with the epoch again", errOf(f.Authenticate(ctx, secret)), nil)
+		checkError(t, "with the epoch again", errOf(f.API.Authenticate(ctx, secret)), nil)
 		f.exec(t, "ALTER TABLE api_keys RENAME TO api_keys_away")
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		fails("without the table of keys")
 		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
-		checkError(t, "account disabled meanwhile", errOf(f.Authenticate(ctx, secret)), models.ErrAccountDisabled)
+		checkError(t, "account disabled meanwhile", errOf(f.API.Authenticate(ctx, secret)), models.ErrAccountDisabled)
 	})
 }
 
@@ -220,18 +220,18 @@ func TestCheckAgent(t *testing.T) {
 			t.Helper()
 			// The second call may use memory.
 			for range 2 {
-				p, err := elsewhere.Authenticate(ctx, secret)
+				p, err := elsewhere.API.Authenticate(ctx, secret)
 				must(t, err)
-				checkError(t, when, elsewhere.CheckAgent(ctx, p, id), want)
+				checkError(t, when, elsewhere.API.CheckAgent(ctx, p, id), want)
 			}
 		}
 		check("its agent", secret, agent.ID, nil)
 		check("another account's", otherSecret, agent.ID, models.ErrAgentNotFound)
 		check("unknown agent", secret, newID(), models.ErrAgentNotFound)
 		check("still its agent", secret, agent.ID, nil)
-		must(t, errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)))
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
 		check("removed", secret, agent.ID, models.ErrAgentNotFound)
-		must(t, errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor)))
+		must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor)))
 		check("created again", secret, agent.ID, nil)
 		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, agent.ID)
 		check("moved away", secret, agent.ID, models.ErrAgentNotFound)

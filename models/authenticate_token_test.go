@@ -11,18 +11,18 @@ import (
 
 // checkToken checks the key, the account and the agent of a verified token.
 func checkToken(ctx context.Context, store *models.Store, claims widget.Claims) error {
-	p, err := store.AuthenticateToken(ctx, claims)
+	p, err := store.API.AuthenticateToken(ctx, claims)
 	if err != nil {
 		return err
 	}
 	if p.AccountID != claims.AccountID || p.KeyID != claims.KeyID {
 		return fmt.Errorf("authenticated as %+v", p)
 	}
-	return store.CheckAgent(ctx, p, claims.AgentID)
+	return store.API.CheckAgent(ctx, p, claims.AgentID)
 }
 
 // claimsOf returns the claims that the store checks, for a token of this key and agent.
-func claimsOf(c customer, key models.APIKey, agent models.Agent) widget.Claims {
+func claimsOf(c customer, key models.Key, agent models.Agent) widget.Claims {
 	return widget.Claims{AccountID: c.ID, KeyID: key.ID, AgentID: agent.ID}
 }
 
@@ -43,9 +43,9 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		check("another account's key", claimsOf(c, otherKey, agent), widget.ErrInvalid)
 		check("another account's agent", claimsOf(c, key, otherAgent), models.ErrAgentNotFound)
 		check("another account", claimsOf(other, otherKey, otherAgent), nil)
-		check("no such key", claimsOf(c, models.APIKey{ID: newID()}, agent), models.ErrKeyRevoked)
+		check("no such key", claimsOf(c, models.Key{ID: newID()}, agent), models.ErrKeyRevoked)
 		check("no such agent", claimsOf(c, key, models.Agent{ID: newID()}), models.ErrAgentNotFound)
-		check("zero key", claimsOf(c, models.APIKey{}, agent), widget.ErrInvalid)
+		check("zero key", claimsOf(c, models.Key{}, agent), widget.ErrInvalid)
 		check("no ids", widget.Claims{AccountID: c.ID}, widget.ErrInvalid)
 		check("nothing", widget.Claims{}, widget.ErrInvalid)
 
@@ -55,7 +55,7 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		check("key revoked", claimsOf(c, revoked, agent), models.ErrKeyRevoked)
 		removed := f.agent(t, c)
 		check("before the agent's removal", claimsOf(c, key, removed), nil)
-		must(t, errOf(f.RemoveAgent(ctx, c.ID, removed.ID, c.actor)))
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, removed.ID, c.actor)))
 		check("agent removed", claimsOf(c, key, removed), models.ErrAgentNotFound)
 		check("still its own", claimsOf(c, key, agent), nil)
 		f.exec(t, "UPDATE accounts SET disabled_at = created_at WHERE id = ?", c.ID)

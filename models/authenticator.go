@@ -18,7 +18,7 @@ import (
 
 const (
 	// authenticatorSetup is how long the user can take to enter the first code.
-	authenticatorSetup = time.Hour
+	totpSetup = time.Hour
 	// totpSecret is the number of random bytes of a secret (RFC 4226 section 4, R6).
 	totpSecret = 20
 	totpPeriod = 30 * time.Second
@@ -30,7 +30,7 @@ const (
 var totpCode = hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
 
 // authenticator is the authenticator app of a user.
-type authenticator struct {
+type totpApp struct {
 	bun.BaseModel `bun:"table:authenticators,alias:authenticator"`
 
 	UserID    uuid.UUID `bun:",pk"`
@@ -44,57 +44,57 @@ type authenticator struct {
 	RefusedSince *time.Time // nil: none
 }
 
-// StartAuthenticator returns a new secret for an authenticator app of a session's user, in base 32.
-// The app is not used until [Store.EnableAuthenticator] confirms it. The error may be
-// [ErrAuthenticatorOn] or [ErrUnavailable].
-func (s *Store) StartAuthenticator(ctx context.Context, session Session) (secret string, err error) {
+// StartTOTP returns a new secret for an authenticator app of a session's user, in base 32.
+// The app is not used until [Credentials.EnableTOTP] confirms it. The error may be
+// [ErrTOTPOn] or [ErrUnavailable].
+func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret string, err error) {
 	value := random(totpSecret)
-	sealed, keyID, err := s.sealer.Seal(value, session.UserID[:])
+	sealed, keyID, err := c.sealer.Seal(value, session.UserID[:])
 	if err != nil {
 		return "", err
 	}
-	app := authenticator{UserID: session.UserID, Secret: sealed, KeyID: keyID, CreatedAt: s.clock()}
-	result, err := s.db.NewInsert().Model(&app).On("CONFLICT (user_id) DO UPDATE").
+	app := totpApp{UserID: session.UserID, Secret: sealed, KeyID: keyID, CreatedAt: c.db.Now()}
+	result, err := c.db.NewInsert().Model(&app).On("CONFLICT (user_id) DO UPDATE").
 		Set("secret = EXCLUDED.secret, key_id = EXCLUDED.key_id, created_at = EXCLUDED.created_at, last_step = 0").
 		Where("authenticator.enabled_at IS NULL").Exec(ctx)
-	if err := unlessAffected(result, err, ErrAuthenticatorOn); err != nil {
+	if err := unlessAffected(result, err, ErrTOTPOn); err != nil {
 		return "", failed("start authenticator", err)
 	}
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(value), nil
 }
 
-// EnableAuthenticator turns two-step verification on for a session's user, who enters the first
+// EnableTOTP turns two-step verification on for a session's user, who enters the first
 // code of the app. It ends the user's other sessions, records the activity, and returns the
 // recovery codes. They are stored as hashes only.
 //
 // The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes,
-// [ErrAuthenticatorOff] if there is no secret to confirm or it is too old, [ErrAuthenticatorOn] or
+// [ErrTOTPOff] if there is no secret to confirm or it is too old, [ErrTOTPOn] or
 // [ErrUnavailable].
-func (s *Store) EnableAuthenticator(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
-	err = s.attemptCode(ctx, session.UserID, func(ctx context.Context, tx bun.Tx) (right bool, err error) {
-		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
+	err = c.guesses.code(ctx, session.UserID, func(ctx context.Context, tx Tx) (right bool, err error) {
+		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return false, err
 		}
-		app, err := findAuthenticator(ctx, tx, session.UserID)
+		app, err := findTOTPApp(ctx, tx, session.UserID)
 		switch {
 		case err != nil:
 			return false, err
 		case app.EnabledAt != nil:
-			return false, ErrAuthenticatorOn
-		case s.clock().Sub(app.CreatedAt) >= authenticatorSetup:
-			return false, ErrAuthenticatorOff
+			return false, ErrTOTPOn
+		case tx.Now().Sub(app.CreatedAt) >= totpSetup:
+			return false, ErrTOTPOff
 		}
-		if right, err = s.acceptTOTP(ctx, tx, s.sealer, app, code); err != nil || !right {
+		if right, err = acceptTOTP(ctx, tx, c.sealer, app, code); err != nil || !right {
 			return false, err
 		}
-		_, err = tx.NewUpdate().Model((*authenticator)(nil)).Set("enabled_at = ?", s.clock()).Where("user_id = ?", session.UserID).Exec(ctx)
+		_, err = tx.NewUpdate().Model((*totpApp)(nil)).Set("enabled_at = ?", tx.Now()).Where("user_id = ?", session.UserID).Exec(ctx)
 		if err != nil {
 			return false, err
 		}
 		if recovery, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
 			return false, err
 		}
-		return true, s.factorChanged(ctx, tx, session, actor, ActionAuthenticatorOn)
+		return true, factorChanged(ctx, tx, session, actor, ActionTOTPOn)
 	})
 	if err != nil {
 		return nil, failed("enable authenticator", err)
@@ -102,62 +102,62 @@ func (s *Store) EnableAuthenticator(ctx context.Context, session Session, code s
 	return recovery, nil
 }
 
-// DisableAuthenticator turns two-step verification off for a session's user, deletes the recovery
+// DisableTOTP turns two-step verification off for a session's user, deletes the recovery
 // codes, ends the user's other sessions and records the activity. The error may be
-// [ErrAuthenticatorOff] or [ErrUnavailable].
-func (s *Store) DisableAuthenticator(ctx context.Context, session Session, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+// [ErrTOTPOff] or [ErrUnavailable].
+func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
+	err := c.db.InTx(ctx, "disable authenticator", func(ctx context.Context, tx Tx) error {
+		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		result, err := tx.NewDelete().Model((*authenticator)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
-		if err := unlessAffected(result, err, ErrAuthenticatorOff); err != nil {
+		result, err := tx.NewDelete().Model((*totpApp)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
+		if err := unlessAffected(result, err, ErrTOTPOff); err != nil {
 			return err
 		}
 		if _, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("user_id = ?", session.UserID).Exec(ctx); err != nil {
 			return err
 		}
-		return s.factorChanged(ctx, tx, session, actor, ActionAuthenticatorOff)
+		return factorChanged(ctx, tx, session, actor, ActionTOTPOff)
 	})
-	return failed("disable authenticator", err)
+	return err
 }
 
 // factorChanged records a change of the factors of a session's user and ends the user's other
 // sessions (OWASP ASVS 5.0, 7.4.3).
-func (s *Store) factorChanged(ctx context.Context, tx bun.Tx, session Session, actor Actor, action Action) error {
-	if err := s.record(ctx, tx, session.AccountID, actor, action, session.UserID, session.Email); err != nil {
+func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, action Action) error {
+	if err := tx.Record(ctx, session.AccountID, actor, action, session.UserID, session.Email); err != nil {
 		return err
 	}
 	if err := endPendingSignIns(ctx, tx, session.UserID); err != nil {
 		return err
 	}
-	return s.endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
+	return endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
 }
 
-// findAuthenticator returns the app of a user, confirmed or not, or [ErrAuthenticatorOff].
-func findAuthenticator(ctx context.Context, db bun.IDB, userID uuid.UUID) (authenticator, error) {
-	var app authenticator
+// findAuthenticator returns the app of a user, confirmed or not, or [ErrTOTPOff].
+func findTOTPApp(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
+	var app totpApp
 	err := db.NewSelect().Model(&app).Where("user_id = ?", userID).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrAuthenticatorOff
+		err = ErrTOTPOff
 	}
 	return app, err
 }
 
 // acceptTOTP reports whether a code of the app is right and has not been used. It marks the code
 // and all older ones as used. The caller holds the user's lock.
-func (s *Store) acceptTOTP(ctx context.Context, tx bun.Tx, sealer secret.Sealer, app authenticator, code string) (bool, error) {
+func acceptTOTP(ctx context.Context, tx Tx, sealer secret.Sealer, app totpApp, code string) (bool, error) {
 	secret, err := sealer.Open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
 		// The recovery codes still work.
-		s.logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))
+		tx.db.logger.ErrorContext(ctx, "cannot decrypt the secret of an authenticator app", slog.String("user_id", app.UserID.String()), slog.Any("error", err))
 		return false, nil
 	}
-	step := matchingStep(secret, code, s.clock())
+	step := matchingStep(secret, code, tx.Now())
 	if step <= app.LastStep {
 		return false, nil
 	}
-	_, err = tx.NewUpdate().Model((*authenticator)(nil)).Set("last_step = ?", step).Where("user_id = ?", app.UserID).Exec(ctx)
+	_, err = tx.NewUpdate().Model((*totpApp)(nil)).Set("last_step = ?", step).Where("user_id = ?", app.UserID).Exec(ctx)
 	return err == nil, err
 }
 
@@ -175,21 +175,21 @@ func matchingStep(secret []byte, code string, now time.Time) (matching int64) {
 	return matching
 }
 
-// resealAuthenticators encrypts the secrets of a previous key with the current one, so that the
+// resealTOTP encrypts the secrets of a previous key with the current one, so that the
 // previous one can be dropped.
-func (s *Store) resealAuthenticators(ctx context.Context) error {
-	previous := s.sealer.PreviousIDs()
+func (c *Credentials) resealTOTP(ctx context.Context) error {
+	previous := c.sealer.PreviousIDs()
 	if len(previous) == 0 {
 		return nil
 	}
 	for {
-		var apps []authenticator
-		err := s.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(purgeBatch).Scan(ctx)
+		var apps []totpApp
+		err := c.db.NewSelect().Model(&apps).Where("key_id IN (?)", bun.List(previous)).Limit(purgeBatch).Scan(ctx)
 		if err != nil {
 			return failed("find authenticators of a previous secret", err)
 		}
 		for _, app := range apps {
-			if err := s.reseal(ctx, app); err != nil {
+			if err := c.reseal(ctx, app); err != nil {
 				return failed("encrypt an authenticator with the current secret", err)
 			}
 		}
@@ -199,19 +199,19 @@ func (s *Store) resealAuthenticators(ctx context.Context) error {
 	}
 }
 
-func (s *Store) reseal(ctx context.Context, app authenticator) error {
-	secret, err := s.sealer.Open(app.Secret, app.KeyID, app.UserID[:])
+func (c *Credentials) reseal(ctx context.Context, app totpApp) error {
+	secret, err := c.sealer.Open(app.Secret, app.KeyID, app.UserID[:])
 	if err != nil {
 		return err
 	}
-	sealed, keyID, err := s.sealer.Seal(secret, app.UserID[:])
+	sealed, keyID, err := c.sealer.Seal(secret, app.UserID[:])
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
 	// A user who has just started again has another secret.
-	_, err = s.db.NewUpdate().Model((*authenticator)(nil)).Set("secret = ?, key_id = ?", sealed, keyID).
+	_, err = c.db.NewUpdate().Model((*totpApp)(nil)).Set("secret = ?, key_id = ?", sealed, keyID).
 		Where("user_id = ? AND secret = ?", app.UserID, app.Secret).Exec(ctx)
 	return err
 }

@@ -34,16 +34,23 @@ type OpenCalls struct {
 	Count int
 }
 
-// OpenCalls returns the calls of a key, or nil without a LiveKit server.
-func (s *Store) OpenCalls(ctx context.Context, key APIKey) *OpenCalls {
-	if s.liveKit == nil {
+// Calls ends the calls that were opened with tokens of a key, an agent or an account.
+type Calls struct {
+	db       *DB
+	liveKit  *livekit.Server // nil: no calls
+	failures atomic.Uint64   // of attempts to end calls
+}
+
+// Open returns the calls of a key, or nil without a LiveKit server.
+func (c *Calls) Open(ctx context.Context, key Key) *OpenCalls {
+	if c.liveKit == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, openCallsTimeout)
 	defer cancel()
-	rooms, err := s.liveKit.Rooms(ctx)
+	rooms, err := c.liveKit.Rooms(ctx)
 	if err != nil {
-		s.logger.WarnContext(ctx, "open calls are unknown", slog.Any("error", err))
+		c.db.logger.WarnContext(ctx, "open calls are unknown", slog.Any("error", err))
 		return &OpenCalls{}
 	}
 	open := &OpenCalls{Known: true}
@@ -55,9 +62,9 @@ func (s *Store) OpenCalls(ctx context.Context, key APIKey) *OpenCalls {
 	return open
 }
 
-// endCallsRegularly ends calls until background ends. It logs the first of several failures in a
+// endRegularly ends calls until background ends. It logs the first of several failures in a
 // row: the next look at the queue tries again.
-func (s *Store) endCallsRegularly(background context.Context) {
+func (c *Calls) endRegularly(background context.Context) {
 	ticker := time.NewTicker(callsInterval)
 	defer ticker.Stop()
 	failing := false
@@ -67,55 +74,55 @@ func (s *Store) endCallsRegularly(background context.Context) {
 			return
 		case <-ticker.C:
 		}
-		tried, err := s.endDueCalls(background)
+		tried, err := c.endDue(background)
 		switch {
 		case background.Err() != nil:
 			return
 		case err != nil && !failing:
-			s.logger.ErrorContext(background, "cannot end calls; retrying", slog.Any("error", err))
+			c.db.logger.ErrorContext(background, "cannot end calls; retrying", slog.Any("error", err))
 			failing = true
 		case err == nil && tried && failing:
-			s.logger.InfoContext(background, "calls are ended again")
+			c.db.logger.InfoContext(background, "calls are ended again")
 			failing = false
 		}
 	}
 }
 
-// endDueCalls works on the queue once. It reports whether there was work.
-func (s *Store) endDueCalls(ctx context.Context) (tried bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
+// endDue works on the queue once. It reports whether there was work.
+func (c *Calls) endDue(ctx context.Context) (tried bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	due, err := s.claimHangUps(limited)
+	due, err := c.claim(limited)
 	if err != nil || len(due) == 0 {
 		return false, failed("claim calls to end", err)
 	}
-	subjects, err := s.callSubjects(limited, due)
+	subjects, err := c.subjects(limited, due)
 	if err != nil {
 		return true, failed("find calls to end", err)
 	}
-	if err = s.endCallsOf(ctx, subjects); err != nil {
-		s.hangUpFailures.Add(1)
+	if err = c.endCallsOf(ctx, subjects); err != nil {
+		c.failures.Add(1)
 	}
-	return true, errors.Join(err, s.finishHangUps(ctx, due, err != nil))
+	return true, errors.Join(err, c.finish(ctx, due, err != nil))
 }
 
-// finishHangUps records the calls that a search has ended, and releases its work.
-func (s *Store) finishHangUps(ctx context.Context, due []hangUp, searchFailed bool) error {
+// finish records the calls that a search has ended, and releases its work.
+func (c *Calls) finish(ctx context.Context, due []hangUp, searchFailed bool) error {
 	// The calls have ended, so they are recorded even if the portal is stopping.
 	ctx = context.WithoutCancel(ctx)
 	for i := range due {
-		if err := s.recordEndedCalls(ctx, &due[i]); err != nil {
+		if err := c.recordEnded(ctx, &due[i]); err != nil {
 			return failed("record ended calls", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	return failed("release calls to end", s.releaseHangUps(ctx, due, searchFailed))
+	return failed("release calls to end", c.release(ctx, due, searchFailed))
 }
 
-// callSubjects maps keys and agents to the work on their calls. An account is replaced by its
+// subjects maps keys and agents to the work on their calls. An account is replaced by its
 // agents: removed agents have work of their own.
-func (s *Store) callSubjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*hangUp, error) {
+func (c *Calls) subjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*hangUp, error) {
 	subjects := make(map[uuid.UUID]*hangUp, len(due))
 	ids := make([]uuid.UUID, len(due))
 	for i := range due {
@@ -123,7 +130,7 @@ func (s *Store) callSubjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*
 		subjects[ids[i]] = &due[i]
 	}
 	var agents []Agent
-	err := s.db.NewSelect().Model(&agents).Column("id", "account_id").Where("account_id IN (?)", bun.List(ids)).Scan(ctx)
+	err := c.db.NewSelect().Model(&agents).Column("id", "account_id").Where("account_id IN (?)", bun.List(ids)).Scan(ctx)
 	for _, agent := range agents {
 		if subjects[agent.ID] == nil {
 			subjects[agent.ID] = subjects[agent.AccountID]
@@ -133,10 +140,10 @@ func (s *Store) callSubjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*
 }
 
 // endCallsOf ends the calls of keys and agents and counts them.
-func (s *Store) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) error {
+func (c *Calls) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) error {
 	ctx, cancel := context.WithTimeout(ctx, endCallsTimeout)
 	defer cancel()
-	rooms, err := s.liveKit.Rooms(ctx)
+	rooms, err := c.liveKit.Rooms(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,33 +156,33 @@ func (s *Store) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) 
 			work = subjects[room.AgentID]
 		}
 		if work != nil {
-			group.Go(func() error { return s.endCall(ctx, room, work) })
+			group.Go(func() error { return c.endCall(ctx, room, work) })
 		}
 	}
 	return group.Wait()
 }
 
-func (s *Store) endCall(ctx context.Context, room livekit.Room, work *hangUp) error {
-	deleted, err := s.liveKit.EndRoom(ctx, room)
+func (c *Calls) endCall(ctx context.Context, room livekit.Room, work *hangUp) error {
+	deleted, err := c.liveKit.EndRoom(ctx, room)
 	if deleted {
 		atomic.AddInt64(&work.Ended, 1)
 	}
 	return err
 }
 
-// recordEndedCalls records an activity with the number of ended calls, by the actor of the
+// recordEnded records an activity with the number of ended calls, by the actor of the
 // revocation. Within [endedCallsInterval] of the last activity it only stores the number, except
 // for the last time.
-func (s *Store) recordEndedCalls(ctx context.Context, work *hangUp) error {
+func (c *Calls) recordEnded(ctx context.Context, work *hangUp) error {
 	if work.Ended == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	now := s.clock()
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	now := c.db.Now()
+	return c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx Tx) error {
 		if work.RecordedAt == nil || work.hadExpired() || now.Sub(*work.RecordedAt) >= endedCallsInterval {
-			if err := s.recordCalls(ctx, tx, work); err != nil {
+			if err := recordCalls(ctx, tx, work); err != nil {
 				return err
 			}
 			work.Ended, work.RecordedAt = 0, &now
@@ -185,7 +192,7 @@ func (s *Store) recordEndedCalls(ctx context.Context, work *hangUp) error {
 	})
 }
 
-func (s *Store) recordCalls(ctx context.Context, tx bun.Tx, work *hangUp) error {
+func recordCalls(ctx context.Context, tx Tx, work *hangUp) error {
 	var cause Activity
 	err := tx.NewSelect().Model(&cause).Column("account_id", "subject_id", "label", "actor_kind", "actor_id", "address").
 		Where("id = ?", work.ActivityID).Scan(ctx)
@@ -196,7 +203,7 @@ func (s *Store) recordCalls(ctx context.Context, tx bun.Tx, work *hangUp) error 
 	if cause.ActorID != nil {
 		actor.ID = *cause.ActorID
 	}
-	return s.recordActivity(ctx, tx, actor, Activity{
+	return tx.RecordActivity(ctx, actor, Activity{
 		AccountID: cause.AccountID, Action: ActionCallsEnded, SubjectID: cause.SubjectID, Label: cause.Label, Count: work.Ended,
 	})
 }

@@ -88,10 +88,10 @@ func TestRevocationEndsCalls(t *testing.T) {
 		first, second := f.open(t, agent.ID, key.ID), f.open(t, newID(), key.ID)
 		another := f.open(t, agent.ID, other.ID)
 		must(t, f.server.CreateRoom(ctx, "lobby"))
-		if open := f.OpenCalls(ctx, key); open == nil || *open != (models.OpenCalls{Known: true, Count: 2}) {
+		if open := f.Calls.Open(ctx, key); open == nil || *open != (models.OpenCalls{Known: true, Count: 2}) {
 			t.Errorf("open calls: %+v", open)
 		}
-		must(t, errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)))
+		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)))
 		f.expectEnd(t, first, second)
 		ended := f.endedCalls(t, c, 2)
 		if len(ended) != 1 || *ended[0].SubjectID != key.ID || ended[0].Label != key.Label ||
@@ -130,13 +130,13 @@ func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
 			allow func(models.Agent) error
 		}{
 			"disabled account": {
-				func(models.Agent) error { return f.SetAccountDisabled(ctx, c.ID, true, models.Operator()) },
-				func(models.Agent) error { return f.SetAccountDisabled(ctx, c.ID, false, models.Operator()) },
+				func(models.Agent) error { return f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()) },
+				func(models.Agent) error { return f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()) },
 			},
 			"removed agent": {
-				func(agent models.Agent) error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
+				func(agent models.Agent) error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
 				func(agent models.Agent) error {
-					_, _, err := f.PutAgent(ctx, c.ID, agent.ID, "Reception", models.Operator())
+					_, _, err := f.Agents.Put(ctx, c.ID, agent.ID, "Reception", models.Operator())
 					return err
 				},
 			},
@@ -175,7 +175,7 @@ func TestCallsEndAfterALongOutageOfLiveKit(t *testing.T) {
 			f.clock.Advance(passed)
 			eventually(t, "another attempt fails", func() bool { return f.Stats().HangUpFailures > before })
 		}
-		if age, err := f.HangUpAge(t.Context()); err != nil || age != widget.MaxTTL+3*time.Minute+4*time.Second || !f.isOpen(t, call) {
+		if age, err := f.Calls.EndingFor(t.Context()); err != nil || age != widget.MaxTTL+3*time.Minute+4*time.Second || !f.isOpen(t, call) {
 			t.Fatalf("the age of the work is %s: %v", age, err)
 		}
 		link.Cut(false)
@@ -237,7 +237,7 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 		f := newFixture(t, databaseURL, models.Options{LiveKit: away, Logger: log.Logger()})
 		c := f.customer(t)
 		key, _ := f.key(t, c)
-		if open := f.OpenCalls(t.Context(), key); open == nil || open.Known {
+		if open := f.Calls.Open(t.Context(), key); open == nil || open.Known {
 			t.Errorf("open calls without LiveKit: %+v", open)
 		}
 		f.revoke(t, key)
@@ -261,7 +261,7 @@ func TestInstancesShareTheWorkOfEndingCalls(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
 		f.fixture.open(t, models.Options{LiveKit: f.server.Portal()})
 		c := f.customer(t)
-		var keys []models.APIKey
+		var keys []models.Key
 		var calls []string
 		for range 5 {
 			key, _ := f.key(t, c)
@@ -276,4 +276,4 @@ func TestInstancesShareTheWorkOfEndingCalls(t *testing.T) {
 	})
 }
 
-func errless(key models.APIKey, _ string) models.APIKey { return key }
+func errless(key models.Key, _ string) models.Key { return key }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -20,15 +19,15 @@ const (
 
 // limitTOTP is acceptTOTP with the limit of a day. It counts a wrong code. After too many of them
 // it returns a [*SignInLimitError] without checking the code.
-func (s *Store) limitTOTP(ctx context.Context, tx bun.Tx, user User, app authenticator, code string, client Client) (bool, error) {
-	now := s.clock()
+func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, code string, client Client) (bool, error) {
+	now := tx.Now()
 	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
 		app.RefusedCodes, app.RefusedSince = 0, &now
 	}
 	if app.RefusedCodes >= maxRefusedCodes {
 		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), AppCodes: true}
 	}
-	right, err := s.acceptTOTP(ctx, tx, s.sealer, app, code)
+	right, err := acceptTOTP(ctx, tx, s.sealer, app, code)
 	if err != nil || right {
 		return right, err
 	}
@@ -37,14 +36,14 @@ func (s *Store) limitTOTP(ctx context.Context, tx bun.Tx, user User, app authent
 	if err != nil || app.RefusedCodes != warningCodes {
 		return false, err
 	}
-	return false, s.record(ctx, tx, user.AccountID, visitorActor(client.Address), ActionCodesRefused, user.ID, user.Email)
+	return false, tx.Record(ctx, user.AccountID, visitorActor(client.Address), ActionCodesRefused, user.ID, user.Email)
 }
 
 // forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new
 // password that the user has set in a session, or an operator. It is not for a password that was
 // set with a link: an attacker who reads the user's emails could then guess without limit.
-func forgetRefusedCodes(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
-	_, err := tx.NewUpdate().Model((*authenticator)(nil)).Set("refused_codes = 0, refused_since = NULL").
+func forgetRefusedCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	_, err := tx.NewUpdate().Model((*totpApp)(nil)).Set("refused_codes = 0, refused_since = NULL").
 		Where("user_id = ?", userID).Exec(ctx)
 	return err
 }

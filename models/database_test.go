@@ -36,14 +36,14 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": time.Minute} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		started := time.Now()
-		_, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
 		if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 		cancel()
 	}
 	use(t, f.Store, secret, 3)
-	if keys, err := f.APIKeys(t.Context(), c.ID); err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
+	if keys, err := f.Keys.Active(t.Context(), c.ID); err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 		t.Errorf("listed %+v, %v", keys, err)
 	}
 	must(t, errOf(conn.ExecContext(t.Context(), "ROLLBACK")))
@@ -62,7 +62,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			_, errs := atOnce(20, func(int) error {
 				for time.Now().Before(end) {
-					if _, err := s.Authenticate(ctx, secret); err != nil && time.Now().Before(end) {
+					if _, err := s.API.Authenticate(ctx, secret); err != nil && time.Now().Before(end) {
 						return err
 					}
 				}

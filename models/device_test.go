@@ -15,7 +15,7 @@ import (
 func guess(t *testing.T, s *models.Store, email string, times int, client func(i int) models.Client) {
 	t.Helper()
 	for i := range times {
-		checkError(t, "a guess", errOf(s.VerifyPassword(t.Context(), email, wrongPassword, client(i))), models.ErrWrongCredentials)
+		checkError(t, "a guess", errOf(s.SignIn.VerifyPassword(t.Context(), email, wrongPassword, client(i))), models.ErrWrongCredentials)
 	}
 }
 
@@ -23,7 +23,7 @@ func strangers(i int) models.Client { return models.Client{Address: address(i)} 
 
 func (f *fixture) isLimited(t *testing.T, name, email, password string, client models.Client) {
 	t.Helper()
-	_, err := f.VerifyPassword(t.Context(), email, password, client)
+	_, err := f.SignIn.VerifyPassword(t.Context(), email, password, client)
 	if _, limited := err.(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 		t.Errorf("%s: %v, want the limit", name, err)
 	}
@@ -37,13 +37,13 @@ func TestStrangersDoNotLockOutADevice(t *testing.T) {
 		f.isLimited(t, "a stranger", c.user.Email, password, strangers(98))
 		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user.Email)})
 		f.isLimited(t, "a device without an id", c.user.Email, password, models.Client{Device: models.Device{EmailHash: c.user.EmailHash}})
-		checkError(t, "a device of the user", errOf(f.VerifyPassword(ctx, c.user.Email, password, known)), nil)
+		checkError(t, "a device of the user", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
 
 		for i := range 10 {
 			guess(t, f.Store, fmt.Sprintf("%d@example.com", i), 1, func(int) models.Client { return strangers(99) })
 		}
 		f.isLimited(t, "another device at an address that guesses", other.user.Email, password, known)
-		checkError(t, "a device at an address that guesses", errOf(f.VerifyPassword(ctx, c.user.Email, password, known)), nil)
+		checkError(t, "a device at an address that guesses", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
 	})
 }
 
@@ -56,10 +56,10 @@ func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 		f.isLimited(t, "the device", c.user.Email, password, stolen)
 		f.isLimited(t, "a stranger elsewhere", c.user.Email, password, strangers(2))
 		f.isLimited(t, "a stranger at its address", "nobody@example.com", password, strangers(1))
-		checkError(t, "another device", errOf(f.VerifyPassword(t.Context(), c.user.Email, password, second)), nil)
+		checkError(t, "another device", errOf(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, second)), nil)
 		f.clock.Advance(time.Minute)
 		for name, client := range map[string]models.Client{"the device": stolen, "a stranger": strangers(3)} {
-			checkError(t, name+" a minute later", errOf(f.VerifyPassword(t.Context(), c.user.Email, password, client)), nil)
+			checkError(t, name+" a minute later", errOf(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, client)), nil)
 		}
 	})
 }
@@ -67,13 +67,13 @@ func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
-		second, err := f.Session(ctx, f.session(t, c), browser)
+		second, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
 		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return browser })
 		change := func(s models.Session, old string) error {
-			return errOf(f.ChangePassword(ctx, s, old, newPassword, c.actor))
+			return errOf(f.Credentials.ChangePassword(ctx, s, old, newPassword, c.actor))
 		}
 		for range 10 {
 			checkError(t, "a wrong current password", change(second, wrongPassword), models.ErrWrongCredentials)
@@ -83,17 +83,17 @@ func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 		}
 		checkError(t, "in another session", change(session, password), nil)
 		f.clock.Advance(time.Minute)
-		checkError(t, "sign-in after it", errOf(f.VerifyPassword(ctx, c.user.Email, newPassword, browser)), nil)
+		checkError(t, "sign-in after it", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, newPassword, browser)), nil)
 	})
 }
 
 func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 		must(t, err)
 		for range 2 {
-			checkError(t, "a guess", errOf(f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
+			checkError(t, "a guess", errOf(f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
 		}
 		eventually(t, "both are recorded", func() bool {
 			r := f.recorded(t, c, models.ActionPasswordRefused)
@@ -116,13 +116,13 @@ func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 		for i := range flood {
 			flooding.Go(func() {
 				from := models.Client{Address: fmt.Sprintf("2001:db8:1:%x::1", i)}
-				_, _ = store.VerifyPassword(t.Context(), fmt.Sprintf("%d@example.com", i), wrongPassword, from)
+				_, _ = store.SignIn.VerifyPassword(t.Context(), fmt.Sprintf("%d@example.com", i), wrongPassword, from)
 				answered.Add(1)
 			})
 		}
 		eventually(t, "the flood is under way", func() bool { return answered.Load() > 0 })
 		c := f.customer(t)
-		checkError(t, "another network", errOf(store.VerifyPassword(t.Context(), c.user.Email, password, strangers(1))), nil)
+		checkError(t, "another network", errOf(store.SignIn.VerifyPassword(t.Context(), c.user.Email, password, strangers(1))), nil)
 		if n := answered.Load(); n > flood/2 {
 			t.Errorf("%d of %d attempts of the flood went first", n, flood)
 		}
@@ -142,7 +142,7 @@ func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 			client := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
 			repeating.Go(func() {
 				for ctx.Err() == nil {
-					if _, err := store.VerifyPassword(t.Context(), c.user.Email, password, client); err == nil {
+					if _, err := store.SignIn.VerifyPassword(t.Context(), c.user.Email, password, client); err == nil {
 						signedIn.Add(1)
 					}
 				}
@@ -150,7 +150,7 @@ func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 		}
 		eventually(t, "they sign in", func() bool { return signedIn.Load() > 3 })
 		before := signedIn.Load()
-		checkError(t, "a stranger", errOf(store.VerifyPassword(t.Context(), other.user.Email, password, strangers(2))), nil)
+		checkError(t, "a stranger", errOf(store.SignIn.VerifyPassword(t.Context(), other.user.Email, password, strangers(2))), nil)
 		if n := signedIn.Load() - before; n > 4 {
 			t.Errorf("%d sign-ins of the user went first", n)
 		}
@@ -162,20 +162,20 @@ func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 func TestRightPasswordsOfAUserAreLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
 		for i := range 15 {
 			client := models.Client{Address: address(i), Device: models.NewDevice(c.user.Email)}
-			checkError(t, "a sign-in with a device", errOf(f.VerifyPassword(ctx, c.user.Email, password, client)), nil)
-			checkError(t, "a sign-in without one", errOf(f.VerifyPassword(ctx, c.user.Email, password, strangers(i))), nil)
+			checkError(t, "a sign-in with a device", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, client)), nil)
+			checkError(t, "a sign-in without one", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, strangers(i))), nil)
 		}
 		f.isLimited(t, "a device", c.user.Email, password, models.Client{Device: models.NewDevice(c.user.Email)})
 		f.isLimited(t, "a stranger", c.user.Email, wrongPassword, strangers(20))
-		if _, limited := errOf(f.ConfirmPassword(ctx, session, password, c.actor)).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
+		if _, limited := errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 			t.Error("a session is not limited")
 		}
-		checkError(t, "another user", errOf(f.VerifyPassword(ctx, other.user.Email, password, strangers(1))), nil)
+		checkError(t, "another user", errOf(f.SignIn.VerifyPassword(ctx, other.user.Email, password, strangers(1))), nil)
 		f.clock.Advance(time.Minute)
-		checkError(t, "a minute later", errOf(f.VerifyPassword(ctx, c.user.Email, password, strangers(1))), nil)
+		checkError(t, "a minute later", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, strangers(1))), nil)
 	})
 }

@@ -37,8 +37,8 @@ var (
 	ErrPasskeyLimit      = fmt.Errorf("the user has reached the limit of %d passkeys", MaxPasskeys)
 	ErrPasskeyNotFound   = errors.New("passkey not found")
 	ErrPasskeyTaken      = errors.New("the passkey exists already")
-	ErrAuthenticatorOff  = errors.New("two-step verification is off")
-	ErrAuthenticatorOn   = errors.New("two-step verification is already on")
+	ErrTOTPOff           = errors.New("two-step verification is off")
+	ErrTOTPOn            = errors.New("two-step verification is already on")
 	ErrEmailInvited      = errors.New("this email has a pending invitation")
 	ErrEmailTaken        = errors.New("a user with this email already exists")
 	ErrIdentityTaken     = errors.New("the identity has another user, or the user another identity")
@@ -74,7 +74,7 @@ func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
 
 // RepeatedFormError reports a form that has already generated its key.
 type RepeatedFormError struct {
-	Key APIKey // the generated key; may be revoked
+	Key Key // the generated key; may be revoked
 }
 
 func (e *RepeatedFormError) Error() string { return "this form has already generated a key" }

@@ -24,33 +24,36 @@ func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
 
 // FlushSightings writes when sessions were last seen and when tokens were last issued.
 func (s *Store) FlushSightings(ctx context.Context) error {
-	return errors.Join(s.flushLastSeen(ctx), s.flushLastTokens(ctx))
+	return errors.Join(s.Sessions.flush(ctx), s.Agents.flush(ctx))
 }
 
 // EndCalls works on the queue of calls to end as if LiveKit had ended one call of each entry.
 func (s *Store) EndCalls(ctx context.Context) error {
-	due, err := s.claimHangUps(ctx)
+	due, err := s.Calls.claim(ctx)
 	if err != nil {
 		return err
 	}
 	if len(due) == 0 {
 		return nil
 	}
-	_, err = s.callSubjects(ctx, due)
+	_, err = s.Calls.subjects(ctx, due)
 	for i := range due {
 		due[i].Ended = 1
 	}
-	return errors.Join(err, s.finishHangUps(ctx, due, false))
+	return errors.Join(err, s.Calls.finish(ctx, due, false))
 }
 
 // Watched returns the store with a hook that sees every statement.
 func (s *Store) Watched(hook bun.QueryHook) *Store {
-	return &Store{
-		signInLimit: defaultSignInLimit, timeout: s.timeout, sealer: s.sealer, mail: s.mail,
-		db: s.db.WithQueryHook(hook), api: s.api.WithQueryHook(hook), now: s.now, logger: s.logger,
-		authenticator: s.authenticator, passwords: s.passwords, usage: s.usage,
-		lastSeen: s.lastSeen, lastTokens: s.lastTokens, sessionIdle: s.sessionIdle, sessionMax: s.sessionMax,
-	}
+	db := *s.db
+	db.DB, db.api = db.WithQueryHook(hook), db.api.WithQueryHook(hook)
+	watched := newStore(&db, s.usage, s.API.authn, s.SignIn.sealer, Options{
+		SessionIdle: s.Sessions.idle, SessionMax: s.Sessions.max, SignInLimit: defaultSignInLimit,
+		LiveKit: s.Calls.liveKit,
+	})
+	watched.SignIn.passwords.hasher = s.SignIn.passwords.hasher
+	watched.Sessions.lastSeen, watched.Agents.lastTokens = s.Sessions.lastSeen, s.Agents.lastTokens
+	return watched
 }
 
 // TakeConnections takes all connections of the portal's pool until the returned function is called.
@@ -78,4 +81,4 @@ func NewKeySecret() string { return newKeySecret() }
 func HashEmail(email string) []byte { return hashEmail(email) }
 
 // Reseal encrypts secrets of a previous key with the current one, as the store does each hour.
-func (s *Store) Reseal(ctx context.Context) error { return s.resealAuthenticators(ctx) }
+func (s *Store) Reseal(ctx context.Context) error { return s.Credentials.resealTOTP(ctx) }

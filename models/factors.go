@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/secret"
 )
 
 // Factors are a user's ways to prove an identity besides the password.
@@ -15,10 +17,18 @@ type Factors struct {
 	Required           bool       // the account requires an authenticator app or a passkey
 }
 
+// Credentials are the ways in which users prove their identities.
+type Credentials struct {
+	db        *DB
+	passwords *passwords
+	guesses   *guesses
+	sealer    secret.Sealer
+}
+
 // Factors returns the factors of a session's user. The error may be [ErrUnavailable].
-func (s *Store) Factors(ctx context.Context, session Session) (Factors, error) {
+func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, error) {
 	var factors Factors
-	err := s.db.NewSelect().Model((*User)(nil)).
+	err := c.db.NewSelect().Model((*User)(nil)).
 		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
 		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
 		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
@@ -38,13 +48,13 @@ func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool,
 // ResetSecondFactor removes the factors of the user with this email besides the password, ends the
 // user's sessions and records the activity. It is for operators. The error may be
 // [ErrUserNotFound] or [ErrUnavailable].
-func (s *Store) ResetSecondFactor(ctx context.Context, email string) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error {
+	err := c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
 		if err != nil {
 			return err
 		}
-		if err := s.lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
+		if err := lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
 			return err
 		}
 		if err := deleteFactors(ctx, tx, user.ID); err != nil {
@@ -53,14 +63,14 @@ func (s *Store) ResetSecondFactor(ctx context.Context, email string) error {
 		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, user.AccountID, Operator(), ActionSecondFactorReset, user.ID, user.Email)
+		return tx.Record(ctx, user.AccountID, Operator(), ActionSecondFactorReset, user.ID, user.Email)
 	})
-	return failed("reset second factor", err)
+	return err
 }
 
 // deleteFactors deletes the factors of a user besides the password.
-func deleteFactors(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
-	for _, model := range []any{(*authenticator)(nil), (*recoveryCode)(nil), (*Passkey)(nil)} {
+func deleteFactors(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	for _, model := range []any{(*totpApp)(nil), (*recoveryCode)(nil), (*Passkey)(nil)} {
 		if _, err := tx.NewDelete().Model(model).Where("user_id = ?", userID).Exec(ctx); err != nil {
 			return err
 		}
@@ -71,6 +81,6 @@ func deleteFactors(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
 // lockFactors locks the row of one of the account's users until the transaction ends, so that one
 // transaction at a time changes the factors. It returns [ErrWrongCredentials] if there is no such
 // user.
-func (s *Store) lockFactors(ctx context.Context, tx bun.Tx, accountID, userID uuid.UUID) error {
-	return s.lockUser(ctx, tx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, userID)
+func lockFactors(ctx context.Context, tx Tx, accountID, userID uuid.UUID) error {
+	return tx.lockUser(ctx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, userID)
 }

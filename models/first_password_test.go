@@ -14,7 +14,7 @@ import (
 func (f *fixture) newMember(t *testing.T, c customer) (member customer, token string) {
 	t.Helper()
 	user := f.member(t, c, models.RoleMember)
-	_, token, err := f.UseSignInLink(t.Context(), f.link(t, c, user), browser)
+	_, token, err := f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser)
 	must(t, err)
 	return customer{c.Account, user, models.UserActor(user.ID, "203.0.113.8")}, token
 }
@@ -28,31 +28,31 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			if hash != "" {
 				f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", hash, c.user.ID)
 			}
-			_, lost, err := f.UseSignInLink(ctx, f.link(t, c, c.user), browser)
+			_, lost, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
 			must(t, err)
-			session, err := f.Session(ctx, token, browser)
+			session, err := f.Sessions.Find(ctx, token, browser)
 			if err != nil || !session.NoPassword {
 				t.Fatalf("%s: %+v, %v", name, session, err)
 			}
 			var invalid *models.InvalidError
-			if _, err := f.ChangePassword(ctx, session, "", session.Email, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
+			if _, err := f.Credentials.ChangePassword(ctx, session, "", session.Email, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
 				t.Errorf("%s: %v", name, err)
 			}
-			renewed, err := f.ChangePassword(ctx, session, "", newPassword, c.actor)
+			renewed, err := f.Credentials.ChangePassword(ctx, session, "", newPassword, c.actor)
 			must(t, err)
 			signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 			for _, token := range []string{token, lost} {
-				checkError(t, name, errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+				checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 			}
-			if kept, err := f.Session(ctx, renewed, browser); err != nil || kept.ID != session.ID || kept.NoPassword {
+			if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID || kept.NoPassword {
 				t.Errorf("%s: %+v, %v", name, kept, err)
 			}
 			if set := f.recorded(t, c, models.ActionPasswordChanged); len(set) != 1 || set[0].ActorName != c.user.Email {
 				t.Errorf("%s: recorded %+v", name, set)
 			}
 			// The session says that there is no password, but there is one now.
-			checkError(t, name, errOf(f.ChangePassword(ctx, session, "", newPassword+"!", c.actor)), models.ErrWrongCredentials)
-			checkError(t, name, f.ChangeEmail(ctx, session, "", "new@example.com", c.actor), models.ErrWrongCredentials)
+			checkError(t, name, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword+"!", c.actor)), models.ErrWrongCredentials)
+			checkError(t, name, f.Credentials.ChangeEmail(ctx, session, "", "new@example.com", c.actor), models.ErrWrongCredentials)
 		}
 	})
 }
@@ -61,12 +61,12 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, token := f.newMember(t, f.customer(t))
 		f.clock.Advance(10*time.Minute - time.Second)
-		session, err := f.Session(t.Context(), token, browser)
+		session, err := f.Sessions.Find(t.Context(), token, browser)
 		must(t, err)
-		must(t, f.ChangeEmail(t.Context(), session, "", "new."+c.user.Email, c.actor))
+		must(t, f.Credentials.ChangeEmail(t.Context(), session, "", "new."+c.user.Email, c.actor))
 		f.clock.Advance(time.Second)
-		checkError(t, "password", errOf(f.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
-		checkError(t, "email", f.ChangeEmail(t.Context(), session, "", c.user.Email, c.actor), models.ErrSignInTooOld)
+		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
+		checkError(t, "email", f.Credentials.ChangeEmail(t.Context(), session, "", c.user.Email, c.actor), models.ErrSignInTooOld)
 		if n := f.count(t, "SELECT count(*) FROM users WHERE password_hash = ?", c.user.PasswordHash); n != 1 {
 			t.Error("the user has a password")
 		}
@@ -78,17 +78,17 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		_, second, err := f.UseSignInLink(ctx, f.link(t, c, c.user), browser)
+		_, second, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
 		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		var sessions []models.Session
 		for _, token := range []string{token, second} {
-			session, err := f.Session(ctx, token, browser)
+			session, err := f.Sessions.Find(ctx, token, browser)
 			must(t, err)
 			sessions = append(sessions, session)
 		}
 		set, errs := atOnce(4, func(i int) error {
-			return errOf(stores[i%2].ChangePassword(ctx, sessions[i/2], "", newPassword+strings.Repeat("!", i), c.actor))
+			return errOf(stores[i%2].Credentials.ChangePassword(ctx, sessions[i/2], "", newPassword+strings.Repeat("!", i), c.actor))
 		})
 		for _, err := range errs {
 			checkError(t, "a later request", err, models.ErrWrongCredentials)

@@ -115,28 +115,28 @@ func (f *fixture) customer(t *testing.T) customer {
 }
 
 // key generates a key of the customer and returns it and its value.
-func (f *fixture) key(t *testing.T, c customer) (models.APIKey, string) {
+func (f *fixture) key(t *testing.T, c customer) (models.Key, string) {
 	t.Helper()
-	key, secret, err := f.GenerateAPIKey(t.Context(), c.ID, form("production"), c.actor)
+	key, secret, err := f.Keys.Generate(t.Context(), c.ID, form("production"), c.actor)
 	must(t, err)
 	return key, secret
 }
 
 func (f *fixture) agent(t *testing.T, c customer) models.Agent {
 	t.Helper()
-	agent, err := f.CreateAgent(t.Context(), c.ID, models.NewAgent{Name: "Reception"}, c.actor)
+	agent, err := f.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: "Reception"}, c.actor)
 	must(t, err)
 	return agent
 }
 
-func (f *fixture) revoke(t *testing.T, key models.APIKey) {
+func (f *fixture) revoke(t *testing.T, key models.Key) {
 	t.Helper()
-	must(t, errOf(f.RevokeAPIKey(t.Context(), key.AccountID, key.ID, models.Operator())))
+	must(t, errOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, models.Operator())))
 }
 
 // form returns the input of a new form that generates a key.
-func form(label string) models.NewAPIKey {
-	return models.NewAPIKey{Label: label, FormID: uuid.New()}
+func form(label string) models.NewKey {
+	return models.NewKey{Label: label, FormID: uuid.New()}
 }
 
 var must = modelstest.Must

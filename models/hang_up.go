@@ -44,62 +44,62 @@ type hangUp struct {
 	RecordedAt *time.Time // the last activity about ended calls
 }
 
-// EndsCalls reports whether the store ends calls.
-func (s *Store) EndsCalls() bool { return s.liveKit != nil }
+// Enabled reports whether the store ends calls.
+func (c *Calls) Enabled() bool { return c.liveKit != nil }
 
-// HangUpAge returns the time since the oldest revocation whose calls are still being ended, or 0 if
+// EndingFor returns the time since the oldest revocation whose calls are still being ended, or 0 if
 // there is none. The error may be [ErrUnavailable].
-func (s *Store) HangUpAge(ctx context.Context) (time.Duration, error) {
+func (c *Calls) EndingFor(ctx context.Context) (time.Duration, error) {
 	var oldest hangUp
-	err := s.db.NewSelect().Model(&oldest).Column("expires_at").OrderExpr("expires_at").Limit(1).Scan(ctx)
+	err := c.db.NewSelect().Model(&oldest).Column("expires_at").OrderExpr("expires_at").Limit(1).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	return s.clock().Sub(oldest.ExpiresAt.Add(-HangUpLife)), failed("find the oldest hang-up", err)
+	return c.db.Now().Sub(oldest.ExpiresAt.Add(-HangUpLife)), failed("find the oldest hang-up", err)
 }
 
-// recordEnd records the activity of a revocation, removal or disabling, and queues the end of the
+// RecordEnd records the activity of a revocation, removal or disabling, and queues the end of the
 // calls of its subject. It does so even without a LiveKit server, because operators' commands do
 // not know whether the portal has one.
-func (s *Store) recordEnd(ctx context.Context, tx bun.Tx, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
+func (tx Tx) RecordEnd(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
 	activity := Activity{ID: newID(), AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label}
-	if err := s.recordActivity(ctx, tx, actor, activity); err != nil {
+	if err := tx.RecordActivity(ctx, actor, activity); err != nil {
 		return err
 	}
-	now := s.clock()
+	now := tx.Now()
 	work := hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(HangUpLife)}
 	_, err := tx.NewInsert().Model(&work).Exec(ctx)
 	return err
 }
 
 // allowCalls cancels the end of calls of an agent or account that exists or is enabled again.
-func (s *Store) allowCalls(ctx context.Context, tx bun.Tx, subjectID uuid.UUID) error {
+func allowCalls(ctx context.Context, tx Tx, subjectID uuid.UUID) error {
 	_, err := tx.NewDelete().Model((*hangUp)(nil)).Where("subject_id = ?", subjectID).Exec(ctx)
 	return err
 }
 
-// claimHangUps returns the work that is due. No other instance gets it before it is released or
+// claim returns the work that is due. No other instance gets it before it is released or
 // [hangUpLease] has passed.
-func (s *Store) claimHangUps(ctx context.Context) ([]hangUp, error) {
-	now := s.clock()
-	due := s.db.NewSelect().Model((*hangUp)(nil)).Column("activity_id").
+func (c *Calls) claim(ctx context.Context) ([]hangUp, error) {
+	now := c.db.Now()
+	due := c.db.NewSelect().Model((*hangUp)(nil)).Column("activity_id").
 		Where("due_at <= ?", now).OrderExpr("due_at").Limit(maxHangUps)
 	// Without work, SQLite is not locked for writing.
 	if found, err := due.Exists(ctx); err != nil || !found {
 		return nil, err
 	}
-	if s.db.Dialect().Name() == dialect.PG {
+	if c.db.Dialect().Name() == dialect.PG {
 		due = due.For("UPDATE SKIP LOCKED")
 	}
 	var claimed []hangUp
-	err := s.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpLease)).Where("activity_id IN (?)", due).
+	err := c.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpLease)).Where("activity_id IN (?)", due).
 		Returning("activity_id, subject_id, due_at, expires_at, ended, recorded_at").Scan(ctx)
 	return claimed, err
 }
 
-// releaseHangUps makes claimed work due again. It deletes the work that had expired before the
+// release makes claimed work due again. It deletes the work that had expired before the
 // search, unless the search failed.
-func (s *Store) releaseHangUps(ctx context.Context, claimed []hangUp, searchFailed bool) error {
+func (c *Calls) release(ctx context.Context, claimed []hangUp, searchFailed bool) error {
 	var again, done []uuid.UUID
 	for _, work := range claimed {
 		if work.hadExpired() && !searchFailed {
@@ -109,7 +109,7 @@ func (s *Store) releaseHangUps(ctx context.Context, claimed []hangUp, searchFail
 		}
 	}
 	if len(done) > 0 {
-		_, err := s.db.NewDelete().Model((*hangUp)(nil)).Where("activity_id IN (?)", bun.List(done)).Exec(ctx)
+		_, err := c.db.NewDelete().Model((*hangUp)(nil)).Where("activity_id IN (?)", bun.List(done)).Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s *Store) releaseHangUps(ctx context.Context, claimed []hangUp, searchFail
 		return nil
 	}
 	lease := claimed[0].DueAt
-	_, err := s.db.NewUpdate().Model((*hangUp)(nil)).Set("due_at = ?", lease.Add(hangUpInterval-hangUpLease)).
+	_, err := c.db.NewUpdate().Model((*hangUp)(nil)).Set("due_at = ?", lease.Add(hangUpInterval-hangUpLease)).
 		Where("activity_id IN (?)", bun.List(again)).Where("due_at = ?", lease).Exec(ctx)
 	return err
 }

@@ -28,11 +28,11 @@ type Identity struct {
 	EmailVerified bool `bun:"-"` // by the provider; set by a sign-in only
 }
 
-// IdentityOf returns the identity of one of the account's users at the issuer. The error may be
+// FindIdentity returns the identity of one of the account's users at the issuer. The error may be
 // [ErrIdentityNotFound] or [ErrUnavailable].
-func (s *Store) IdentityOf(ctx context.Context, accountID, userID uuid.UUID, issuer string) (Identity, error) {
+func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.UUID, issuer string) (Identity, error) {
 	var identity Identity
-	err := s.db.NewSelect().Model(&identity).Where("identity.issuer = ?", issuer).
+	err := c.db.NewSelect().Model(&identity).Where("identity.issuer = ?", issuer).
 		Where("identity.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Identity{}, ErrIdentityNotFound
@@ -40,14 +40,14 @@ func (s *Store) IdentityOf(ctx context.Context, accountID, userID uuid.UUID, iss
 	return identity, failed("find identity", err)
 }
 
-// SignInWithIdentity starts a session for the user of an identity, as [Store.SignIn] does. If the
+// WithIdentity starts a session for the user of an identity, as [SignIn.Start] does. If the
 // identity is not connected, trustEmail is set and the provider has verified its email, it is
 // connected to the user who has this email.
 //
 // The error may be [ErrIdentityNotFound] if the identity has no user, [ErrIdentityTaken] if the
 // user with the email has another identity, [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (user User, token string, pending bool, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (user User, token string, pending bool, err error) {
+	err = s.db.InTx(ctx, "sign in with an identity", func(ctx context.Context, tx Tx) error {
 		var connected bool
 		user, connected, err = userOfIdentity(ctx, tx, identity, trustEmail)
 		switch {
@@ -57,7 +57,7 @@ func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trust
 			return ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
-		token, pending, err = s.signIn(ctx, tx, user, WithProvider, client)
+		token, pending, err = s.start(ctx, tx, user, WithProvider, client)
 		if errors.Is(err, ErrWrongCredentials) {
 			return ErrSignInDisabled
 		}
@@ -65,7 +65,7 @@ func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trust
 			return err
 		}
 		if !connected {
-			return s.connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+			return connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
 		}
 		// If a disconnection runs at the same time, the second of the two sees the result
 		// of the first.
@@ -77,14 +77,14 @@ func (s *Store) SignInWithIdentity(ctx context.Context, identity Identity, trust
 		return err
 	})
 	if err != nil {
-		return User{}, "", false, failed("sign in with an identity", err)
+		return User{}, "", false, err
 	}
 	return user, token, pending, nil
 }
 
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to
 // this user already. The error may be [ErrIdentityNotFound].
-func userOfIdentity(ctx context.Context, tx bun.Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
+func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
 		identity.Issuer, identity.Subject)
 	if !errors.Is(err, ErrUserNotFound) {
@@ -103,20 +103,20 @@ func userOfIdentity(ctx context.Context, tx bun.Tx, identity Identity, trustEmai
 // name of the provider. It changes nothing if they are connected already. The error may be
 // [ErrIdentityTaken] if the identity has another user or the user another identity of this issuer,
 // [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		user, err := s.lockUserOf(ctx, tx, session)
+func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
+	err := c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
+		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
 		}
-		return s.connectIdentity(ctx, tx, user, identity, provider, actor)
+		return connectIdentity(ctx, tx, user, identity, provider, actor)
 	})
-	return failed("connect identity", err)
+	return err
 }
 
 // connectIdentity connects the identity to the user, whose row is locked.
-func (s *Store) connectIdentity(ctx context.Context, tx bun.Tx, user User, identity Identity, provider string, actor Actor) error {
-	identity.UserID, identity.CreatedAt = user.ID, s.clock()
+func connectIdentity(ctx context.Context, tx Tx, user User, identity Identity, provider string, actor Actor) error {
+	identity.UserID, identity.CreatedAt = user.ID, tx.Now()
 	result, err := tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx)
 	err = unlessAffected(result, err, ErrIdentityTaken)
 	if errors.Is(err, ErrIdentityTaken) {
@@ -130,16 +130,16 @@ func (s *Store) connectIdentity(ctx context.Context, tx bun.Tx, user User, ident
 	if err != nil {
 		return err
 	}
-	return s.record(ctx, tx, user.AccountID, actor, ActionIdentityConnected, user.ID, provider)
+	return tx.Record(ctx, user.AccountID, actor, ActionIdentityConnected, user.ID, provider)
 }
 
 // DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
 // other sessions, and records the activity with the name of the provider. It changes nothing if
 // there is no such identity. The error may be [ErrOnlySignIn] if the user could not sign in any
 // more, [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		user, err := s.lockUserOf(ctx, tx, session)
+func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
+	err := c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx Tx) error {
+		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
 		}
@@ -151,28 +151,28 @@ func (s *Store) DisconnectIdentity(ctx context.Context, session Session, issuer,
 		if err != nil {
 			return err
 		}
-		if can, err := s.canSignIn(ctx, tx, user); err != nil || !can {
+		if can, err := c.canSignIn(ctx, tx, user); err != nil || !can {
 			return cmp.Or(err, ErrOnlySignIn)
 		}
-		if err := s.record(ctx, tx, user.AccountID, actor, ActionIdentityDisconnected, user.ID, provider); err != nil {
+		if err := tx.Record(ctx, user.AccountID, actor, ActionIdentityDisconnected, user.ID, provider); err != nil {
 			return err
 		}
-		return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, session.ID, actor)
+		return endOtherSessions(ctx, tx, user.AccountID, user.ID, session.ID, actor)
 	})
-	return failed("disconnect identity", err)
+	return err
 }
 
-// hasPassword reports whether the user can sign in with a password.
-func (s *Store) hasPassword(user User) bool {
-	return !s.passwordsOff && !strings.HasSuffix(user.PasswordHash, password.AbsentEnd)
+// has reports whether the user can sign in with a password.
+func (p *passwords) has(user User) bool {
+	return !p.off && !strings.HasSuffix(user.PasswordHash, password.AbsentEnd)
 }
 
 // lockUserOf locks the account and the user of a session and returns the user. The error may be
 // [ErrSignInDisabled].
-func (s *Store) lockUserOf(ctx context.Context, tx bun.Tx, session Session) (User, error) {
-	err := s.lockEnabledAccount(ctx, tx, session.AccountID)
+func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
+	err := tx.lockEnabledAccount(ctx, session.AccountID)
 	if err == nil {
-		err = s.lockEnabledUser(ctx, tx, session.UserID)
+		err = lockEnabledUser(ctx, tx, session.UserID)
 	}
 	if errors.Is(err, ErrWrongCredentials) {
 		return User{}, ErrSignInDisabled

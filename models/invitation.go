@@ -39,19 +39,27 @@ type Invitation struct {
 	Disabled    bool   `bun:",scanonly"` // the account is disabled
 }
 
-// NewInvitation is the input of [Store.CreateInvitation].
+// NewInvitation is the input of [Invitations.Create].
 type NewInvitation struct {
 	Email string // of a person who is not a user of any account
 	Role  Role
 }
 
-// CreateInvitation invites a person to the account and records the activity. The second result is
+// Invitations let people join accounts.
+type Invitations struct {
+	db        *DB
+	passwords *passwords
+	guesses   *guesses
+	signIn    *SignIn
+}
+
+// Create invites a person to the account and records the activity. The second result is
 // the token of the link, which is stored nowhere and cannot be read again. If the store sends mail
 // and no limit is reached, the person gets a mail with another link to the same invitation.
 //
 // The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
 // [ErrEmailInvited], [ErrInvitationLimit], [ErrNotOwner] or [ErrUnavailable].
-func (s *Store) CreateInvitation(ctx context.Context, accountID uuid.UUID, n NewInvitation, actor Actor) (Invitation, string, error) {
+func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, n NewInvitation, actor Actor) (Invitation, string, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
 		return Invitation{}, "", err
@@ -59,7 +67,7 @@ func (s *Store) CreateInvitation(ctx context.Context, accountID uuid.UUID, n New
 	if err := checkRole(n.Role); err != nil {
 		return Invitation{}, "", err
 	}
-	token, now := newToken(), s.clock()
+	token, now := newToken(), i.db.Now()
 	invitation := Invitation{
 		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: n.Role,
 		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(InvitationLife),
@@ -67,32 +75,32 @@ func (s *Store) CreateInvitation(ctx context.Context, accountID uuid.UUID, n New
 	if actor.Kind == ActorUser {
 		invitation.InviterID = &actor.ID
 	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+	err = i.db.InTx(ctx, "create invitation", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		if err := s.checkNewInvitation(ctx, tx, invitation, actor); err != nil {
+		if err := checkNewInvitation(ctx, tx, invitation, actor); err != nil {
 			return err
 		}
 		if _, err := tx.NewInsert().Model(&invitation).Exec(ctx); err != nil {
 			return err
 		}
 		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
-		if err := s.recordActivity(ctx, tx, actor, activity); err != nil {
+		if err := tx.RecordActivity(ctx, actor, activity); err != nil {
 			return err
 		}
-		invitation.Mailed, err = s.queueInvitation(ctx, tx, invitation, activity.ID)
+		invitation.Mailed, err = queueInvitation(ctx, tx, invitation, activity.ID)
 		return err
 	})
 	if err != nil {
-		return Invitation{}, "", failed("create invitation", err)
+		return Invitation{}, "", err
 	}
 	return invitation, token, nil
 }
 
 // checkNewInvitation returns an error unless the actor may invite this email now. It deletes an
 // expired invitation for the email.
-func (s *Store) checkNewInvitation(ctx context.Context, tx bun.Tx, n Invitation, actor Actor) error {
+func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) error {
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
 	}
@@ -126,27 +134,27 @@ func (s *Store) checkNewInvitation(ctx context.Context, tx bun.Tx, n Invitation,
 	return nil
 }
 
-// Invitations returns the account's pending invitations, the newest first. The error may be
+// Pending returns the account's pending invitations, the newest first. The error may be
 // [ErrUnavailable].
-func (s *Store) Invitations(ctx context.Context, accountID uuid.UUID) ([]Invitation, error) {
+func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invitation, error) {
 	invitations := []Invitation{}
-	err := s.db.NewSelect().Model(&invitations).Where("account_id = ? AND expires_at > ?", accountID, s.clock()).
+	err := i.db.NewSelect().Model(&invitations).Where("account_id = ? AND expires_at > ?", accountID, i.db.Now()).
 		OrderExpr("invitation.id DESC").Limit(MaxInvitations).Scan(ctx)
 	return invitations, failed("list invitations", err)
 }
 
-// CancelInvitation deletes one of the account's pending invitations, returns it and records the
+// Cancel deletes one of the account's pending invitations, returns it and records the
 // activity. The error may be [ErrInvitationNotFound], [ErrNotOwner] or [ErrUnavailable].
-func (s *Store) CancelInvitation(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
+func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
 	var invitation Invitation
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+	err := i.db.InTx(ctx, "cancel invitation", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
 			return err
 		}
-		err := tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, s.clock()).
+		err := tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, tx.Now()).
 			Returning("id, email, role").Scan(ctx)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrInvitationNotFound
@@ -154,27 +162,27 @@ func (s *Store) CancelInvitation(ctx context.Context, accountID, id uuid.UUID, a
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionInvitationCancelled, id, invitation.Email)
+		return tx.Record(ctx, accountID, actor, ActionInvitationCancelled, id, invitation.Email)
 	})
 	if err != nil {
-		return Invitation{}, failed("cancel invitation", err)
+		return Invitation{}, err
 	}
 	return invitation, nil
 }
 
-// Invitation returns the pending invitation with this token, of either link. The error may be
+// Find returns the pending invitation with this token, of either link. The error may be
 // [ErrInvitationInvalid], [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
-	invitation, err := s.findInvitation(ctx, s.db, token)
+func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
+	invitation, err := i.find(ctx, i.db, token)
 	return invitation, failed("find invitation", err)
 }
 
-func (s *Store) findInvitation(ctx context.Context, db bun.IDB, token string) (Invitation, error) {
+func (i *Invitations) find(ctx context.Context, db bun.IDB, token string) (Invitation, error) {
 	var invitation Invitation
 	err := db.NewSelect().Model(&invitation).ColumnExpr("?TableColumns").
 		ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS disabled").
 		Join("JOIN accounts AS a ON a.id = invitation.account_id").
-		Where("(invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0) AND invitation.expires_at > ?1", hashToken(token), s.clock()).
+		Where("(invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0) AND invitation.expires_at > ?1", hashToken(token), i.db.Now()).
 		Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -33,8 +33,8 @@ type invitationMail struct {
 // queueInvitation queues the mail of a new invitation and reports whether it did. It queues none if
 // the limits are reached. The account must be locked. Concurrent invitations of several accounts
 // can exceed the limit of an address by a few mails.
-func (s *Store) queueInvitation(ctx context.Context, tx bun.Tx, n Invitation, activityID uuid.UUID) (bool, error) {
-	if !s.mail {
+func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.UUID) (bool, error) {
+	if !tx.db.mail {
 		return false, nil
 	}
 	ofAccount, err := countInvitationMails(ctx, tx, "account_id = ?", n.AccountID, n.CreatedAt)
@@ -45,7 +45,7 @@ func (s *Store) queueInvitation(ctx context.Context, tx bun.Tx, n Invitation, ac
 	if err != nil || ofAddress >= maxRecipientInvitationMails {
 		return false, err
 	}
-	queued, err := s.queue(ctx, tx, []Mail{{
+	queued, err := queueMails(ctx, tx, []Mail{{
 		Kind: ActionInvitationCreated, AccountID: &n.AccountID, ActivityID: &activityID, Recipient: n.Email,
 	}})
 	if err != nil || !queued {
@@ -56,7 +56,7 @@ func (s *Store) queueInvitation(ctx context.Context, tx bun.Tx, n Invitation, ac
 }
 
 // countInvitationMails returns the number of mails of the last hour.
-func countInvitationMails(ctx context.Context, tx bun.Tx, where string, value any, now time.Time) (int, error) {
+func countInvitationMails(ctx context.Context, tx Tx, where string, value any, now time.Time) (int, error) {
 	count, err := tx.NewSelect().Model((*invitationMail)(nil)).Where(where, value).
 		Where("at > ?", now.Add(-invitationMailWindow)).Count(ctx)
 	return int(count), err
@@ -65,12 +65,12 @@ func countInvitationMails(ctx context.Context, tx bun.Tx, where string, value an
 // createInvitationLink gives the invitation of a queued mail a second token, which replaces that of
 // an earlier attempt. It sets the role and the expiry of the mail. The token is empty if the
 // invitation has ended.
-func (s *Store) createInvitationLink(ctx context.Context, tx bun.Tx, mail *Mail) (token string, err error) {
+func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string, err error) {
 	token = newToken()
 	subject := tx.NewSelect().Model((*Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)
 	var invitation Invitation
 	err = tx.NewUpdate().Model(&invitation).Set("mail_token_hash = ?", hashToken(token)).
-		Where("id = (?)", subject).Where("expires_at > ?", s.clock()).Returning("role, expires_at").Scan(ctx)
+		Where("id = (?)", subject).Where("expires_at > ?", tx.Now()).Returning("role, expires_at").Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

@@ -11,7 +11,7 @@ import (
 // mailedToken claims the next mail, which must be an invitation, and returns it and its token.
 func (f *fixture) mailedToken(t *testing.T) (models.Mail, string) {
 	t.Helper()
-	mail, token, err := f.ClaimMail(t.Context())
+	mail, token, err := f.Outbox.Claim(t.Context())
 	must(t, err)
 	if mail.Kind != models.ActionInvitationCreated || token == "" {
 		t.Fatalf("%+v", mail)
@@ -32,14 +32,14 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 				t.Errorf("%+v of %+v", mail, invitation)
 			}
 			// A retry replaces the link of the mail, and leaves the other one.
-			must(t, errOf(f.MailFailed(t.Context(), mail, false)))
+			must(t, errOf(f.Outbox.Failed(t.Context(), mail, false)))
 			f.clock.Advance(30 * time.Second)
 			mail, again := f.mailedToken(t)
-			must(t, f.MailSent(t.Context(), mail))
-			checkError(t, "link of the first attempt", errOf(f.Invitation(t.Context(), mailed)), models.ErrInvitationInvalid)
+			must(t, f.Outbox.Sent(t.Context(), mail))
+			checkError(t, "link of the first attempt", errOf(f.Invitations.Find(t.Context(), mailed)), models.ErrInvitationInvalid)
 			tokens := []string{shown, again}
 			for _, token := range tokens {
-				if found, err := f.Invitation(t.Context(), token); err != nil || found.ID != invitation.ID {
+				if found, err := f.Invitations.Find(t.Context(), token); err != nil || found.ID != invitation.ID {
 					t.Errorf("%+v, %v", found, err)
 				}
 			}
@@ -76,14 +76,14 @@ func TestCancelledInvitationIsNotMailed(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		sent, shown := f.invite(t, c, newEmail(), models.RoleMember)
 		mail, mailed := f.mailedToken(t)
-		must(t, f.MailSent(t.Context(), mail))
-		must(t, errOf(f.CancelInvitation(t.Context(), c.ID, sent.ID, c.actor)))
+		must(t, f.Outbox.Sent(t.Context(), mail))
+		must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, sent.ID, c.actor)))
 		for _, token := range []string{shown, mailed} {
 			checkError(t, "cancelled", accept(t.Context(), f.Store, token, password), models.ErrInvitationInvalid)
 		}
 		waiting, _ := f.invite(t, c, newEmail(), models.RoleMember)
-		must(t, errOf(f.CancelInvitation(t.Context(), c.ID, waiting.ID, c.actor)))
-		if mail, _, err := f.ClaimMail(t.Context()); !errors.Is(err, models.ErrNoMail) {
+		must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, waiting.ID, c.actor)))
+		if mail, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, models.ErrNoMail) {
 			t.Errorf("%+v, %v", mail, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 0 {
@@ -99,7 +99,7 @@ func TestMailsWithInvitationsAreLimited(t *testing.T) {
 		mails := func(c customer, email string) bool {
 			t.Helper()
 			invitation, _ := f.invite(t, c, email, models.RoleMember)
-			must(t, errOf(f.CancelInvitation(t.Context(), c.ID, invitation.ID, c.actor)))
+			must(t, errOf(f.Invitations.Cancel(t.Context(), c.ID, invitation.ID, c.actor)))
 			return invitation.Mailed
 		}
 		email := newEmail()

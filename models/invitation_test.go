@@ -15,7 +15,7 @@ import (
 // invite creates an invitation from the customer's first user and returns it and its token.
 func (f *fixture) invite(t *testing.T, c customer, email string, role models.Role) (models.Invitation, string) {
 	t.Helper()
-	invitation, token, err := f.CreateInvitation(t.Context(), c.ID, models.NewInvitation{Email: email, Role: role}, c.actor)
+	invitation, token, err := f.Invitations.Create(t.Context(), c.ID, models.NewInvitation{Email: email, Role: role}, c.actor)
 	must(t, err)
 	return invitation, token
 }
@@ -24,7 +24,7 @@ func newEmail() string { return uuid.NewString() + "@example.com" }
 
 // accept returns the error of an attempt to accept an invitation.
 func accept(ctx context.Context, s *models.Store, token, password string) error {
-	_, _, _, err := s.AcceptInvitation(ctx, token, password, browser)
+	_, _, _, err := s.Invitations.Accept(ctx, token, password, browser)
 	return err
 }
 
@@ -36,7 +36,7 @@ func TestInvitationAddsOneUser(t *testing.T) {
 			t.Errorf("it expires in %s", left)
 		}
 		for range 2 { // looking at the page does not use the invitation
-			found, err := f.Invitation(t.Context(), token)
+			found, err := f.Invitations.Find(t.Context(), token)
 			if err != nil || found.Email != email || found.AccountName != c.Name || found.Role != models.RoleMember {
 				t.Errorf("%+v, %v", found, err)
 			}
@@ -56,11 +56,11 @@ func TestInvitationAddsOneUser(t *testing.T) {
 			checkError(t, "the others", err, models.ErrInvitationInvalid)
 		}
 		signIn(t, f.Store, email, password, address(1), nil)
-		if users, err := f.Users(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 10}); err != nil || len(users.Items) != 1 ||
+		if users, err := f.People.List(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 10}); err != nil || len(users.Items) != 1 ||
 			users.Items[0].Email != email || users.Items[0].Role != models.RoleMember || users.Items[0].LastSignInAt == nil {
 			t.Errorf("%+v, %v", users, err)
 		}
-		checkError(t, "page", errOf(f.Invitation(t.Context(), token)), models.ErrInvitationInvalid)
+		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), models.ErrInvitationInvalid)
 		for i, want := range []struct {
 			action models.Action
 			actor  string
@@ -78,21 +78,21 @@ func TestInvitationEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		cancelled, cancelledToken := f.invite(t, c, newEmail(), models.RoleMember)
-		checkError(t, "cancelled by another account", errOf(f.CancelInvitation(t.Context(), other.ID, cancelled.ID, other.actor)), models.ErrInvitationNotFound)
-		got, err := f.CancelInvitation(t.Context(), c.ID, cancelled.ID, c.actor)
+		checkError(t, "cancelled by another account", errOf(f.Invitations.Cancel(t.Context(), other.ID, cancelled.ID, other.actor)), models.ErrInvitationNotFound)
+		got, err := f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)
 		if err != nil || got.Email != cancelled.Email {
 			t.Errorf("%+v, %v", got, err)
 		}
-		checkError(t, "cancelled twice", errOf(f.CancelInvitation(t.Context(), c.ID, cancelled.ID, c.actor)), models.ErrInvitationNotFound)
+		checkError(t, "cancelled twice", errOf(f.Invitations.Cancel(t.Context(), c.ID, cancelled.ID, c.actor)), models.ErrInvitationNotFound)
 		checkError(t, "cancelled", accept(t.Context(), f.Store, cancelledToken, password), models.ErrInvitationInvalid)
 
 		expired, expiredToken := f.invite(t, c, newEmail(), models.RoleMember)
 		f.clock.Advance(7*models.Day - time.Second)
-		must(t, errOf(f.Invitation(t.Context(), expiredToken)))
+		must(t, errOf(f.Invitations.Find(t.Context(), expiredToken)))
 		f.clock.Advance(time.Second)
 		checkError(t, "expired", accept(t.Context(), f.Store, expiredToken, password), models.ErrInvitationInvalid)
-		checkError(t, "cancelled after it expired", errOf(f.CancelInvitation(t.Context(), c.ID, expired.ID, c.actor)), models.ErrInvitationNotFound)
-		if pending, err := f.Invitations(t.Context(), c.ID); err != nil || len(pending) != 0 {
+		checkError(t, "cancelled after it expired", errOf(f.Invitations.Cancel(t.Context(), c.ID, expired.ID, c.actor)), models.ErrInvitationNotFound)
+		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != 0 {
 			t.Errorf("%v, %v", pending, err)
 		}
 		f.invite(t, c, expired.Email, models.RoleMember) // replaces the expired one
@@ -109,18 +109,18 @@ func TestInvitationEndsWithTheRightsOfItsInviter(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for how, end := range map[string]func(models.User) error{
-			"removed": func(u models.User) error { return f.RemoveUser(t.Context(), c.ID, u.ID, c.actor) },
+			"removed": func(u models.User) error { return f.People.Remove(t.Context(), c.ID, u.ID, c.actor) },
 			"made a member": func(u models.User) error {
-				return errOf(f.SetUserRole(t.Context(), c.ID, u.ID, models.RoleMember, c.actor))
+				return errOf(f.People.SetRole(t.Context(), c.ID, u.ID, models.RoleMember, c.actor))
 			},
-			"disabled": func(u models.User) error { return f.SetUserDisabled(t.Context(), u.Email, true) },
+			"disabled": func(u models.User) error { return f.People.SetDisabled(t.Context(), u.Email, true) },
 		} {
 			inviter := f.member(t, c, models.RoleOwner)
-			_, token, err := f.CreateInvitation(t.Context(), c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, models.UserActor(inviter.ID, ""))
+			_, token, err := f.Invitations.Create(t.Context(), c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, models.UserActor(inviter.ID, ""))
 			must(t, err)
 			must(t, end(inviter))
-			checkError(t, how, errOf(f.Invitation(t.Context(), token)), models.ErrInvitationInvalid)
-			_, _, err = f.CreateInvitation(t.Context(), c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, models.UserActor(inviter.ID, ""))
+			checkError(t, how, errOf(f.Invitations.Find(t.Context(), token)), models.ErrInvitationInvalid)
+			_, _, err = f.Invitations.Create(t.Context(), c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, models.UserActor(inviter.ID, ""))
 			checkError(t, how+", another one", err, models.ErrNotOwner)
 		}
 	})
@@ -130,7 +130,7 @@ func TestInvitationsAreRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		create := func(n models.NewInvitation, actor models.Actor) error {
-			_, _, err := f.CreateInvitation(t.Context(), c.ID, n, actor)
+			_, _, err := f.Invitations.Create(t.Context(), c.ID, n, actor)
 			return err
 		}
 		email := newEmail()
@@ -158,7 +158,7 @@ func TestInvitationsAreRefused(t *testing.T) {
 			must(t, create(models.NewInvitation{Email: fmt.Sprintf("%d-%s", i, email), Role: models.RoleMember}, c.actor))
 		}
 		checkError(t, "the 101st", create(models.NewInvitation{Email: newEmail(), Role: models.RoleMember}, c.actor), models.ErrInvitationLimit)
-		if pending, err := f.Invitations(t.Context(), c.ID); err != nil || len(pending) != models.MaxInvitations {
+		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != models.MaxInvitations {
 			t.Errorf("%d invitations, %v", len(pending), err)
 		}
 	})
@@ -174,7 +174,7 @@ func TestInvitationOfAPersonWhoBecameAUser(t *testing.T) {
 
 		added := newEmail()
 		_, token = f.invite(t, c, added, models.RoleMember)
-		must(t, errOf(f.AddUser(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, models.Operator())))
+		must(t, errOf(f.People.Add(t.Context(), c.ID, models.NewUser{Email: added, Role: models.RoleMember}, models.Operator())))
 		checkError(t, "added by an operator", accept(t.Context(), f.Store, token, password), models.ErrInvitationInvalid)
 	})
 }
@@ -185,7 +185,7 @@ func TestInvitationOfADisabledAccount(t *testing.T) {
 		_, token := f.invite(t, c, newEmail(), models.RoleMember)
 		// As an operator's SQL does, which does not end invitations.
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "page", errOf(f.Invitation(t.Context(), token)), models.ErrSignInDisabled)
+		checkError(t, "page", errOf(f.Invitations.Find(t.Context(), token)), models.ErrSignInDisabled)
 		checkError(t, "join", accept(t.Context(), f.Store, token, password), models.ErrSignInDisabled)
 	})
 }

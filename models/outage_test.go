@@ -51,30 +51,30 @@ func TestPostgresOutage(t *testing.T) {
 		}
 		for _, value := range []string{secret, secret, revokedSecret, unknownKey} {
 			away("authenticate", func(ctx context.Context) error {
-				p, err := f.Authenticate(ctx, value)
+				p, err := f.API.Authenticate(ctx, value)
 				if p.KeyID != uuid.Nil {
 					t.Errorf("%+v", p)
 				}
 				return err
 			})
 		}
-		away("list", func(ctx context.Context) error { return errOf(f.APIKeys(ctx, c.ID)) })
-		away("revoke", func(ctx context.Context) error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) })
+		away("list", func(ctx context.Context) error { return errOf(f.Keys.Active(ctx, c.ID)) })
+		away("revoke", func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) })
 		away("sign in", func(ctx context.Context) error {
-			return errOf(f.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.7"}))
+			return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.7"}))
 		})
-		away("session", func(ctx context.Context) error { return errOf(f.Session(ctx, token, browser)) })
+		away("session", func(ctx context.Context) error { return errOf(f.Sessions.Find(ctx, token, browser)) })
 		away("ping", f.Ping)
 		must(t, cluster.Resume())
 		// The old connections are dead, but no request fails because of that.
 		use(t, f.Store, secret, 2)
 		refuse(t, f.Store, revokedSecret, 1)
 		must(t, f.Ping(t.Context()))
-		keys, err := f.APIKeys(t.Context(), c.ID)
+		keys, err := f.Keys.Active(t.Context(), c.ID)
 		if err != nil || len(keys) != 1 || keys[0].LastUsedAt == nil {
 			t.Errorf("listed %+v, %v", keys, err)
 		}
-		must(t, errOf(f.Session(t.Context(), token, browser)))
+		must(t, errOf(f.Sessions.Find(t.Context(), token, browser)))
 		requests, refusals = requests+2, refusals+1
 		eventually(t, "usage before and after the outage is written", written)
 	}
@@ -101,7 +101,7 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			started := time.Now()
-			p, err := f.Authenticate(ctx, []string{secret, unknownKey}[i/2%2])
+			p, err := f.API.Authenticate(ctx, []string{secret, unknownKey}[i/2%2])
 			if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || took > limit+20*time.Second {
 				t.Errorf("%+v, %v after %s of %s", p, err, took, limit)
 			}
@@ -123,9 +123,9 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	c := f.customer(t)
 	_, secret := f.key(t, c)
 	agent := f.agent(t, c)
-	p, err := f.Authenticate(t.Context(), secret)
+	p, err := f.API.Authenticate(t.Context(), secret)
 	must(t, err)
 	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-	checkError(t, "key", errOf(f.open(t, models.Options{}).Authenticate(t.Context(), secret)), models.ErrUnavailable)
-	checkError(t, "agent", f.CheckAgent(t.Context(), p, agent.ID), models.ErrUnavailable)
+	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret)), models.ErrUnavailable)
+	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), models.ErrUnavailable)
 }

@@ -60,25 +60,28 @@ type Mail struct {
 // MaskedKey returns the masked key that the mail is about, or "" if there is none.
 func (m Mail) MaskedKey() string { return maskedIfKnown(m.KeyLastFour) }
 
-// ClaimMail returns the mail that has been due longest, and the token of its link if it has one.
+// Outbox holds the mails that are to be sent.
+type Outbox struct{ db *DB }
+
+// Claim returns the mail that has been due longest, and the token of its link if it has one.
 // For the next two minutes no other caller gets the same mail. The caller sends it, then calls
-// [Store.MailSent] or [Store.MailFailed]. The error may be [ErrNoMail] or [ErrUnavailable].
-func (s *Store) ClaimMail(ctx context.Context) (mail Mail, token string, err error) {
+// [Outbox.Sent] or [Outbox.Failed]. The error may be [ErrNoMail] or [ErrUnavailable].
+func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.
-		due, err := s.dueMail(s.db).Exists(ctx)
+		due, err := o.due(o.db).Exists(ctx)
 		if err == nil && !due {
 			err = ErrNoMail
 		}
 		if err != nil {
 			return Mail{}, "", failed("claim a mail", err)
 		}
-		err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-			mail, token, err = s.claimMail(ctx, tx)
+		err = o.db.InTx(ctx, "claim a mail", func(ctx context.Context, tx Tx) error {
+			mail, token, err = o.claim(ctx, tx)
 			return err
 		})
 		if err != nil {
-			return Mail{}, "", failed("claim a mail", err)
+			return Mail{}, "", err
 		}
 		if mail.Recipient != "" {
 			return mail, token, nil
@@ -86,21 +89,21 @@ func (s *Store) ClaimMail(ctx context.Context) (mail Mail, token string, err err
 	}
 }
 
-// dueMail selects the id of the mail that has been due longest.
-func (s *Store) dueMail(db bun.IDB) *bun.SelectQuery {
-	return db.NewSelect().Model((*Mail)(nil)).Column("id").Where("mail.due_at <= ?", s.clock()).
+// due selects the id of the mail that has been due longest.
+func (o *Outbox) due(db bun.IDB) *bun.SelectQuery {
+	return db.NewSelect().Model((*Mail)(nil)).Column("id").Where("mail.due_at <= ?", o.db.Now()).
 		OrderExpr("mail.due_at, mail.id").Limit(1)
 }
 
-// claimMail leases the next mail. If the returned mail has no recipient, it was deleted, because
+// claim leases the next mail. If the returned mail has no recipient, it was deleted, because
 // nobody should get it.
-func (s *Store) claimMail(ctx context.Context, tx bun.Tx) (mail Mail, token string, err error) {
-	due := s.dueMail(tx)
-	if s.db.Dialect().Name() == dialect.PG {
+func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err error) {
+	due := o.due(tx)
+	if o.db.Dialect().Name() == dialect.PG {
 		due = due.For("UPDATE SKIP LOCKED")
 	}
 	var id uuid.UUID
-	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", s.clock().Add(mailLease)).
+	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
 		Where("id = (?)", due).Returning("id").Scan(ctx, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Mail{}, "", ErrNoMail
@@ -125,9 +128,9 @@ func (s *Store) claimMail(ctx context.Context, tx bun.Tx) (mail Mail, token stri
 	}
 	switch mail.Kind {
 	case MailPasswordForgotten:
-		mail.Recipient, token, err = s.createPasswordResetLink(ctx, tx, mail)
+		mail.Recipient, token, err = createPasswordResetLink(ctx, tx, mail)
 	case ActionInvitationCreated:
-		if token, err = s.createInvitationLink(ctx, tx, &mail); token == "" {
+		if token, err = createInvitationLink(ctx, tx, &mail); token == "" {
 			mail.Recipient = ""
 		}
 	default: // the others have no link of their own
@@ -138,9 +141,9 @@ func (s *Store) claimMail(ctx context.Context, tx bun.Tx) (mail Mail, token stri
 	return mail, token, err
 }
 
-// MailSent deletes a mail that has been sent. The error may be [ErrUnavailable].
-func (s *Store) MailSent(ctx context.Context, mail Mail) error {
-	return failed("delete a sent mail", deleteMail(ctx, s.db, mail))
+// Sent deletes a mail that has been sent. The error may be [ErrUnavailable].
+func (o *Outbox) Sent(ctx context.Context, mail Mail) error {
+	return failed("delete a sent mail", deleteMail(ctx, o.db, mail))
 }
 
 // deleteMail deletes a mail unless its lease has ended and another instance has claimed it since.
@@ -149,18 +152,18 @@ func deleteMail(ctx context.Context, db bun.IDB, mail Mail) error {
 	return err
 }
 
-// MailFailed schedules the next attempt of a mail. It deletes the mail instead and reports this if
+// Failed schedules the next attempt of a mail. It deletes the mail instead and reports this if
 // no attempt can succeed or the mail is too old. The error may be [ErrUnavailable].
-func (s *Store) MailFailed(ctx context.Context, mail Mail, permanent bool) (dropped bool, err error) {
+func (o *Outbox) Failed(ctx context.Context, mail Mail, permanent bool) (dropped bool, err error) {
 	kept := mailKept
 	if mail.Kind == MailPasswordForgotten {
 		kept = resetMailKept
 	}
-	retry := s.clock().Add(mailRetry(mail.Attempts))
+	retry := o.db.Now().Add(mailRetry(mail.Attempts))
 	if permanent || retry.Sub(mail.CreatedAt) > kept {
-		return true, failed("drop a mail", deleteMail(ctx, s.db, mail))
+		return true, failed("drop a mail", deleteMail(ctx, o.db, mail))
 	}
-	_, err = s.db.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?", retry).
+	_, err = o.db.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?", retry).
 		Where("id = ? AND attempts = ?", mail.ID, mail.Attempts).Exec(ctx)
 	return false, failed("schedule a mail", err)
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -20,18 +19,18 @@ const (
 	maxOwnersMailed = 50
 )
 
-// SendsMail reports whether the store queues mails.
-func (s *Store) SendsMail() bool { return s.mail }
+// Enabled reports whether the store queues mails.
+func (o *Outbox) Enabled() bool { return o.db.mail }
 
-// MailsWaiting returns the number of mails in the outbox. The error may be [ErrUnavailable].
-func (s *Store) MailsWaiting(ctx context.Context) (int, error) {
-	count, err := s.db.NewSelect().Model((*Mail)(nil)).Count(ctx)
+// Waiting returns the number of mails in the outbox. The error may be [ErrUnavailable].
+func (o *Outbox) Waiting(ctx context.Context) (int, error) {
+	count, err := o.db.NewSelect().Model((*Mail)(nil)).Count(ctx)
 	return int(count), failed("count mails", err)
 }
 
 // queueNotice queues the mails about an activity in its transaction, if there are any.
-func (s *Store) queueNotice(ctx context.Context, tx bun.IDB, activity Activity) error {
-	if !s.mail {
+func queueNotice(ctx context.Context, tx Tx, activity Activity) error {
+	if !tx.db.mail {
 		return nil
 	}
 	recipients, err := noticeRecipients(ctx, tx, activity)
@@ -42,18 +41,18 @@ func (s *Store) queueNotice(ctx context.Context, tx bun.IDB, activity Activity) 
 	for i, recipient := range recipients {
 		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
 	}
-	_, err = s.queue(ctx, tx, mails)
+	_, err = queueMails(ctx, tx, mails)
 	return err
 }
 
 // noticeRecipients returns the email addresses of those who get a mail about an activity.
-func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]string, error) {
+func noticeRecipients(ctx context.Context, tx Tx, activity Activity) ([]string, error) {
 	switch activity.Action {
 	case ActionSignedIn:
 		if activity.NewDevice != "" {
 			return []string{activity.NewDevice}, nil
 		}
-	case ActionAuthenticatorOn, ActionAuthenticatorOff, ActionRecoveryCodesRenewed, ActionPasskeyAdded, ActionPasskeyRemoved,
+	case ActionTOTPOn, ActionTOTPOff, ActionRecoveryCodesRenewed, ActionPasskeyAdded, ActionPasskeyRemoved,
 		ActionIdentityConnected, ActionIdentityDisconnected:
 		if activity.ActorID != nil {
 			return emailsOf(ctx, tx, "u.id = ?", *activity.ActorID)
@@ -74,30 +73,30 @@ func noticeRecipients(ctx context.Context, tx bun.IDB, activity Activity) ([]str
 }
 
 // ownersOf returns the email addresses of the account's owners who can sign in.
-func ownersOf(ctx context.Context, tx bun.IDB, accountID uuid.UUID) ([]string, error) {
+func ownersOf(ctx context.Context, tx Tx, accountID uuid.UUID) ([]string, error) {
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
 }
 
 // emailsOf returns the email addresses of the users that match where.
-func emailsOf(ctx context.Context, tx bun.IDB, where string, args ...any) (emails []string, err error) {
+func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
 	err = tx.NewSelect().Model((*User)(nil)).Column("email").Where(where, args...).
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)
 	return emails, err
 }
 
-// queue adds mails of one account, or of none, to the outbox and reports whether it did. If there
-// is no room, it drops them and logs a warning.
-func (s *Store) queue(ctx context.Context, tx bun.IDB, mails []Mail) (bool, error) {
+// queueMails adds mails of one account, or of none, to the outbox and reports whether it did. If
+// there is no room, it drops them and logs a warning.
+func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
 	if err != nil {
 		return false, err
 	}
 	if !room {
-		s.mailsDropped.Add(uint64(len(mails)))
-		s.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
+		tx.db.mailsDropped.Add(uint64(len(mails)))
+		tx.db.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
 		return false, nil
 	}
-	now := s.clock()
+	now := tx.Now()
 	for i := range mails {
 		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
 	}
@@ -107,7 +106,7 @@ func (s *Store) queue(ctx context.Context, tx bun.IDB, mails []Mail) (bool, erro
 
 // hasMailRoom reports whether the outbox has room for another mail of an account, or of none.
 // Concurrent transactions can exceed the limits by a few mails.
-func hasMailRoom(ctx context.Context, tx bun.IDB, accountID *uuid.UUID) (bool, error) {
+func hasMailRoom(ctx context.Context, tx Tx, accountID *uuid.UUID) (bool, error) {
 	own, limit := tx.NewSelect().Model((*Mail)(nil)), maxResetMails
 	if accountID == nil {
 		own = own.Where("mail.account_id IS NULL")

@@ -14,10 +14,10 @@ import (
 func (f *fixture) resetToken(t *testing.T, email string) string {
 	t.Helper()
 	store := f.open(t, models.Options{Mail: true})
-	must(t, store.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
-	mail, token, err := store.ClaimMail(t.Context())
+	must(t, store.Credentials.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
+	mail, token, err := store.Outbox.Claim(t.Context())
 	must(t, err)
-	must(t, store.MailSent(t.Context(), mail))
+	must(t, store.Outbox.Sent(t.Context(), mail))
 	if token == "" {
 		t.Fatal("the mail has no link")
 	}
@@ -51,9 +51,9 @@ func TestMailIsQueuedWithItsChangeOrNotAtAll(t *testing.T) {
 	})
 }
 
-func generate(t *testing.T, f *fixture, c customer, n models.NewAPIKey) error {
+func generate(t *testing.T, f *fixture, c customer, n models.NewKey) error {
 	t.Helper()
-	_, _, err := f.GenerateAPIKey(t.Context(), c.ID, n, c.actor)
+	_, _, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
 	return err
 }
 
@@ -97,7 +97,7 @@ func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 		stores := []*models.Store{f.Store, f.open(t, models.Options{Mail: true})}
 		claimed := make([]uuid.UUID, mails)
 		succeeded, errs := atOnce(mails, func(i int) error {
-			mail, _, err := stores[i%2].ClaimMail(t.Context())
+			mail, _, err := stores[i%2].Outbox.Claim(t.Context())
 			claimed[i] = mail.ID
 			return err
 		})
@@ -108,7 +108,7 @@ func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 		if succeeded != mails || len(seen) != mails {
 			t.Errorf("%d claims of %d different mails, errors %v", succeeded, len(seen), errs)
 		}
-		if _, _, err := f.ClaimMail(t.Context()); !errors.Is(err, models.ErrNoMail) {
+		if _, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, models.ErrNoMail) {
 			t.Errorf("another mail: %v", err)
 		}
 	})
@@ -117,28 +117,28 @@ func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 func TestPasswordResetLinkEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		use := func(token string) error {
-			return errOf(f.UsePasswordReset(t.Context(), token, "four words of another kind", models.Client{}))
+			return errOf(f.Credentials.UsePasswordReset(t.Context(), token, "four words of another kind", models.Client{}))
 		}
 		c := f.customer(t)
 		late := f.resetToken(t, c.user.Email)
 		f.clock.Advance(30*time.Minute - time.Second)
-		must(t, errOf(f.PasswordResetUser(t.Context(), late)))
+		must(t, errOf(f.Credentials.PasswordResetUser(t.Context(), late)))
 		f.clock.Advance(time.Second)
 		checkError(t, "after 30 minutes", use(late), models.ErrResetLinkInvalid)
 
 		for name, end := range map[string]func(customer, models.Session) error{
 			"after a change of password": func(c customer, session models.Session) error {
-				return errOf(f.ChangePassword(t.Context(), session, password, "five words of another kind", c.actor))
+				return errOf(f.Credentials.ChangePassword(t.Context(), session, password, "five words of another kind", c.actor))
 			},
 			"after a change of email": func(c customer, session models.Session) error {
-				return f.ChangeEmail(t.Context(), session, password, uuid.NewString()+"@example.com", c.actor)
+				return f.Credentials.ChangeEmail(t.Context(), session, password, uuid.NewString()+"@example.com", c.actor)
 			},
 			"after the account was disabled": func(c customer, _ models.Session) error {
-				return f.SetAccountDisabled(t.Context(), c.ID, true, models.Operator())
+				return f.Accounts.SetDisabled(t.Context(), c.ID, true, models.Operator())
 			},
 		} {
 			c := f.customer(t)
-			session, err := f.Session(t.Context(), f.session(t, c), browser)
+			session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 			must(t, err)
 			token := f.resetToken(t, c.user.Email)
 			must(t, end(c, session))
@@ -158,7 +158,7 @@ func TestPasswordResetLinkWorksOnce(t *testing.T) {
 		token := f.resetToken(t, c.user.Email)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		used, errs := atOnce(4, func(i int) error {
-			return errOf(stores[i%2].UsePasswordReset(t.Context(), token, "four words of another kind", browser))
+			return errOf(stores[i%2].Credentials.UsePasswordReset(t.Context(), token, "four words of another kind", browser))
 		})
 		if used != 1 {
 			t.Errorf("%d of 4 clients used the link, errors %v", used, errs)
@@ -172,8 +172,8 @@ func TestChangeOfAFactorIsReportedToItsUser(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		session := models.Session{AccountID: c.ID, UserID: c.user.ID}
 		passkey := models.Passkey{CredentialID: c.user.ID[:], Credential: "{}", Name: "Phone"}
-		must(t, f.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor))
-		mail, _, err := f.ClaimMail(t.Context())
+		must(t, f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor))
+		mail, _, err := f.Outbox.Claim(t.Context())
 		if err != nil || mail.Kind != models.ActionPasskeyAdded || mail.Recipient != c.user.Email {
 			t.Errorf("%+v, %v", mail, err)
 		}

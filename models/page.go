@@ -23,7 +23,7 @@ type entry interface{ id() uuid.UUID }
 func (a Account) id() uuid.UUID { return a.ID }
 func (u User) id() uuid.UUID    { return u.ID }
 func (a Agent) id() uuid.UUID   { return a.ID }
-func (k APIKey) id() uuid.UUID  { return k.ID }
+func (k Key) id() uuid.UUID     { return k.ID }
 
 // cut returns the list of rows, which a query with the limit p.Limit + 1 has returned.
 func cut[T entry](rows []T, p Page) List[T] {

@@ -42,22 +42,22 @@ type usedChallenge struct {
 
 // Passkeys returns the passkeys of a session's user, the oldest first. The error may be
 // [ErrUnavailable].
-func (s *Store) Passkeys(ctx context.Context, session Session) ([]Passkey, error) {
+func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey, error) {
 	passkeys := []Passkey{}
-	err := s.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(MaxPasskeys).Scan(ctx)
+	err := c.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(MaxPasskeys).Scan(ctx)
 	return passkeys, failed("list passkeys", err)
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
 // records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed]
 // or [ErrUnavailable].
-func (s *Store) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
-	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, s.clock()
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
+	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
+	err := c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
+		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		if err := s.useChallenge(ctx, tx, challenge); err != nil {
+		if err := useChallenge(ctx, tx, challenge); err != nil {
 			return err
 		}
 		count, err := tx.NewSelect().Model((*Passkey)(nil)).Where("user_id = ?", session.UserID).Count(ctx)
@@ -71,17 +71,17 @@ func (s *Store) AddPasskey(ctx context.Context, session Session, passkey Passkey
 		if err := unlessAffected(result, err, ErrPasskeyTaken); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, session.AccountID, actor, ActionPasskeyAdded, passkey.ID, passkey.Name)
+		return tx.Record(ctx, session.AccountID, actor, ActionPasskeyAdded, passkey.ID, passkey.Name)
 	})
-	return failed("add passkey", err)
+	return err
 }
 
 // RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
 // the activity. The error may be [ErrPasskeyNotFound], [ErrOnlySignIn] if the user could not sign
 // in any more, or [ErrUnavailable].
-func (s *Store) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
+	err := c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
+		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		user, err := findUser(ctx, tx, "u.id = ?", session.UserID)
@@ -96,21 +96,21 @@ func (s *Store) RemovePasskey(ctx context.Context, session Session, id uuid.UUID
 		if _, err := tx.NewDelete().Model(&removed).WherePK().Exec(ctx); err != nil {
 			return err
 		}
-		if can, err := s.canSignIn(ctx, tx, user); err != nil || !can {
+		if can, err := c.canSignIn(ctx, tx, user); err != nil || !can {
 			return cmp.Or(err, ErrOnlySignIn)
 		}
-		if err := s.record(ctx, tx, session.AccountID, actor, ActionPasskeyRemoved, id, removed.Name); err != nil {
+		if err := tx.Record(ctx, session.AccountID, actor, ActionPasskeyRemoved, id, removed.Name); err != nil {
 			return err
 		}
-		return s.endOtherSessions(ctx, tx, session.AccountID, user.ID, session.ID, actor)
+		return endOtherSessions(ctx, tx, session.AccountID, user.ID, session.ID, actor)
 	})
-	return failed("remove passkey", err)
+	return err
 }
 
 // canSignIn reports whether a user can sign in without an operator: with a password, an identity or
 // a passkey.
-func (s *Store) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, error) {
-	if s.hasPassword(user) {
+func (c *Credentials) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, error) {
+	if c.passwords.has(user) {
 		return true, nil
 	}
 	for _, model := range []any{(*Identity)(nil), (*Passkey)(nil)} {
@@ -121,24 +121,24 @@ func (s *Store) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, err
 	return false, nil
 }
 
-// Passkey returns the passkey with the credential id. The error may be [ErrPasskeyNotFound] or
+// FindPasskey returns the passkey with the credential id. The error may be [ErrPasskeyNotFound] or
 // [ErrUnavailable].
-func (s *Store) Passkey(ctx context.Context, credentialID []byte) (Passkey, error) {
+func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Passkey, error) {
 	var passkey Passkey
-	err := s.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
+	err := c.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
 	if err != nil {
 		return Passkey{}, failed("find passkey", noRows(err, ErrPasskeyNotFound))
 	}
 	return passkey, nil
 }
 
-// SignInWithPasskey starts a session for the user of a passkey that has just answered a challenge,
-// as [Store.SignIn] does. The passkey has its new signature counter and credential record.
+// WithPasskey starts a session for the user of a passkey that has just answered a challenge,
+// as [SignIn.Start] does. The passkey has its new signature counter and credential record.
 //
 // The error may be [ErrPasskeyNotFound] if the passkey was removed or its counter has not grown,
 // [ErrChallengeUsed], [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) SignInWithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (user User, token string, pending bool, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (user User, token string, pending bool, err error) {
+	err = s.db.InTx(ctx, "sign in with a passkey", func(ctx context.Context, tx Tx) error {
 		user, err = findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
 		switch {
 		case errors.Is(err, ErrUserNotFound):
@@ -149,32 +149,32 @@ func (s *Store) SignInWithPasskey(ctx context.Context, passkey Passkey, challeng
 			return ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
-		token, pending, err = s.signIn(ctx, tx, user, WithPasskey, client)
+		token, pending, err = s.start(ctx, tx, user, WithPasskey, client)
 		if errors.Is(err, ErrWrongCredentials) {
 			return ErrSignInDisabled
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.useChallenge(ctx, tx, challenge); err != nil {
+		if err := useChallenge(ctx, tx, challenge); err != nil {
 			return err
 		}
 		// A counter that does not grow is a sign of a copied authenticator (WebAuthn section
 		// 6.1.1).
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
-			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, s.clock()).
+			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
 			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
 		return unlessAffected(result, err, ErrPasskeyNotFound)
 	})
 	if err != nil {
-		return User{}, "", false, failed("sign in with a passkey", err)
+		return User{}, "", false, err
 	}
 	return user, token, pending, nil
 }
 
 // useChallenge returns [ErrChallengeUsed] if the challenge has been answered before.
-func (s *Store) useChallenge(ctx context.Context, tx bun.Tx, challenge string) error {
-	used := usedChallenge{ChallengeHash: hashToken(challenge), ExpiresAt: s.clock().Add(2 * ChallengeLife)}
+func useChallenge(ctx context.Context, tx Tx, challenge string) error {
+	used := usedChallenge{ChallengeHash: hashToken(challenge), ExpiresAt: tx.Now().Add(2 * ChallengeLife)}
 	result, err := tx.NewInsert().Model(&used).On("CONFLICT (challenge_hash) DO NOTHING").Exec(ctx)
 	return unlessAffected(result, err, ErrChallengeUsed)
 }

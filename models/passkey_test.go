@@ -14,8 +14,8 @@ import (
 func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Actor) models.Passkey {
 	t.Helper()
 	id := []byte(uuid.NewString())
-	must(t, f.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
-	stored, err := f.Passkey(t.Context(), id)
+	must(t, f.Credentials.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
+	stored, err := f.Credentials.FindPasskey(t.Context(), id)
 	must(t, err)
 	return stored
 }
@@ -23,15 +23,15 @@ func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Act
 func TestPasskeySignsIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
-		foreign, err := f.Session(ctx, f.session(t, other), browser)
+		foreign, err := f.Sessions.Find(ctx, f.session(t, other), browser)
 		must(t, err)
 		passkey := f.passkey(t, session, c.actor)
 		use := func(count int64, challenge string) error {
 			answered := passkey
 			answered.SignCount = count
-			_, _, _, err := f.SignInWithPasskey(ctx, answered, challenge, browser)
+			_, _, _, err := f.SignIn.WithPasskey(ctx, answered, challenge, browser)
 			return err
 		}
 		must(t, use(2, "first"))
@@ -41,14 +41,14 @@ func TestPasskeySignsIn(t *testing.T) {
 		if done != 1 {
 			t.Errorf("%d answers to one challenge were accepted: %v", done, errs)
 		}
-		checkError(t, "another account's", f.RemovePasskey(ctx, foreign, passkey.ID, other.actor), models.ErrPasskeyNotFound)
-		taken := f.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
+		checkError(t, "another account's", f.Credentials.RemovePasskey(ctx, foreign, passkey.ID, other.actor), models.ErrPasskeyNotFound)
+		taken := f.Credentials.AddPasskey(ctx, foreign, models.Passkey{CredentialID: passkey.CredentialID, Credential: "{}", Name: "Phone"}, "fourth", other.actor)
 		checkError(t, "another user's passkey", taken, models.ErrPasskeyTaken)
 
-		must(t, f.SetUserDisabled(ctx, c.user.Email, true))
+		must(t, f.People.SetDisabled(ctx, c.user.Email, true))
 		checkError(t, "a disabled user", use(20, "fifth"), models.ErrSignInDisabled)
-		must(t, f.SetUserDisabled(ctx, c.user.Email, false))
-		must(t, f.RemovePasskey(ctx, session, passkey.ID, c.actor))
+		must(t, f.People.SetDisabled(ctx, c.user.Email, false))
+		must(t, f.Credentials.RemovePasskey(ctx, session, passkey.ID, c.actor))
 		checkError(t, "removed", use(21, "sixth"), models.ErrPasskeyNotFound)
 		for _, action := range []models.Action{models.ActionPasskeyAdded, models.ActionPasskeyRemoved} {
 			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].Label != "Phone" {
@@ -66,11 +66,11 @@ func TestPasskeySignsIn(t *testing.T) {
 func TestUserHasTenPasskeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 		must(t, err)
 		done, errs := atOnce(12, func(i int) error {
 			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
-			return f.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
+			return f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
 		})
 		if done != models.MaxPasskeys {
 			t.Errorf("%d were added: %v", done, errs)
@@ -85,12 +85,12 @@ func TestLastWayToSignInStays(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		session, err := f.Session(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		must(t, err)
 		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
-		must(t, f.RemovePasskey(ctx, session, first.ID, c.actor))
-		checkError(t, "the last passkey", f.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
-		if _, err := f.Passkey(ctx, second.CredentialID); err != nil {
+		must(t, f.Credentials.RemovePasskey(ctx, session, first.ID, c.actor))
+		checkError(t, "the last passkey", f.Credentials.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
+		if _, err := f.Credentials.FindPasskey(ctx, second.CredentialID); err != nil {
 			t.Errorf("it is gone: %v", err)
 		}
 	})
@@ -100,11 +100,11 @@ func TestSecondFactorIsRequired(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, owner := t.Context(), f.customer(t)
 		member, token := f.newMember(t, owner)
-		checkError(t, "by a member", f.RequireSecondFactor(ctx, owner.ID, true, member.actor), models.ErrNotOwner)
-		checkError(t, "by another account's owner", f.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), models.ErrNotOwner)
+		checkError(t, "by a member", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, member.actor), models.ErrNotOwner)
+		checkError(t, "by another account's owner", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, f.customer(t).actor), models.ErrNotOwner)
 		due := func(want bool) models.Session {
 			t.Helper()
-			session, err := f.Session(ctx, token, browser)
+			session, err := f.Sessions.Find(ctx, token, browser)
 			if err != nil || session.FactorDue != want {
 				t.Errorf("due %t, %v, want %t", session.FactorDue, err, want)
 			}
@@ -112,20 +112,20 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		}
 		due(false)
 		for range 2 {
-			must(t, f.RequireSecondFactor(ctx, owner.ID, true, owner.actor))
+			must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor))
 		}
 		session := due(true)
 		f.passkey(t, session, member.actor)
 		due(false)
 		// A password alone would get around the passkey.
-		must(t, errOf(f.ChangePassword(ctx, session, "", newPassword, member.actor)))
-		user, err := f.VerifyPassword(ctx, member.user.Email, newPassword, browser)
+		must(t, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword, member.actor)))
+		user, err := f.SignIn.VerifyPassword(ctx, member.user.Email, newPassword, browser)
 		must(t, err)
-		if _, pending, err := f.SignIn(ctx, user, models.WithPassword, browser); err != nil || !pending {
+		if _, pending, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || !pending {
 			t.Errorf("pending %t, %v", pending, err)
 		}
-		must(t, f.RequireSecondFactor(ctx, owner.ID, false, owner.actor))
-		if _, pending, err := f.SignIn(ctx, user, models.WithPassword, browser); err != nil || pending {
+		must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, false, owner.actor))
+		if _, pending, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || pending {
 			t.Errorf("pending %t, %v", pending, err)
 		}
 		for _, action := range []models.Action{models.ActionSecondFactorRequired, models.ActionSecondFactorOptional} {
@@ -141,13 +141,13 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		f.twoSteps(t, c)
 		token := f.session(t, c)
-		session, err := f.Session(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		must(t, err)
 		passkey := f.passkey(t, session, c.actor)
-		must(t, f.ResetSecondFactor(ctx, c.user.Email))
-		checkError(t, "a session", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
-		checkError(t, "the passkey", errOf(f.Passkey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
-		if _, pending, err := f.SignIn(ctx, c.user, models.WithPassword, browser); err != nil || pending {
+		must(t, f.Credentials.ResetSecondFactor(ctx, c.user.Email))
+		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the passkey", errOf(f.Credentials.FindPasskey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
+		if _, pending, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || pending {
 			t.Errorf("pending %t, %v", pending, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
@@ -156,7 +156,7 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		if recorded := f.recorded(t, c, models.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", recorded)
 		}
-		if err := f.ResetSecondFactor(ctx, "nobody@example.com"); !errors.Is(err, models.ErrUserNotFound) {
+		if err := f.Credentials.ResetSecondFactor(ctx, "nobody@example.com"); !errors.Is(err, models.ErrUserNotFound) {
 			t.Errorf("nobody: %v", err)
 		}
 	})

@@ -31,38 +31,38 @@ type passwordResetLink struct {
 // the same email beyond the limit of sign-in attempts is ignored. The error may be an
 // [*InvalidError] for the field "email", a [*SignInLimitError] after too many requests from this
 // address, or [ErrUnavailable].
-func (s *Store) RequestPasswordReset(ctx context.Context, email string, client Client) error {
+func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, client Client) error {
 	if _, err := cleanEmail(email); err != nil {
 		return err
 	}
 	hash := hashEmail(email)
 	counted := [][]byte{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockSignIns(ctx, tx, counted); err != nil {
+	err := c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockSubjects(ctx, counted); err != nil {
 			return err
 		}
-		if err := s.checkSignInLimit(ctx, tx, byAddress); err != nil {
+		if err := c.guesses.check(ctx, tx, byAddress); err != nil {
 			return err
 		}
-		err := s.checkSignInLimit(ctx, tx, byEmail)
+		err := c.guesses.check(ctx, tx, byEmail)
 		_, limited := errors.AsType[*SignInLimitError](err)
 		if err != nil && !limited {
 			return err
 		}
-		if err := s.insertSignInFailures(ctx, tx, counted); err != nil || limited {
+		if err := c.guesses.insert(ctx, tx, counted); err != nil || limited {
 			return err
 		}
-		_, err = s.queue(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
+		_, err = queueMails(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
 		return err
 	})
-	return failed("request a password reset", err)
+	return err
 }
 
 // createPasswordResetLink returns the address of the user of a queued mail and the token of a new
 // link. The address is empty if no user has the email, if the user cannot sign in, or if the user
 // has too many unused links.
-func (s *Store) createPasswordResetLink(ctx context.Context, tx bun.Tx, mail Mail) (address, token string, err error) {
+func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
 	user, err := findUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
 	if errors.Is(err, ErrUserNotFound) || err == nil && user.Disabled {
 		return "", "", nil
@@ -71,27 +71,27 @@ func (s *Store) createPasswordResetLink(ctx context.Context, tx bun.Tx, mail Mai
 		return "", "", err
 	}
 	unused, err := tx.NewSelect().Model((*passwordResetLink)(nil)).
-		Where("user_id = ? AND expires_at > ?", user.ID, s.clock()).Count(ctx)
+		Where("user_id = ? AND expires_at > ?", user.ID, tx.Now()).Count(ctx)
 	// A retry replaces a link that the user may not have received.
 	if err != nil || unused >= maxPasswordResets && mail.Attempts == 1 {
 		return "", "", err
 	}
 	token = newToken()
-	link := passwordResetLink{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: s.clock().Add(passwordResetLife)}
+	link := passwordResetLink{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(passwordResetLife)}
 	_, err = tx.NewInsert().Model(&link).Exec(ctx)
 	return user.Email, token, err
 }
 
 // PasswordResetUser returns the user of an unused link. The error may be [ErrResetLinkInvalid],
 // [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) PasswordResetUser(ctx context.Context, token string) (User, error) {
-	user, err := s.passwordResetUser(ctx, s.db, token)
+func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
+	user, err := c.passwordResetUser(ctx, c.db, token)
 	return user, failed("find password reset", err)
 }
 
-func (s *Store) passwordResetUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+func (c *Credentials) passwordResetUser(ctx context.Context, db bun.IDB, token string) (User, error) {
 	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM password_reset_links WHERE token_hash = ? AND expires_at > ?)",
-		hashToken(token), s.clock())
+		hashToken(token), c.db.Now())
 	switch {
 	case errors.Is(err, ErrUserNotFound):
 		return User{}, ErrResetLinkInvalid
@@ -104,27 +104,27 @@ func (s *Store) passwordResetUser(ctx context.Context, db bun.IDB, token string)
 }
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
-// and records the activity. It returns the user as [Store.VerifyPassword] does. The error may be an
-// [*InvalidError] for the field "password" or one of [Store.PasswordResetUser]; neither uses the
-// link up. UsePasswordReset sets its own deadlines.
-func (s *Store) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
-	user, accountName, err := s.checkPasswordReset(ctx, token)
+// and records the activity. It returns the user as [SignIn.VerifyPassword] does. The error may be
+// an [*InvalidError] for the field "password" or one of [Credentials.PasswordResetUser]; neither
+// uses the link up. UsePasswordReset sets its own deadlines.
+func (c *Credentials) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
+	user, accountName, err := c.checkPasswordReset(ctx, token)
 	if err != nil {
 		return User{}, err
 	}
 	if err := checkPassword(password, user.Email, accountName); err != nil {
 		return User{}, err
 	}
-	err = s.setPassword(ctx, strangerPlace(client), password, func(ctx context.Context, tx bun.Tx, hash string) error {
+	err = c.setPassword(ctx, strangerPlace(client), password, func(ctx context.Context, tx Tx, hash string) error {
 		// Every transaction locks the account, the user and the links in this order.
-		err := s.lockEnabledAccount(ctx, tx, user.AccountID)
+		err := tx.lockEnabledAccount(ctx, user.AccountID)
 		if errors.Is(err, ErrWrongCredentials) {
 			return ErrSignInDisabled
 		}
 		if err != nil {
 			return err
 		}
-		if err = s.lockEnabledUser(ctx, tx, user.ID); errors.Is(err, ErrWrongCredentials) {
+		if err = lockEnabledUser(ctx, tx, user.ID); errors.Is(err, ErrWrongCredentials) {
 			return ErrSignInDisabled
 		}
 		if err != nil {
@@ -135,7 +135,7 @@ func (s *Store) UsePasswordReset(ctx context.Context, token, password string, cl
 			return err
 		}
 		user.PasswordHash = hash
-		return s.replacePassword(ctx, tx, user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
+		return replacePassword(ctx, tx, user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
 	})
 	if err != nil {
 		return User{}, err
@@ -144,19 +144,19 @@ func (s *Store) UsePasswordReset(ctx context.Context, token, password string, cl
 }
 
 // endPasswordResets deletes the user's links.
-func endPasswordResets(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
+func endPasswordResets(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	_, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("user_id = ?", userID).Exec(ctx)
 	return err
 }
 
 // checkPasswordReset returns the user of a link and the name of the user's account.
-func (s *Store) checkPasswordReset(ctx context.Context, token string) (User, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func (c *Credentials) checkPasswordReset(ctx context.Context, token string) (User, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	user, err := s.PasswordResetUser(ctx, token)
+	user, err := c.PasswordResetUser(ctx, token)
 	if err != nil {
 		return User{}, "", err
 	}
-	account, err := findAccount(ctx, s.db, user.AccountID)
+	account, err := findAccount(ctx, c.db, user.AccountID)
 	return user, account.Name, err
 }

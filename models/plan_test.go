@@ -60,97 +60,97 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	page := models.Page{Limit: 10}
 	token := f.session(t, c)
 	f.clock.Advance(10 * time.Minute)
-	session, err := s.Session(ctx, token, models.Client{Address: "203.0.113.9"})
+	session, err := s.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.9"})
 	must(t, err)
-	user, err := s.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.9"})
+	user, err := s.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.9"})
 	must(t, err)
-	must(t, errOf(s.CreateSession(ctx, user, models.Client{})))
-	s.TokenIssued(agent.ID)
+	must(t, errOf(s.Sessions.Create(ctx, user, models.Client{})))
+	s.Agents.TokenIssued(agent.ID)
 	must(t, s.FlushSightings(ctx))
-	invited, err := s.AddUser(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor)
+	invited, err := s.People.Add(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor)
 	must(t, err)
-	link, _, err := s.CreateSignInLink(ctx, c.ID, invited.ID, c.actor)
+	link, _, err := s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.actor)
 	must(t, err)
-	must(t, errOf(s.SignInLinkUser(ctx, link)))
-	_, _, err = s.UseSignInLink(ctx, link, models.Client{})
+	must(t, errOf(s.SignIn.LinkUser(ctx, link)))
+	_, _, err = s.SignIn.UseLink(ctx, link, models.Client{})
 	must(t, err)
-	invitation, _, err := s.CreateInvitation(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleMember}, c.actor)
+	invitation, _, err := s.Invitations.Create(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleMember}, c.actor)
 	must(t, err)
-	_, invitationToken, err := s.CreateInvitation(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, c.actor)
+	_, invitationToken, err := s.Invitations.Create(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, c.actor)
 	must(t, err)
 	must(t, accept(ctx, s, invitationToken, password))
-	must(t, errOf(s.SetUserRole(ctx, c.ID, invited.ID, models.RoleOwner, c.actor)))
-	must(t, errOf(s.SetUserRole(ctx, c.ID, invited.ID, models.RoleMember, c.actor)))
-	_, _, err = s.PutAgent(ctx, c.ID, agent.ID, "Renamed", c.actor)
+	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, models.RoleOwner, c.actor)))
+	must(t, errOf(s.People.SetRole(ctx, c.ID, invited.ID, models.RoleMember, c.actor)))
+	_, _, err = s.Agents.Put(ctx, c.ID, agent.ID, "Renamed", c.actor)
 	must(t, err)
-	_, _, err = s.PutAgent(ctx, c.ID, uuid.New(), "Front desk", c.actor)
+	_, _, err = s.Agents.Put(ctx, c.ID, uuid.New(), "Front desk", c.actor)
 	must(t, err)
-	must(t, s.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
-	for mail, token, err := s.ClaimMail(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.ClaimMail(ctx) {
+	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
+	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
 		must(t, err)
-		must(t, errOf(s.MailFailed(ctx, mail, false)))
-		must(t, s.MailSent(ctx, mail))
+		must(t, errOf(s.Outbox.Failed(ctx, mail, false)))
+		must(t, s.Outbox.Sent(ctx, mail))
 		if mail.Kind == models.MailPasswordForgotten {
-			must(t, errOf(s.PasswordResetUser(ctx, token)))
-			must(t, errOf(s.UsePasswordReset(ctx, token, "four words of another kind", models.Client{})))
+			must(t, errOf(s.Credentials.PasswordResetUser(ctx, token)))
+			must(t, errOf(s.Credentials.UsePasswordReset(ctx, token, "four words of another kind", models.Client{})))
 		}
 	}
-	must(t, errOf(s.MailsWaiting(ctx)))
-	must(t, errOf(s.HangUpAge(ctx)))
+	must(t, errOf(s.Outbox.Waiting(ctx)))
+	must(t, errOf(s.Calls.EndingFor(ctx)))
 	replacement := form("rotated")
 	replacement.Replaces = key.ID
 	for _, err := range []error{
-		errOf(s.APIKeys(ctx, c.ID)),
-		errOf(s.APIKey(ctx, c.ID, key.ID)),
-		errOf(s.FindAPIKey(ctx, key.ID)),
-		errOf(s.FindAPIKeyBySecret(ctx, secret)),
-		errOf(s.RenameAPIKey(ctx, c.ID, key.ID, "renamed", c.actor)),
-		errOf(s.AllAPIKeys(ctx, c.ID, page)),
-		errOf(s.AllAPIKeys(ctx, c.ID, models.Page{Limit: 10, After: key.ID})),
-		errOf(s.Agents(ctx, c.ID, page)),
-		errOf(s.Agents(ctx, c.ID, models.Page{Limit: 10, After: agent.ID})),
-		errOf(s.AgentsOf(ctx, models.Principal{AccountID: c.ID}, page)),
-		errOf(s.Agent(ctx, c.ID, agent.ID)),
-		errOf(s.LastToken(ctx, c.ID, agent.ID)),
-		errOf(s.CreateAgent(ctx, c.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, c.actor)),
-		errOf(s.RemoveAgent(ctx, c.ID, other.ID, c.actor)),
-		errOf(s.Accounts(ctx, page)),
-		errOf(s.Accounts(ctx, models.Page{Limit: 10, After: c.ID})),
-		errOf(s.Account(ctx, c.ID)),
-		errOf(s.AccountByEmail(ctx, c.user.Email)),
-		errOf(s.Users(ctx, c.ID, page)),
-		errOf(s.Users(ctx, c.ID, models.Page{Limit: 10, After: c.user.ID})),
-		errOf(s.Invitations(ctx, c.ID)),
-		errOf(s.CancelInvitation(ctx, c.ID, invitation.ID, c.actor)),
-		errOf(s.KeyCreator(ctx, c.ID, key.ID)),
-		errOf(s.KeysGeneratedBy(ctx, c.ID, c.user.ID)),
-		errOf(s.Sessions(ctx, c.ID, c.user.ID)),
-		errOf(s.PeekSession(ctx, token)),
-		errOf(s.HourlyRequests(ctx, c.ID, 24, key.ID)),
-		errOf(s.RecentUsage(ctx, c.ID, key.ID)),
-		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10})),
-		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
-		errOf(s.Activities(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", Actions: []models.Action{models.ActionKeyRenamed}})),
-		s.RevokeOtherSessions(ctx, c.ID, c.user.ID, session.ID, c.actor),
-		s.RevokeSession(ctx, c.ID, c.user.ID, session.ID, c.actor),
-		s.RemoveUser(ctx, c.ID, invited.ID, c.actor),
+		errOf(s.Keys.Active(ctx, c.ID)),
+		errOf(s.Keys.Find(ctx, c.ID, key.ID)),
+		errOf(s.Keys.FindAsOperator(ctx, key.ID)),
+		errOf(s.Keys.FindBySecret(ctx, secret)),
+		errOf(s.Keys.Rename(ctx, c.ID, key.ID, "renamed", c.actor)),
+		errOf(s.Keys.All(ctx, c.ID, page)),
+		errOf(s.Keys.All(ctx, c.ID, models.Page{Limit: 10, After: key.ID})),
+		errOf(s.Agents.List(ctx, c.ID, page)),
+		errOf(s.Agents.List(ctx, c.ID, models.Page{Limit: 10, After: agent.ID})),
+		errOf(s.API.AgentsOf(ctx, models.Principal{AccountID: c.ID}, page)),
+		errOf(s.Agents.Find(ctx, c.ID, agent.ID)),
+		errOf(s.Agents.LastToken(ctx, c.ID, agent.ID)),
+		errOf(s.Agents.Create(ctx, c.ID, models.NewAgent{Name: "Front desk", FormID: uuid.New()}, c.actor)),
+		errOf(s.Agents.Remove(ctx, c.ID, other.ID, c.actor)),
+		errOf(s.Accounts.List(ctx, page)),
+		errOf(s.Accounts.List(ctx, models.Page{Limit: 10, After: c.ID})),
+		errOf(s.Accounts.Find(ctx, c.ID)),
+		errOf(s.Accounts.FindByEmail(ctx, c.user.Email)),
+		errOf(s.People.List(ctx, c.ID, page)),
+		errOf(s.People.List(ctx, c.ID, models.Page{Limit: 10, After: c.user.ID})),
+		errOf(s.Invitations.Pending(ctx, c.ID)),
+		errOf(s.Invitations.Cancel(ctx, c.ID, invitation.ID, c.actor)),
+		errOf(s.Keys.Creator(ctx, c.ID, key.ID)),
+		errOf(s.Keys.GeneratedBy(ctx, c.ID, c.user.ID)),
+		errOf(s.Sessions.List(ctx, c.ID, c.user.ID)),
+		errOf(s.Sessions.Peek(ctx, token)),
+		errOf(s.Keys.HourlyRequests(ctx, c.ID, 24, key.ID)),
+		errOf(s.Keys.RecentUsage(ctx, c.ID, key.ID)),
+		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10})),
+		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
+		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", Actions: []models.Action{models.ActionKeyRenamed}})),
+		s.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, session.ID, c.actor),
+		s.Sessions.Revoke(ctx, c.ID, c.user.ID, session.ID, c.actor),
+		s.People.Remove(ctx, c.ID, invited.ID, c.actor),
 		s.Purge(ctx),
 	} {
 		checkError(t, "a method", err, nil)
 	}
-	_, _, err = s.DailyUsage(ctx, c.ID, key.ID, 30)
+	_, _, err = s.Keys.DailyUsage(ctx, c.ID, key.ID, 30)
 	must(t, err)
-	_, _, err = s.GenerateAPIKey(ctx, c.ID, replacement, c.actor)
+	_, _, err = s.Keys.Generate(ctx, c.ID, replacement, c.actor)
 	must(t, err)
-	must(t, errOf(s.Replacement(ctx, c.ID, key.ID)))
-	must(t, errOf(s.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)))
+	must(t, errOf(s.Keys.Replacement(ctx, c.ID, key.ID)))
+	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, c.actor)))
 	must(t, s.EndCalls(ctx))
-	must(t, errOf(s.ConfirmRevocation(ctx, c.ID, key.ID)))
-	_, _, err = s.APIKeysWithUsage(ctx, c.ID, 30)
+	must(t, errOf(s.Keys.FindReplicated(ctx, c.ID, key.ID)))
+	_, _, err = s.Keys.ActiveWithUsage(ctx, c.ID, 30)
 	must(t, err)
-	must(t, errOf(s.APIKeyNames(ctx, c.ID, 10)))
-	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, models.Page{Limit: 10})))
-	must(t, errOf(s.RevokedAPIKeys(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
+	must(t, errOf(s.Keys.Names(ctx, c.ID, 10)))
+	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
+	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
 }
 
 // smallTables do not grow with the number of customers or with time.

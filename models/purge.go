@@ -49,8 +49,8 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			if err := errors.Join(s.purge(background), s.resealAuthenticators(background)); err != nil && background.Err() == nil {
-				s.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
+			if err := errors.Join(s.purge(background), s.Credentials.resealTOTP(background)); err != nil && background.Err() == nil {
+				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
 		}
 	}
@@ -60,9 +60,9 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 // invitations, set-ups of authenticator apps, old mails, old sign-in failures, and users who were
 // removed long ago.
 func (s *Store) purge(ctx context.Context) error {
-	now := s.clock()
+	now := s.db.Now()
 	// Another instance may not have written a later use of the session yet.
-	idle := now.Add(-s.sessionIdle - purgeInterval)
+	idle := now.Add(-s.Sessions.idle - purgeInterval)
 	forgotten := now.Add(-activitiesKept)
 	var errs []error
 	for _, old := range []expired{
@@ -76,7 +76,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"invitation_mails", "id", "at < ?", []any{now.Add(-invitationMailWindow)}},
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
-		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-authenticatorSetup)}},
+		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-totpSetup)}},
 		{"hang_ups", "activity_id", "expires_at < ?", []any{now.Add(-hangUpKept)}},
 		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
@@ -114,7 +114,7 @@ func (s *Store) purgeTable(ctx context.Context, old expired) error {
 // purgeBatch deletes one batch and returns its size. On PostgreSQL it skips rows that another
 // instance deletes at the same time; SQLite's transactions run one at a time.
 func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	batch := s.db.NewSelect().TableExpr(old.table).ColumnExpr(old.key).Where(old.where, old.args...).Limit(purgeBatch)
 	if s.db.Dialect().Name() == dialect.PG {

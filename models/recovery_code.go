@@ -28,15 +28,15 @@ type recoveryCode struct {
 }
 
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
-// returns the new codes. The error may be [ErrAuthenticatorOff] or [ErrUnavailable].
-func (s *Store) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+// returns the new codes. The error may be [ErrTOTPOff] or [ErrUnavailable].
+func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
+	err = c.db.InTx(ctx, "renew recovery codes", func(ctx context.Context, tx Tx) error {
+		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		app, err := findAuthenticator(ctx, tx, session.UserID)
+		app, err := findTOTPApp(ctx, tx, session.UserID)
 		if err == nil && app.EnabledAt == nil {
-			err = ErrAuthenticatorOff
+			err = ErrTOTPOff
 		}
 		if err != nil {
 			return err
@@ -44,16 +44,16 @@ func (s *Store) RenewRecoveryCodes(ctx context.Context, session Session, actor A
 		if codes, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
 			return err
 		}
-		return s.factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
+		return factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
 	})
 	if err != nil {
-		return nil, failed("renew recovery codes", err)
+		return nil, err
 	}
 	return codes, nil
 }
 
 // replaceRecoveryCodes stores new recovery codes of a user and returns them.
-func replaceRecoveryCodes(ctx context.Context, tx bun.Tx, userID uuid.UUID) (codes []string, err error) {
+func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes []string, err error) {
 	if _, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("user_id = ?", userID).Exec(ctx); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func replaceRecoveryCodes(ctx context.Context, tx bun.Tx, userID uuid.UUID) (cod
 var recoveryReader = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
 
 // useRecoveryCode deletes the recovery code of a user. It reports whether the user had it.
-func useRecoveryCode(ctx context.Context, tx bun.Tx, userID uuid.UUID, code string) (bool, error) {
+func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) (bool, error) {
 	code = recoveryReader.Replace(strings.ToLower(code))
 	if len(code) != recoveryCodeLength {
 		return false, nil

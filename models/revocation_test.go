@@ -18,26 +18,26 @@ func TestRevocation(t *testing.T) {
 		key, _ := f.key(t, c)
 		other, otherSecret := f.key(t, c)
 		f.clock.Advance(time.Hour)
-		revoked, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		revoked, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
 		if err != nil || revoked.ID != key.ID || revoked.Label != key.Label ||
 			revoked.RevokedAt == nil || !revoked.RevokedAt.Equal(f.clock.Now()) {
 			t.Fatalf("%+v, %v", revoked, err)
 		}
 		at := *revoked.RevokedAt
 		f.clock.Advance(time.Hour)
-		again, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		again, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
 		if !errors.Is(err, models.ErrKeyAlreadyRevoked) || again.ID != key.ID || again.Label != key.Label ||
 			again.RevokedAt == nil || !again.RevokedAt.Equal(at) {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 		// The revoked key can still be read, and the other key is still active.
-		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.RevokedAt == nil {
+		if found, err := f.Keys.Find(ctx, c.ID, key.ID); err != nil || found.RevokedAt == nil {
 			t.Errorf("found %+v, %v", found, err)
 		}
-		if keys, err := f.APIKeys(ctx, c.ID); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
+		if keys, err := f.Keys.Active(ctx, c.ID); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
 			t.Errorf("still active: %+v, %v", keys, err)
 		}
-		checkError(t, "the other key", errOf(f.Authenticate(ctx, otherSecret)), nil)
+		checkError(t, "the other key", errOf(f.API.Authenticate(ctx, otherSecret)), nil)
 	})
 }
 
@@ -50,12 +50,12 @@ func TestOnlyTheOwnAccountCanRevokeAKey(t *testing.T) {
 		for name, id := range map[string]uuid.UUID{
 			"another account's": key.ID, "another account's revoked": revokedKey.ID, "an unknown": newID(), "the zero": uuid.Nil,
 		} {
-			found, err := f.RevokeAPIKey(ctx, other.ID, id, other.actor)
+			found, err := f.Keys.Revoke(ctx, other.ID, id, other.actor)
 			if !errors.Is(err, models.ErrKeyNotFound) || errors.Is(err, models.ErrKeyAlreadyRevoked) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
-		checkError(t, "the key after refused revocations", errOf(f.Authenticate(ctx, secret)), nil)
+		checkError(t, "the key after refused revocations", errOf(f.API.Authenticate(ctx, secret)), nil)
 		if activities := f.activities(t, other); len(activities) != 0 {
 			t.Errorf("recorded %+v", activities)
 		}
@@ -68,7 +68,7 @@ func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 		key, _ := f.key(t, c)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		succeeded, errs := atOnce(8, func(i int) error {
-			return errOf(stores[i%2].RevokeAPIKey(t.Context(), c.ID, key.ID, c.actor))
+			return errOf(stores[i%2].Keys.Revoke(t.Context(), c.ID, key.ID, c.actor))
 		})
 		for _, err := range errs {
 			checkError(t, "a later revocation", err, models.ErrKeyAlreadyRevoked)
@@ -88,7 +88,7 @@ func TestRevocationHoldsOnEveryInstance(t *testing.T) {
 		for round := range 20 {
 			key, secret := f.key(t, c)
 			for range 3 {
-				p, err := other.Authenticate(ctx, secret)
+				p, err := other.API.Authenticate(ctx, secret)
 				if err != nil || p.KeyID != key.ID || p.AccountID != c.ID {
 					t.Fatalf("round %d: before: %+v, %v", round, p, err)
 				}
@@ -113,7 +113,7 @@ func TestRevocationUnderLoad(t *testing.T) {
 				running.Go(func() {
 					for {
 						after := revoked.Load()
-						err := errOf(stores[i%2].Authenticate(ctx, secret))
+						err := errOf(stores[i%2].API.Authenticate(ctx, secret))
 						switch {
 						case err == nil && !after:
 							served.Store(true)
@@ -141,23 +141,23 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
 		f.exec(t, "ALTER TABLE activities RENAME TO activities_away")
 		for name, do := range map[string]func() error{
-			"revoke":       func() error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) },
-			"generate":     func() error { _, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor); return err },
-			"create agent": func() error { return errOf(f.CreateAgent(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
-			"remove agent": func() error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
-			"sign in":      func() error { return errOf(f.CreateSession(ctx, c.user, models.Client{})) },
-			"sign out":     func() error { return f.EndSession(ctx, c.ID, session.ID, c.actor) },
+			"revoke":       func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) },
+			"generate":     func() error { _, _, err := f.Keys.Generate(ctx, c.ID, form("x"), c.actor); return err },
+			"create agent": func() error { return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
+			"remove agent": func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
+			"sign in":      func() error { return errOf(f.Sessions.Create(ctx, c.user, models.Client{})) },
+			"sign out":     func() error { return f.Sessions.End(ctx, c.ID, session.ID, c.actor) },
 		} {
 			if err := do(); err == nil || errors.Is(err, models.ErrUnavailable) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		f.exec(t, "ALTER TABLE activities_away RENAME TO activities")
-		checkError(t, "the key after the failed revocation", errOf(f.Authenticate(ctx, secret)), nil)
+		checkError(t, "the key after the failed revocation", errOf(f.API.Authenticate(ctx, secret)), nil)
 		for table, want := range map[string]int{"api_keys": 1, "agents": 1, "sessions": 1, "activities": 3} {
 			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
 				t.Errorf("%d rows in %s, want %d", n, table, want)

@@ -9,10 +9,10 @@ import (
 	"portal/models"
 )
 
-func (f *fixture) replace(t *testing.T, c customer, key models.APIKey) models.APIKey {
+func (f *fixture) replace(t *testing.T, c customer, key models.Key) models.Key {
 	t.Helper()
-	made, _, err := f.GenerateAPIKey(t.Context(), c.ID,
-		models.NewAPIKey{Label: key.Label, FormID: uuid.New(), Replaces: key.ID}, c.actor)
+	made, _, err := f.Keys.Generate(t.Context(), c.ID,
+		models.NewKey{Label: key.Label, FormID: uuid.New(), Replaces: key.ID}, c.actor)
 	must(t, err)
 	return made
 }
@@ -26,7 +26,7 @@ func TestReplacement(t *testing.T) {
 		}
 		replacement := func(when string, want uuid.UUID) {
 			t.Helper()
-			found, err := f.Replacement(ctx, c.ID, key.ID)
+			found, err := f.Keys.Replacement(ctx, c.ID, key.ID)
 			if want == uuid.Nil {
 				if !errors.Is(err, models.ErrKeyNotFound) {
 					t.Errorf("%s: %+v, %v", when, found, err)
@@ -52,11 +52,11 @@ func TestReplacement(t *testing.T) {
 		replacement("of a revoked key", first.ID)
 		f.revoke(t, first)
 		replacement("after both were revoked", uuid.Nil)
-		if found, err := f.Replacement(ctx, other.ID, key.ID); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+		if found, err := f.Keys.Replacement(ctx, other.ID, key.ID); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
 			t.Errorf("for another account: %+v, %v", found, err)
 		}
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
-		if found, err := f.FindAPIKey(ctx, first.ID); err != nil || (f.postgres() && found.ReplacesID != nil) {
+		if found, err := f.Keys.FindAsOperator(ctx, first.ID); err != nil || (f.postgres() && found.ReplacesID != nil) {
 			t.Errorf("after the old key was deleted: %+v, %v", found, err)
 		}
 	})
@@ -77,14 +77,14 @@ func TestKeysThatCannotBeReplaced(t *testing.T) {
 			"another account's": {foreign.ID, models.ErrKeyNotFound},
 			"an unknown":        {newID(), models.ErrKeyNotFound},
 		} {
-			n := models.NewAPIKey{Label: "new", FormID: uuid.New(), Replaces: test.id}
-			key, secret, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor)
+			n := models.NewKey{Label: "new", FormID: uuid.New(), Replaces: test.id}
+			key, secret, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
 			if !errors.Is(err, test.want) || key.ID != uuid.Nil || secret != "" {
 				t.Errorf("%s key: %+v, %v", name, key, err)
 			}
 			// The form has generated nothing, so it can be submitted again.
 			n.Replaces = uuid.Nil
-			if _, _, err := f.GenerateAPIKey(ctx, c.ID, n, c.actor); err != nil {
+			if _, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor); err != nil {
 				t.Errorf("%s key, without it: %v", name, err)
 			}
 		}
@@ -98,31 +98,31 @@ func TestKeyIsRenamed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		key, secret := f.key(t, c)
-		renamed, err := f.RenameAPIKey(ctx, c.ID, key.ID, " staging ", c.actor)
+		renamed, err := f.Keys.Rename(ctx, c.ID, key.ID, " staging ", c.actor)
 		if err != nil || renamed.ID != key.ID || renamed.Label != "staging" || renamed.RevokedAt != nil {
 			t.Fatalf("%+v, %v", renamed, err)
 		}
-		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.Label != "staging" {
+		if found, err := f.Keys.Find(ctx, c.ID, key.ID); err != nil || found.Label != "staging" {
 			t.Errorf("%+v, %v", found, err)
 		}
 		use(t, f.Store, secret, 1)
 		// Renaming a key to its current label records nothing.
-		if again, err := f.RenameAPIKey(ctx, c.ID, key.ID, "staging", c.actor); err != nil || again.Label != "staging" {
+		if again, err := f.Keys.Rename(ctx, c.ID, key.ID, "staging", c.actor); err != nil || again.Label != "staging" {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 		for _, label := range []string{"", " ", "a\nb", "\xff"} {
 			var invalid *models.InvalidError
-			if _, err := f.RenameAPIKey(ctx, c.ID, key.ID, label, c.actor); !errors.As(err, &invalid) || invalid.Field != "label" {
+			if _, err := f.Keys.Rename(ctx, c.ID, key.ID, label, c.actor); !errors.As(err, &invalid) || invalid.Field != "label" {
 				t.Errorf("%q: %v", label, err)
 			}
 		}
 		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "no": newID()} {
-			if found, err := f.RenameAPIKey(ctx, other.ID, id, "mine", other.actor); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
+			if found, err := f.Keys.Rename(ctx, other.ID, id, "mine", other.actor); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {
 				t.Errorf("%s key: %+v, %v", name, found, err)
 			}
 		}
 		f.revoke(t, key)
-		if found, err := f.RenameAPIKey(ctx, c.ID, key.ID, "late", c.actor); !errors.Is(err, models.ErrKeyAlreadyRevoked) || found.Label != "staging" {
+		if found, err := f.Keys.Rename(ctx, c.ID, key.ID, "late", c.actor); !errors.Is(err, models.ErrKeyAlreadyRevoked) || found.Label != "staging" {
 			t.Errorf("revoked: %+v, %v", found, err)
 		}
 		activities := f.activities(t, c)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 // hasFactor is a condition on the user u: the user has an authenticator app or a passkey.
@@ -14,9 +13,9 @@ const hasFactor = `(EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AN
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
 // passkey. It records the activity unless nothing changes. The error may be [ErrNotOwner] or
 // [ErrUnavailable].
-func (s *Store) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockAccount(ctx, tx, accountID); err != nil {
+func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
+	err := a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
@@ -34,7 +33,7 @@ func (s *Store) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, re
 		if !required {
 			action = ActionSecondFactorOptional
 		}
-		return s.record(ctx, tx, accountID, actor, action, accountID, "")
+		return tx.Record(ctx, accountID, actor, action, accountID, "")
 	})
-	return failed("require second factor", err)
+	return err
 }

@@ -39,37 +39,37 @@ func (f *fixture) live(t *testing.T) secrets {
 	t.Helper()
 	ctx := t.Context()
 	s := secrets{"password": "Tr0ub4dor & three", "wrong password": "a password of elsewhere"}
-	account, err := f.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]})
+	account, err := f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]})
 	must(t, err)
-	user, err := f.VerifyPassword(ctx, "ada@example.com", s["password"], models.Client{Address: "203.0.113.7"})
+	user, err := f.SignIn.VerifyPassword(ctx, "ada@example.com", s["password"], models.Client{Address: "203.0.113.7"})
 	must(t, err)
 	// Users sometimes type a password into the email field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
-		if _, err := f.VerifyPassword(ctx, email, s["wrong password"], models.Client{Address: "203.0.113.7"}); err == nil {
+		if _, err := f.SignIn.VerifyPassword(ctx, email, s["wrong password"], models.Client{Address: "203.0.113.7"}); err == nil {
 			t.Fatal("signed in")
 		}
 	}
-	token, err := f.CreateSession(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
+	token, err := f.Sessions.Create(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
 	must(t, err)
 	s["session token"] = token
-	must(t, errOf(f.Session(ctx, token, models.Client{Address: "203.0.113.7"})))
+	must(t, errOf(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})))
 	actor := models.UserActor(user.ID, "203.0.113.7")
 	invite := models.NewInvitation{Email: "bob@example.com", Role: models.RoleMember}
-	_, s["invitation token"], err = f.CreateInvitation(ctx, account.ID, invite, actor)
+	_, s["invitation token"], err = f.Invitations.Create(ctx, account.ID, invite, actor)
 	must(t, err)
 	s["password of an invitation"] = "Tr0ub4dor & four"
 	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
-	key, secret, err := f.GenerateAPIKey(ctx, account.ID, form("production"), actor)
+	key, secret, err := f.Keys.Generate(ctx, account.ID, form("production"), actor)
 	must(t, err)
 	// The random part is enough to compute the whole key.
 	s["API key"] = secret[4:34]
-	must(t, errOf(f.Authenticate(ctx, secret)))
-	must(t, errOf(f.FindAPIKeyBySecret(ctx, secret)))
-	must(t, errOf(f.RevokeAPIKey(ctx, account.ID, key.ID, actor)))
-	_, _ = f.Authenticate(ctx, secret)
-	_, _ = f.Authenticate(ctx, secret[:30])
+	must(t, errOf(f.API.Authenticate(ctx, secret)))
+	must(t, errOf(f.Keys.FindBySecret(ctx, secret)))
+	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, actor)))
+	_, _ = f.API.Authenticate(ctx, secret)
+	_, _ = f.API.Authenticate(ctx, secret[:30])
 	s["reset token"] = f.resetToken(t, "ada@example.com")
-	must(t, errOf(f.PasswordResetUser(ctx, s["reset token"])))
+	must(t, errOf(f.Credentials.PasswordResetUser(ctx, s["reset token"])))
 	return s
 }
 
@@ -77,7 +77,7 @@ func TestKeyHoldsNoSecret(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
-		listed, err := f.APIKeys(t.Context(), c.ID)
+		listed, err := f.Keys.Active(t.Context(), c.ID)
 		must(t, err)
 		for _, key := range append(listed, key) {
 			text, err := json.Marshal(key)

@@ -60,37 +60,45 @@ func (s Session) Fresh(now time.Time) bool {
 	return now.Sub(s.CreatedAt) < freshFor || s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < freshFor
 }
 
-// CreateSession starts a session for a user that [Store.VerifyPassword] has returned, without a
-// second step, and records the activity. Sign-ins use [Store.SignIn]. It returns the session token,
+// Sessions are the sessions of users.
+type Sessions struct {
+	db        *DB
+	idle, max time.Duration // the limits of a session
+	lastSeen  *lastSeenBuffer
+	passwords *passwords
+}
+
+// Create starts a session for a user that [SignIn.VerifyPassword] has returned, without a
+// second step, and records the activity. Sign-ins use [SignIn.Start]. It returns the session token,
 // which has 256 random bits. Only its hash is stored. A user has at most 100 sessions: above that,
 // the least recently used one ends.
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may
 // start. The error may also be [ErrUnavailable].
-func (s *Store) CreateSession(ctx context.Context, user User, client Client) (token string, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		token, err = s.createSession(ctx, tx, user, WithPassword, client)
+func (s *Sessions) Create(ctx context.Context, user User, client Client) (token string, err error) {
+	err = s.db.InTx(ctx, "create session", func(ctx context.Context, tx Tx) error {
+		token, err = s.create(ctx, tx, user, WithPassword, client)
 		return err
 	})
 	if err != nil {
-		return "", failed("create session", err)
+		return "", err
 	}
 	return token, nil
 }
 
-func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, method SignInMethod, client Client) (token string, err error) {
-	token, now := newToken(), s.clock()
+func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMethod, client Client) (token string, err error) {
+	token, now := newToken(), tx.Now()
 	session := Session{
 		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
-		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.sessionMax),
+		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.max),
 		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
 	}
-	if err := s.lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
 		return "", err
 	}
 	// The lock also lets only one sign-in of a user at a time count the sessions.
-	if err := s.lockPassword(ctx, tx, user); err != nil {
+	if err := lockPassword(ctx, tx, user); err != nil {
 		return "", err
 	}
 	if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
@@ -99,7 +107,7 @@ func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, method 
 	if _, err := tx.NewUpdate().Model((*User)(nil)).Set("last_sign_in_at = ?", now).Where("id = ?", user.ID).Exec(ctx); err != nil {
 		return "", err
 	}
-	if err := s.endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
+	if err := endOldestSessions(ctx, tx, user.ID, session.ID); err != nil {
 		return "", err
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
@@ -107,15 +115,15 @@ func (s *Store) createSession(ctx context.Context, tx bun.Tx, user User, method 
 	if method != WithInvitation && !client.Device.belongsTo(user.Email) {
 		activity.NewDevice = user.Email
 	}
-	return token, s.recordActivity(ctx, tx, UserActor(user.ID, client.Address), activity)
+	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)
 }
 
 // lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled. Until the
 // transaction ends, nobody can disable it. SQLite needs no lock: its transactions run one at a
 // time.
-func (s *Store) lockEnabledAccount(ctx context.Context, tx bun.Tx, id uuid.UUID) error {
+func (tx Tx) lockEnabledAccount(ctx context.Context, id uuid.UUID) error {
 	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
-	if s.db.Dialect().Name() == dialect.PG {
+	if tx.db.Dialect().Name() == dialect.PG {
 		query = query.For("SHARE")
 	}
 	err := query.Scan(ctx, new(uuid.UUID))
@@ -125,29 +133,29 @@ func (s *Store) lockEnabledAccount(ctx context.Context, tx bun.Tx, id uuid.UUID)
 	return err
 }
 
-// Session returns the session with this token and updates when it was last seen. It returns
+// Find returns the session with this token and updates when it was last seen. It returns
 // [ErrSessionNotFound] if the session has ended or expired or its user or account is disabled, or
 // [ErrUnavailable].
-func (s *Store) Session(ctx context.Context, token string, client Client) (Session, error) {
-	session, err := s.PeekSession(ctx, token)
+func (s *Sessions) Find(ctx context.Context, token string, client Client) (Session, error) {
+	session, err := s.Peek(ctx, token)
 	if err != nil {
 		return Session{}, err
 	}
 	// One write a minute is precise enough, unless the idle limit is shorter.
-	now := s.clock()
-	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.sessionIdle/4) || client.Address != session.LastAddress {
+	now := s.db.Now()
+	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.idle/4) || client.Address != session.LastAddress {
 		s.lastSeen.set(session.ID, lastSeen{now, client.Address})
 	}
 	return session, nil
 }
 
-// PeekSession is [Store.Session] for requests that a page sends by itself. It does not update when
+// Peek is [Sessions.Find] for requests that a page sends by itself. It does not update when
 // the session was last seen.
-func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) {
-	session, err := s.findSession(ctx, token)
+func (s *Sessions) Peek(ctx context.Context, token string) (Session, error) {
+	session, err := s.find(ctx, token)
 	if err == nil && s.isIdle(session) {
 		// A flush may have moved the time from memory to the database between the two reads.
-		session, err = s.findSession(ctx, token)
+		session, err = s.find(ctx, token)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return Session{}, ErrSessionNotFound
@@ -155,15 +163,15 @@ func (s *Store) PeekSession(ctx context.Context, token string) (Session, error) 
 	if err != nil {
 		return Session{}, failed("find session", err)
 	}
-	if !s.clock().Before(session.ExpiresAt) || s.isIdle(session) {
+	if !s.db.Now().Before(session.ExpiresAt) || s.isIdle(session) {
 		return Session{}, ErrSessionNotFound
 	}
-	session.NoPassword = session.NoPassword || s.passwordsOff
+	session.NoPassword = session.NoPassword || s.passwords.off
 	return session, nil
 }
 
-// findSession returns the session with this token, also if it has expired.
-func (s *Store) findSession(ctx context.Context, token string) (Session, error) {
+// find returns the session with this token, also if it has expired.
+func (s *Sessions) find(ctx context.Context, token string) (Session, error) {
 	var session Session
 	err := s.db.NewSelect().Model(&session).ColumnExpr("?TableColumns").
 		ColumnExpr("u.account_id, u.email, u.role, a.name AS account_name, u.password_hash LIKE ? AS no_password", "%"+password.AbsentEnd).
@@ -175,18 +183,18 @@ func (s *Store) findSession(ctx context.Context, token string) (Session, error) 
 	return session, err
 }
 
-func (s *Store) isIdle(session Session) bool {
-	return s.clock().Sub(session.LastSeenAt) >= s.sessionIdle
+func (s *Sessions) isIdle(session Session) bool {
+	return s.db.Now().Sub(session.LastSeenAt) >= s.idle
 }
 
-// Sessions returns a user's open sessions, the most recently seen first. The error may be
+// List returns a user's open sessions, the most recently seen first. The error may be
 // [ErrUnavailable].
-func (s *Store) Sessions(ctx context.Context, accountID, userID uuid.UUID) ([]Session, error) {
-	now := s.clock()
+func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Session, error) {
+	now := s.db.Now()
 	sessions := []Session{}
 	err := s.db.NewSelect().Model(&sessions).
 		Where("session.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).
-		Where("session.expires_at > ? AND session.last_seen_at > ?", now, now.Add(-s.sessionIdle)).
+		Where("session.expires_at > ? AND session.last_seen_at > ?", now, now.Add(-s.idle)).
 		OrderExpr("session.last_seen_at DESC, session.id DESC").Limit(maxSessions).Scan(ctx)
 	if err != nil {
 		return nil, failed("list sessions", err)

@@ -11,7 +11,7 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		token := f.session(t, c)
-		session, err := f.Session(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		must(t, err)
 		if f.clock.Advance(10*time.Minute - time.Second); !session.Fresh(f.clock.Now()) {
 			t.Error("not fresh before ten minutes")
@@ -19,12 +19,12 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 		if f.clock.Advance(time.Second); session.Fresh(f.clock.Now()) {
 			t.Error("fresh after ten minutes")
 		}
-		checkError(t, "a wrong password", errOf(f.ConfirmPassword(ctx, session, newPassword, c.actor)), models.ErrWrongCredentials)
-		renewed, err := f.ConfirmPassword(ctx, session, password, c.actor)
+		checkError(t, "a wrong password", errOf(f.Sessions.Reauthenticate(ctx, session, newPassword, c.actor)), models.ErrWrongCredentials)
+		renewed, err := f.Sessions.Reauthenticate(ctx, session, password, c.actor)
 		must(t, err)
-		checkError(t, "the old token", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "the old token", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		for _, fresh := range []bool{true, false} {
-			session, err = f.Session(ctx, renewed, browser)
+			session, err = f.Sessions.Find(ctx, renewed, browser)
 			if err != nil || session.Fresh(f.clock.Now()) != fresh {
 				t.Errorf("%+v, %v, want fresh %t", session, err, fresh)
 			}
@@ -36,8 +36,8 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 func TestFreshSignInWithoutAPasswordIsANewOne(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, token := f.newMember(t, f.customer(t))
-		session, err := f.Session(t.Context(), token, browser)
+		session, err := f.Sessions.Find(t.Context(), token, browser)
 		must(t, err)
-		checkError(t, "no password", errOf(f.ConfirmPassword(t.Context(), session, "", c.actor)), models.ErrSignInTooOld)
+		checkError(t, "no password", errOf(f.Sessions.Reauthenticate(t.Context(), session, "", c.actor)), models.ErrSignInTooOld)
 	})
 }

@@ -7,37 +7,36 @@ import (
 	"math"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 // maxSessions is the number of sessions that a user can have. The next sign-in ends the least
 // recently used one.
 const maxSessions = 100
 
-// EndSession signs a user out: it deletes the session and records the activity. It returns
+// End signs a user out: it deletes the session and records the activity. It returns
 // [ErrSessionNotFound] if the session has already ended, or [ErrUnavailable].
-func (s *Store) EndSession(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
-	return s.endSession(ctx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
+func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
+	return s.end(ctx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
 }
 
-// RevokeSession ends one of a user's sessions from another session and records the activity. It
+// Revoke ends one of a user's sessions from another session and records the activity. It
 // returns [ErrSessionNotFound] if the user has no such session, or [ErrUnavailable].
-func (s *Store) RevokeSession(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
-	return s.endSession(ctx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
+func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
+	return s.end(ctx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
 }
 
-// RevokeOtherSessions ends all of a user's sessions except one and records their number as one
+// RevokeOthers ends all of a user's sessions except one and records their number as one
 // activity. The error may be [ErrUnavailable].
-func (s *Store) RevokeOtherSessions(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		return s.endOtherSessions(ctx, tx, accountID, userID, keep, actor)
+func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
+	err := s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx Tx) error {
+		return endOtherSessions(ctx, tx, accountID, userID, keep, actor)
 	})
-	return failed("end sessions", err)
+	return err
 }
 
-// endSession deletes the account's session that matches where, and records the activity.
-func (s *Store) endSession(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+// end deletes the account's session that matches where, and records the activity.
+func (s *Sessions) end(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, where string, args ...any) error {
+	err := s.db.InTx(ctx, "end session", func(ctx context.Context, tx Tx) error {
 		var session Session
 		err := tx.NewDelete().Model(&session).Where(where, args...).
 			Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).
@@ -45,17 +44,17 @@ func (s *Store) endSession(ctx context.Context, accountID uuid.UUID, actor Actor
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, action, session.ID, session.UserAgent)
+		return tx.Record(ctx, accountID, actor, action, session.ID, session.UserAgent)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrSessionNotFound
 	}
-	return failed("end session", err)
+	return err
 }
 
 // endOtherSessions deletes all of a user's sessions except keep, and records their number as one
 // activity.
-func (s *Store) endOtherSessions(ctx context.Context, tx bun.Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
+func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
 	result, err := tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
 		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx)
 	if err != nil {
@@ -65,14 +64,14 @@ func (s *Store) endOtherSessions(ctx context.Context, tx bun.Tx, accountID, user
 	if err != nil || ended == 0 {
 		return err
 	}
-	return s.recordActivity(ctx, tx, actor, Activity{
+	return tx.RecordActivity(ctx, actor, Activity{
 		AccountID: accountID, Action: ActionSessionsRevoked, SubjectID: &userID, Count: ended,
 	})
 }
 
 // endOldestSessions makes room for a new session: it deletes the user's least recently used
 // sessions above the limit.
-func (s *Store) endOldestSessions(ctx context.Context, tx bun.Tx, userID, newest uuid.UUID) error {
+func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) error {
 	old := tx.NewSelect().Model((*Session)(nil)).Column("id").Where("user_id = ? AND id <> ?", userID, newest).
 		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)
 	_, err := tx.NewDelete().Model((*Session)(nil)).Where("id IN (?)", old).Exec(ctx)

@@ -14,7 +14,7 @@ import (
 // identify returns the id of the session with this token.
 func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	t.Helper()
-	session, err := f.Session(t.Context(), token, browser)
+	session, err := f.Sessions.Find(t.Context(), token, browser)
 	must(t, err)
 	return session.ID
 }
@@ -38,7 +38,7 @@ func TestSessionsOfAUser(t *testing.T) {
 		f.session(t, other)
 		list := func(when string, want ...uuid.UUID) {
 			t.Helper()
-			sessions, err := f.Sessions(ctx, c.ID, c.user.ID)
+			sessions, err := f.Sessions.List(ctx, c.ID, c.user.ID)
 			if err != nil || !slices.Equal(ids(sessions), want) {
 				t.Errorf("%s: %v, want %v, %v", when, ids(sessions), want, err)
 			}
@@ -47,9 +47,9 @@ func TestSessionsOfAUser(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		list("one expired, idle for 12 hours", second, first)
 		// A request counts at once, before it is written.
-		must(t, errOf(f.Session(ctx, token, browser)))
+		must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		list("after the first was used", first, second)
-		sessions, err := f.Sessions(ctx, c.ID, c.user.ID)
+		sessions, err := f.Sessions.List(ctx, c.ID, c.user.ID)
 		if err != nil || !sessions[0].LastSeenAt.Equal(f.clock.Now()) || sessions[0].UserAgent != browser.UserAgent ||
 			sessions[0].FirstAddress != browser.Address || sessions[1].LastSeenAt.Equal(f.clock.Now()) {
 			t.Errorf("%+v, %v", sessions, err)
@@ -57,7 +57,7 @@ func TestSessionsOfAUser(t *testing.T) {
 		for name, pair := range map[string][2]uuid.UUID{
 			"asked by another account": {other.ID, c.user.ID}, "of another account's user": {c.ID, other.user.ID}, "of nobody": {c.ID, newID()},
 		} {
-			if sessions, err := f.Sessions(ctx, pair[0], pair[1]); err != nil || sessions == nil || len(sessions) != 0 {
+			if sessions, err := f.Sessions.List(ctx, pair[0], pair[1]); err != nil || sessions == nil || len(sessions) != 0 {
 				t.Errorf("%s: %v, %v", name, sessions, err)
 			}
 		}
@@ -73,18 +73,18 @@ func TestSessionIsRevokedFromAnotherSession(t *testing.T) {
 		id := f.identify(t, lost)
 		otherID := f.identify(t, f.session(t, other))
 		for name, revoke := range map[string]func() error{
-			"by another account":          func() error { return f.RevokeSession(ctx, other.ID, other.user.ID, id, other.actor) },
-			"as another account's user's": func() error { return f.RevokeSession(ctx, other.ID, c.user.ID, id, other.actor) },
-			"another account's":           func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, otherID, c.actor) },
-			"another user's":              func() error { return f.RevokeSession(ctx, c.ID, newID(), id, c.actor) },
-			"none":                        func() error { return f.RevokeSession(ctx, c.ID, c.user.ID, newID(), c.actor) },
+			"by another account":          func() error { return f.Sessions.Revoke(ctx, other.ID, other.user.ID, id, other.actor) },
+			"as another account's user's": func() error { return f.Sessions.Revoke(ctx, other.ID, c.user.ID, id, other.actor) },
+			"another account's":           func() error { return f.Sessions.Revoke(ctx, c.ID, c.user.ID, otherID, c.actor) },
+			"another user's":              func() error { return f.Sessions.Revoke(ctx, c.ID, newID(), id, c.actor) },
+			"none":                        func() error { return f.Sessions.Revoke(ctx, c.ID, c.user.ID, newID(), c.actor) },
 		} {
 			checkError(t, name, revoke(), models.ErrSessionNotFound)
 		}
-		must(t, f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor))
-		checkError(t, "the revoked session", errOf(f.Session(ctx, lost, browser)), models.ErrSessionNotFound)
-		checkError(t, "the other session", errOf(f.Session(ctx, kept, browser)), nil)
-		checkError(t, "revoked again", f.RevokeSession(ctx, c.ID, c.user.ID, id, c.actor), models.ErrSessionNotFound)
+		must(t, f.Sessions.Revoke(ctx, c.ID, c.user.ID, id, c.actor))
+		checkError(t, "the revoked session", errOf(f.Sessions.Find(ctx, lost, browser)), models.ErrSessionNotFound)
+		checkError(t, "the other session", errOf(f.Sessions.Find(ctx, kept, browser)), nil)
+		checkError(t, "revoked again", f.Sessions.Revoke(ctx, c.ID, c.user.ID, id, c.actor), models.ErrSessionNotFound)
 		latest := f.activities(t, c)[0]
 		if latest.Action != models.ActionSessionRevoked || *latest.SubjectID != id || latest.Label != browser.UserAgent {
 			t.Errorf("recorded %+v", latest)
@@ -98,18 +98,18 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 		kept, foreign := f.session(t, c), f.session(t, other)
 		lost := []string{f.session(t, c), f.session(t, c)}
 		id := f.identify(t, kept)
-		checkError(t, "by another account", f.RevokeOtherSessions(ctx, other.ID, c.user.ID, uuid.Nil, other.actor), nil)
+		checkError(t, "by another account", f.Sessions.RevokeOthers(ctx, other.ID, c.user.ID, uuid.Nil, other.actor), nil)
 		if n := f.count(t, "SELECT count(*) FROM sessions WHERE user_id = ?", c.user.ID); n != 3 {
 			t.Errorf("after another account's request the user has %d sessions, want 3", n)
 		}
 		for range 2 { // the second call has nothing left to end
-			must(t, f.RevokeOtherSessions(ctx, c.ID, c.user.ID, id, c.actor))
+			must(t, f.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, id, c.actor))
 		}
 		for _, token := range lost {
-			checkError(t, "a revoked session", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+			checkError(t, "a revoked session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 		for _, token := range []string{kept, foreign} {
-			must(t, errOf(f.Session(ctx, token, browser)))
+			must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		}
 		revoked := f.recorded(t, c, models.ActionSessionsRevoked)
 		if len(revoked) != 1 || revoked[0].Count != 2 || *revoked[0].SubjectID != c.user.ID {
@@ -142,22 +142,22 @@ func TestManySessionsEndAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		for name, end := range map[string]func(context.Context, *models.Store, customer, models.Session) error{
 			"reset": func(ctx context.Context, store *models.Store, c customer, _ models.Session) error {
-				return store.ResetPassword(ctx, c.user.Email, newPassword)
+				return store.Credentials.ResetPassword(ctx, c.user.Email, newPassword)
 			},
 			"change": func(ctx context.Context, store *models.Store, c customer, s models.Session) error {
-				return errOf(store.ChangePassword(ctx, s, password, newPassword, c.actor))
+				return errOf(store.Credentials.ChangePassword(ctx, s, password, newPassword, c.actor))
 			},
 			"revoke": func(ctx context.Context, store *models.Store, c customer, s models.Session) error {
-				return store.RevokeOtherSessions(ctx, c.ID, c.user.ID, s.ID, c.actor)
+				return store.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, s.ID, c.actor)
 			},
 			"sign in": func(ctx context.Context, store *models.Store, c customer, _ models.Session) error {
-				return errOf(store.CreateSession(ctx, c.user, browser))
+				return errOf(store.Sessions.Create(ctx, c.user, browser))
 			},
 		} {
 			var few []string
 			for _, many := range []int{110, 500} { // a sign-in leaves 100
 				c := f.customer(t)
-				session, err := f.Session(t.Context(), f.session(t, c), browser)
+				session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 				must(t, err)
 				f.manySessions(t, c, many)
 				seen := &statements{}
@@ -203,26 +203,26 @@ func TestUserHasAHundredSessions(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		unused := f.session(t, c)
 		f.clock.Advance(time.Minute)
-		must(t, errOf(f.Session(ctx, used, browser)))
+		must(t, errOf(f.Sessions.Find(ctx, used, browser)))
 		eventually(t, "the use is written", func() bool {
 			return f.count(t, "SELECT count(*) FROM sessions WHERE last_seen_at = ?", f.clock.Now()) == 1
 		})
 		f.manySessions(t, c, 97)
-		must(t, errOf(f.Session(ctx, f.session(t, c), browser)))
-		checkError(t, "the least recently used of 100", errOf(f.Session(ctx, unused, browser)), nil)
+		must(t, errOf(f.Sessions.Find(ctx, f.session(t, c), browser)))
+		checkError(t, "the least recently used of 100", errOf(f.Sessions.Find(ctx, unused, browser)), nil)
 		f.session(t, c)
-		checkError(t, "the least recently used of 101", errOf(f.Session(ctx, unused, browser)), models.ErrSessionNotFound)
+		checkError(t, "the least recently used of 101", errOf(f.Sessions.Find(ctx, unused, browser)), models.ErrSessionNotFound)
 		for name, token := range map[string]string{"used": used, "another user's": foreign} {
-			checkError(t, name, errOf(f.Session(ctx, token, browser)), nil)
+			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
-		_, errs := atOnce(5, func(int) error { return errOf(f.CreateSession(ctx, c.user, browser)) })
+		_, errs := atOnce(5, func(int) error { return errOf(f.Sessions.Create(ctx, c.user, browser)) })
 		for _, err := range errs {
 			t.Error(err)
 		}
 		if n := f.sessionsOf(t, c); n != 100 {
 			t.Errorf("%d sessions, want 100", n)
 		}
-		if sessions, err := f.Sessions(ctx, c.ID, c.user.ID); err != nil || len(sessions) != 100 {
+		if sessions, err := f.Sessions.List(ctx, c.ID, c.user.ID); err != nil || len(sessions) != 100 {
 			t.Errorf("%d sessions are listed, want 100: %v", len(sessions), err)
 		}
 	})
@@ -243,6 +243,6 @@ func TestIdleSessionsArePurged(t *testing.T) {
 		if n := f.sessionsOf(t, idle); n != 0 {
 			t.Errorf("%d idle sessions are left", n)
 		}
-		checkError(t, "in use", errOf(f.Session(ctx, token, browser)), nil)
+		checkError(t, "in use", errOf(f.Sessions.Find(ctx, token, browser)), nil)
 	})
 }

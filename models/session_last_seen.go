@@ -82,9 +82,9 @@ type sighting struct {
 	Address string    `bun:"type:text"`
 }
 
-// flushLastSeen skips locked sessions: such a session has just ended, or another instance has just
+// flush skips locked sessions: such a session has just ended, or another instance has just
 // seen it too.
-func (s *Store) flushLastSeen(ctx context.Context) error {
+func (s *Sessions) flush(ctx context.Context) error {
 	return failed("write when sessions were last seen", s.lastSeen.flush(func(rows []sighting) error {
 		query := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
 			Set("last_seen_at = seen.at, last_address = seen.address").

@@ -18,7 +18,7 @@ var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 
 func (f *fixture) session(t *testing.T, c customer) (token string) {
 	t.Helper()
-	token, err := f.CreateSession(t.Context(), c.user, browser)
+	token, err := f.Sessions.Create(t.Context(), c.user, browser)
 	must(t, err)
 	return token
 }
@@ -34,7 +34,7 @@ func TestSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		token := f.session(t, c)
-		session, err := f.Session(t.Context(), token, browser)
+		session, err := f.Sessions.Find(t.Context(), token, browser)
 		if err != nil || session.UserID != c.user.ID || session.AccountID != c.ID || session.Email != c.user.Email ||
 			session.AccountName != c.Name || !session.CreatedAt.Equal(f.clock.Now()) || !session.LastSeenAt.Equal(f.clock.Now()) ||
 			!session.ExpiresAt.Equal(f.clock.Now().Add(720*time.Hour)) || session.FirstAddress != browser.Address ||
@@ -73,7 +73,7 @@ func TestNoSessionForAnotherToken(t *testing.T) {
 			"empty": "", "cut short": token[1:], "longer": token + "A", "other case": strings.ToUpper(token),
 			"the hash": string(hash), "a NUL": "\x00", "not UTF-8": "\xff", "long": strings.Repeat("a", 1<<16),
 		} {
-			if session, err := f.Session(t.Context(), other, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+			if session, err := f.Sessions.Find(t.Context(), other, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
 				t.Errorf("%s: %+v, %v", name, session, err)
 			}
 		}
@@ -87,11 +87,11 @@ func TestIdleSessionEnds(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		for range 3 {
 			f.clock.Advance(12*time.Hour - time.Microsecond)
-			checkError(t, "idle for less than 12 h", errOf(f.Session(ctx, token, browser)), nil)
+			checkError(t, "idle for less than 12 h", errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
 		f.clock.Advance(12 * time.Hour)
 		for range 2 { // a refused request does not restart it
-			checkError(t, "idle for 12 h", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+			checkError(t, "idle for 12 h", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		}
 	})
 }
@@ -103,10 +103,10 @@ func TestShortIdleLimit(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		for range 20 {
 			f.clock.Advance(20 * time.Second)
-			must(t, errOf(f.Session(t.Context(), token, browser)))
+			must(t, errOf(f.Sessions.Find(t.Context(), token, browser)))
 		}
 		f.clock.Advance(30 * time.Second)
-		checkError(t, "idle", errOf(f.Session(t.Context(), token, browser)), models.ErrSessionNotFound)
+		checkError(t, "idle", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
 	})
 }
 
@@ -116,12 +116,12 @@ func TestSessionInUseEndsAtItsAbsoluteLimit(t *testing.T) {
 		token := f.session(t, f.customer(t))
 		for range 5 {
 			f.clock.Advance(30 * time.Minute)
-			must(t, errOf(f.Session(t.Context(), token, browser)))
+			must(t, errOf(f.Sessions.Find(t.Context(), token, browser)))
 		}
 		f.clock.Advance(30*time.Minute - time.Microsecond)
-		checkError(t, "just before the end", errOf(f.Session(t.Context(), token, browser)), nil)
+		checkError(t, "just before the end", errOf(f.Sessions.Find(t.Context(), token, browser)), nil)
 		f.clock.Advance(time.Microsecond)
-		checkError(t, "at the end", errOf(f.Session(t.Context(), token, browser)), models.ErrSessionNotFound)
+		checkError(t, "at the end", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
 	})
 }
 
@@ -134,29 +134,29 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		// Within a minute, a request writes nothing.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Minute - time.Microsecond)
-			must(t, errOf(s.Session(ctx, token, browser)))
+			must(t, errOf(s.Sessions.Find(ctx, token, browser)))
 		})
 		if at, _ := f.lastSeen(t); !at.Equal(created) {
 			t.Errorf("within a minute of %v: written %v", created, at)
 		}
 		// Later requests are written in the background.
 		f.clock.Advance(time.Microsecond)
-		session, err := f.Session(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		must(t, err)
 		eventually(t, "it is written", func() bool { at, _ := f.lastSeen(t); return at.Equal(f.clock.Now()) })
-		if again, err := f.Session(ctx, token, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
+		if again, err := f.Sessions.Find(ctx, token, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
 			t.Errorf("%+v, %v", again, err)
 		}
 		// A new address is written at any time.
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			f.clock.Advance(time.Second)
-			must(t, errOf(s.Session(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"})))
+			must(t, errOf(s.Sessions.Find(ctx, token, models.Client{Address: "2001:db8::7", UserAgent: "curl"})))
 		})
 		at, address := f.lastSeen(t)
 		if !at.Equal(f.clock.Now()) || address != "2001:db8::7" {
 			t.Errorf("seen at %v from %s", at, address)
 		}
-		session, err = f.Session(ctx, token, browser)
+		session, err = f.Sessions.Find(ctx, token, browser)
 		if err != nil || session.FirstAddress != browser.Address || session.UserAgent != browser.UserAgent {
 			t.Errorf("%+v, %v", session, err)
 		}
@@ -164,9 +164,9 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		latest := f.clock.Now().Add(time.Hour)
 		f.briefly(t, models.Options{}, func(slow *models.Store) {
 			f.clock.Advance(2 * time.Minute)
-			must(t, errOf(slow.Session(ctx, token, browser)))
+			must(t, errOf(slow.Sessions.Find(ctx, token, browser)))
 			f.briefly(t, models.Options{Now: func() time.Time { return latest }}, func(fast *models.Store) {
-				must(t, errOf(fast.Session(ctx, token, browser)))
+				must(t, errOf(fast.Sessions.Find(ctx, token, browser)))
 			})
 		})
 		if at, _ := f.lastSeen(t); !at.Equal(latest) {
@@ -183,12 +183,12 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 		token, otherToken := f.session(t, c), f.session(t, other)
 		for table, id := range map[string]uuid.UUID{"users": c.user.ID, "accounts": c.ID} {
 			f.exec(t, "UPDATE "+table+" SET disabled_at = ? WHERE id = ?", f.clock.Now(), id)
-			if session, err := f.Session(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
+			if session, err := f.Sessions.Find(ctx, token, browser); !errors.Is(err, models.ErrSessionNotFound) || session.ID != uuid.Nil {
 				t.Errorf("disabled in %s: %+v, %v", table, session, err)
 			}
-			checkError(t, "another account's session", errOf(f.Session(ctx, otherToken, browser)), nil)
+			checkError(t, "another account's session", errOf(f.Sessions.Find(ctx, otherToken, browser)), nil)
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
-			checkError(t, "enabled again in "+table, errOf(f.Session(ctx, token, browser)), nil)
+			checkError(t, "enabled again in "+table, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
 	})
 }
@@ -199,24 +199,24 @@ func TestSignOutEndsTheSession(t *testing.T) {
 		token, kept := f.session(t, c), f.session(t, c)
 		elsewhere := f.open(t, models.Options{})
 		f.clock.Advance(2 * time.Minute)
-		session, err := elsewhere.Session(ctx, token, browser) // leaves a last-seen time to write
+		session, err := elsewhere.Sessions.Find(ctx, token, browser) // leaves a last-seen time to write
 		must(t, err)
 		for name, end := range map[string]func() error{
-			"another account's": func() error { return f.EndSession(ctx, other.ID, session.ID, other.actor) },
-			"an unknown":        func() error { return f.EndSession(ctx, c.ID, newID(), c.actor) },
+			"another account's": func() error { return f.Sessions.End(ctx, other.ID, session.ID, other.actor) },
+			"an unknown":        func() error { return f.Sessions.End(ctx, c.ID, newID(), c.actor) },
 		} {
 			if err := end(); !errors.Is(err, models.ErrSessionNotFound) {
 				t.Errorf("%s session: %v", name, err)
 			}
 		}
-		checkError(t, "after refused sign-outs", errOf(f.Session(ctx, token, browser)), nil)
+		checkError(t, "after refused sign-outs", errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		if len(f.activities(t, other)) != 0 || len(f.activities(t, c)) != 2 {
 			t.Error("a refused sign-out was recorded")
 		}
-		must(t, f.EndSession(ctx, c.ID, session.ID, c.actor))
-		checkError(t, "on another instance", errOf(elsewhere.Session(ctx, token, browser)), models.ErrSessionNotFound)
-		checkError(t, "ended again", f.EndSession(ctx, c.ID, session.ID, c.actor), models.ErrSessionNotFound)
-		checkError(t, "the other browser's", errOf(f.Session(ctx, kept, browser)), nil)
+		must(t, f.Sessions.End(ctx, c.ID, session.ID, c.actor))
+		checkError(t, "on another instance", errOf(elsewhere.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "ended again", f.Sessions.End(ctx, c.ID, session.ID, c.actor), models.ErrSessionNotFound)
+		checkError(t, "the other browser's", errOf(f.Sessions.Find(ctx, kept, browser)), nil)
 	})
 }
 
@@ -224,12 +224,12 @@ func TestUnusualUserAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, agent := range []string{"", "a\x00b", "\xff\xfe", "'; --", strings.Repeat("é", 1000), strings.Repeat("a", 1<<16), "x" + strings.Repeat("👩", 100)} {
-			token, err := f.CreateSession(t.Context(), c.user, models.Client{UserAgent: agent})
+			token, err := f.Sessions.Create(t.Context(), c.user, models.Client{UserAgent: agent})
 			if err != nil {
 				t.Errorf("%.20q: %v", agent, err)
 				continue
 			}
-			session, err := f.Session(t.Context(), token, models.Client{})
+			session, err := f.Sessions.Find(t.Context(), token, models.Client{})
 			if err != nil || len(session.UserAgent) > 256 || !strings.HasPrefix(strings.ReplaceAll(agent, "\x00", ""), session.UserAgent) {
 				t.Errorf("%.20q is stored as %.20q, %v", agent, session.UserAgent, err)
 			}
@@ -244,14 +244,14 @@ func TestLockedSessionDelaysNoOther(t *testing.T) {
 	c := f.customer(t)
 	lastSeen := func(token string) time.Time {
 		t.Helper()
-		session, err := f.PeekSession(t.Context(), token)
+		session, err := f.Sessions.Peek(t.Context(), token)
 		must(t, err)
 		var at time.Time
 		f.scan(t, "SELECT last_seen_at FROM sessions WHERE id = ?", []any{session.ID}, &at)
 		return at
 	}
 	locked, token := f.session(t, c), f.session(t, c)
-	session, err := f.PeekSession(t.Context(), locked)
+	session, err := f.Sessions.Peek(t.Context(), locked)
 	must(t, err)
 	tx, err := f.db.BeginTx(t.Context(), nil)
 	must(t, err)
@@ -259,7 +259,7 @@ func TestLockedSessionDelaysNoOther(t *testing.T) {
 	must(t, errOf(tx.ExecContext(t.Context(), "UPDATE sessions SET user_agent = '' WHERE id = ?", session.ID)))
 	f.clock.Advance(10 * time.Minute)
 	for _, one := range []string{locked, token} {
-		must(t, errOf(f.Session(t.Context(), one, browser)))
+		must(t, errOf(f.Sessions.Find(t.Context(), one, browser)))
 	}
 	eventually(t, "the other session is written", func() bool { return lastSeen(token).Equal(f.clock.Now()) })
 	must(t, f.FlushSightings(t.Context()))

@@ -8,10 +8,28 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models/password"
+	"portal/models/secret"
 )
 
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
 var errHashReplaced = errors.New("the password's hash has been replaced")
+
+// SignIn starts sessions for users who prove their identities.
+type SignIn struct {
+	db        *DB
+	passwords *passwords
+	guesses   *guesses
+	sessions  *Sessions
+	sealer    secret.Sealer
+}
+
+// passwords hashes and checks the passwords of users.
+type passwords struct {
+	db      *DB
+	hasher  *password.Hasher
+	guesses *guesses
+	off     bool // nobody signs in with a password
+}
 
 // VerifyPassword returns the user with this email and password. The client is the sender of the
 // request. If it is a device of the user, only its own wrong passwords limit it.
@@ -21,8 +39,8 @@ var errHashReplaced = errors.New("the password's hash has been replaced")
 // account is disabled, and a [*SignInLimitError] after too many wrong passwords for this email or
 // from this address, on any instance. The error may also be [ErrPasswordsOff] or
 // [ErrUnavailable]. VerifyPassword sets its own deadlines.
-func (s *Store) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
-	if s.passwordsOff {
+func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
+	if s.passwords.off {
 		return User{}, ErrPasswordsOff
 	}
 	subjects := [][]byte{
@@ -37,7 +55,7 @@ func (s *Store) VerifyPassword(ctx context.Context, email, password string, clie
 		a.counted = append(a.counted, a.limited...)
 		a.place = knownPlace(email)
 	}
-	return s.verifyPassword(ctx, email, password, a)
+	return s.passwords.verify(ctx, email, password, a)
 }
 
 // strangerPlace returns the place of a client in the queue for password hashing.
@@ -59,46 +77,46 @@ type attempt struct {
 	action  Action // of that activity
 }
 
-func (s *Store) verifyPassword(ctx context.Context, email, password string, a attempt) (User, error) {
-	user, err := s.attemptPassword(ctx, email, password, a)
-	s.signInFailures.count(err)
+func (p *passwords) verify(ctx context.Context, email, password string, a attempt) (User, error) {
+	user, err := p.checkAndCount(ctx, email, password, a)
+	p.guesses.failures.count(err)
 	return user, err
 }
 
-func (s *Store) attemptPassword(ctx context.Context, email, password string, a attempt) (User, error) {
+func (p *passwords) checkAndCount(ctx context.Context, email, password string, a attempt) (User, error) {
 	// The limits are checked before the queue, so that neither a flood of guesses nor of right
 	// passwords fills it.
-	if err := s.checkRightPasswordLimit(ctx, email); err != nil {
+	if err := p.guesses.checkRight(ctx, email); err != nil {
 		return User{}, err
 	}
-	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
+	if err := p.guesses.check(ctx, p.db, a.limited); err != nil {
 		return User{}, err
 	}
-	turn, err := s.waitToHash(ctx, a.place)
+	turn, err := p.waitToHash(ctx, a.place)
 	if err != nil {
 		return User{}, err
 	}
 	defer turn.Done()
 	// The limit is checked again after the queue, because earlier attempts have been counted
 	// since.
-	if err := s.checkSignInLimit(ctx, s.db, a.limited); err != nil {
+	if err := p.guesses.check(ctx, p.db, a.limited); err != nil {
 		return User{}, err
 	}
-	user, err := s.userWithPassword(ctx, turn, email, password)
+	user, err := p.userWithPassword(ctx, turn, email, password)
 	switch {
 	case err == nil, errors.Is(err, ErrSignInDisabled):
 		// Other instances may have reached the limit during the hashing. Then a right
 		// password is refused like a wrong one. Otherwise, each instance would allow one
 		// more guess.
-		err = cmp.Or(s.checkSignInLimit(ctx, s.db, a.limited), s.countRightPassword(ctx, email), err)
+		err = cmp.Or(p.guesses.check(ctx, p.db, a.limited), p.guesses.countRight(ctx, email), err)
 	case errors.Is(err, ErrWrongCredentials):
 		// The response must not say that a password is wrong unless the attempt was
 		// counted.
-		if err := s.recordSignInFailure(ctx, a); err != nil {
+		if err := p.guesses.count(ctx, a); err != nil {
 			return User{}, err
 		}
 		if user.ID != uuid.Nil {
-			s.recordRefusal(user, a.actor, a.action)
+			p.guesses.recordRefusal(user, a.actor, a.action)
 		}
 	}
 	if err != nil {
@@ -109,14 +127,14 @@ func (s *Store) attemptPassword(ctx context.Context, email, password string, a a
 
 // userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With
 // [ErrWrongCredentials] it also returns the user with this email, if there is one.
-func (s *Store) userWithPassword(ctx context.Context, turn *password.Turn, email, password string) (User, error) {
+func (p *passwords) userWithPassword(ctx context.Context, turn *password.Turn, email, password string) (User, error) {
 	// The time for hashing must not count against the database's limit.
-	answer, cancel := context.WithTimeout(ctx, s.timeout)
+	answer, cancel := context.WithTimeout(ctx, p.db.timeout)
 	defer cancel()
-	user, err := findUser(answer, s.db, "u.email_hash = ?", hashEmail(email))
+	user, err := findUser(answer, p.db, "u.email_hash = ?", hashEmail(email))
 	known := err == nil
 	if errors.Is(err, ErrUserNotFound) {
-		user.PasswordHash, err = s.passwords.Absent(), nil
+		user.PasswordHash, err = p.hasher.Absent(), nil
 	}
 	if err != nil {
 		return User{}, failed("find user", err)
@@ -132,22 +150,22 @@ func (s *Store) userWithPassword(ctx context.Context, turn *password.Turn, email
 		return User{}, ErrSignInDisabled
 	}
 	if outdated {
-		return s.upgradePassword(ctx, turn, user, password)
+		return p.upgrade(ctx, turn, user, password)
 	}
 	return user, nil
 }
 
-// upgradePassword replaces the hash of a right password with one that has the current parameters.
+// upgrade replaces the hash of a right password with one that has the current parameters.
 // If the stored hash has changed in the meantime, it checks the password again.
-func (s *Store) upgradePassword(ctx context.Context, turn *password.Turn, user User, password string) (User, error) {
+func (p *passwords) upgrade(ctx context.Context, turn *password.Turn, user User, password string) (User, error) {
 	hash := turn.Hash(password)
-	answer, cancel := context.WithTimeout(ctx, s.timeout)
+	answer, cancel := context.WithTimeout(ctx, p.db.timeout)
 	defer cancel()
-	result, err := s.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
+	result, err := p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
 		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(answer)
 	err = unlessAffected(result, err, errHashReplaced)
 	if errors.Is(err, errHashReplaced) {
-		return s.userWithPassword(ctx, turn, user.Email, password)
+		return p.userWithPassword(ctx, turn, user.Email, password)
 	}
 	if err != nil {
 		return User{}, failed("upgrade a password's hash", err)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,15 +31,23 @@ type signInFailure struct {
 	At      time.Time
 }
 
-// checkSignInLimit returns a [*SignInLimitError] if one of the subjects has reached the limit.
-func (s *Store) checkSignInLimit(ctx context.Context, db bun.IDB, subjects [][]byte) error {
-	return s.checkLimit(ctx, db, s.signInLimit, subjects)
+// guesses limits and records wrong passwords and codes.
+type guesses struct {
+	db         *DB
+	limit      int // wrong passwords of a subject within signInWindow
+	failures   signInFailureCounts
+	background *sync.WaitGroup
 }
 
-func (s *Store) checkLimit(ctx context.Context, db bun.IDB, limit int, subjects [][]byte) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// check returns a [*SignInLimitError] if one of the subjects has reached the limit.
+func (g *guesses) check(ctx context.Context, db bun.IDB, subjects [][]byte) error {
+	return g.checkLimit(ctx, db, g.limit, subjects)
+}
+
+func (g *guesses) checkLimit(ctx context.Context, db bun.IDB, limit int, subjects [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
-	now := s.clock()
+	now := g.db.Now()
 	for _, subject := range subjects {
 		var recent []time.Time
 		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
@@ -60,54 +69,54 @@ func rightPasswords(email string) [][]byte {
 	return [][]byte{signInSubject("right", string(hashEmail(email)))}
 }
 
-// checkRightPasswordLimit returns a [*SignInLimitError] after too many right passwords of a user,
+// checkRight returns a [*SignInLimitError] after too many right passwords of a user,
 // because each costs as much as a wrong one. Their limit is three times that of wrong ones.
-func (s *Store) checkRightPasswordLimit(ctx context.Context, email string) error {
-	err := s.checkLimit(ctx, s.db, 3*s.signInLimit, rightPasswords(email))
+func (g *guesses) checkRight(ctx context.Context, email string) error {
+	err := g.checkLimit(ctx, g.db, 3*g.limit, rightPasswords(email))
 	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
 		limit.Right = true
 	}
 	return err
 }
 
-// countRightPassword counts a right password.
-func (s *Store) countRightPassword(ctx context.Context, email string) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// countRight counts a right password.
+func (g *guesses) countRight(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
-	return failed("count a right password", s.insertSignInFailures(ctx, s.db, rightPasswords(email)))
+	return failed("count a right password", g.insert(ctx, g.db, rightPasswords(email)))
 }
 
-// recordSignInFailure counts a wrong password. It returns a [*SignInLimitError] if other instances
+// count counts a wrong password. It returns a [*SignInLimitError] if other instances
 // have reached the limit in the meantime.
-func (s *Store) recordSignInFailure(ctx context.Context, a attempt) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func (g *guesses) count(ctx context.Context, a attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockSignIns(ctx, tx, a.counted); err != nil {
+	err := g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockSubjects(ctx, a.counted); err != nil {
 			return err
 		}
-		if err := s.checkSignInLimit(ctx, tx, a.limited); err != nil {
+		if err := g.check(ctx, tx, a.limited); err != nil {
 			return err
 		}
-		return s.insertSignInFailures(ctx, tx, a.counted)
+		return g.insert(ctx, tx, a.counted)
 	})
-	return failed("count a wrong password", err)
+	return err
 }
 
-func (s *Store) insertSignInFailures(ctx context.Context, db bun.IDB, subjects [][]byte) error {
+func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects [][]byte) error {
 	failures := make([]signInFailure, len(subjects))
 	for i, subject := range subjects {
-		failures[i] = signInFailure{ID: newID(), Subject: subject, At: s.clock()}
+		failures[i] = signInFailure{ID: newID(), Subject: subject, At: g.db.Now()}
 	}
 	_, err := db.NewInsert().Model(&failures).Exec(ctx)
 	return err
 }
 
-// lockSignIns locks these subjects until the transaction ends, so that one transaction at a time
+// lockSubjects locks these subjects until the transaction ends, so that one transaction at a time
 // counts them. All transactions lock the email, the address and the device in this order, so they
 // cannot deadlock. SQLite needs no lock: its transactions run one at a time.
-func (s *Store) lockSignIns(ctx context.Context, tx bun.Tx, subjects [][]byte) error {
-	if s.db.Dialect().Name() != dialect.PG {
+func (tx Tx) lockSubjects(ctx context.Context, subjects [][]byte) error {
+	if tx.db.Dialect().Name() != dialect.PG {
 		return nil
 	}
 	for _, subject := range subjects {

@@ -27,13 +27,13 @@ type signInLink struct {
 	ExpiresAt time.Time
 }
 
-// CreateSignInLink returns the token of a link that signs one of the account's users in once, and
+// CreateLink returns the token of a link that signs one of the account's users in once, and
 // when the link expires. It records the activity. The error may be [ErrUserNotFound],
 // [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) CreateSignInLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (token string, expiresAt time.Time, err error) {
-	token, expiresAt = newToken(), s.clock().Add(signInLinkLife)
+func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (token string, expiresAt time.Time, err error) {
+	token, expiresAt = newToken(), s.db.Now().Add(signInLinkLife)
 	link := signInLink{TokenHash: hashToken(token), UserID: userID, ExpiresAt: expiresAt}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = s.db.InTx(ctx, "create sign-in link", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.account_id = ? AND u.id = ? AND u.removed_at IS NULL", accountID, userID)
 		if err != nil {
 			return err
@@ -49,24 +49,24 @@ func (s *Store) CreateSignInLink(ctx context.Context, accountID, userID uuid.UUI
 		if _, err := tx.NewInsert().Model(&link).Exec(ctx); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionLinkCreated, userID, user.Email)
+		return tx.Record(ctx, accountID, actor, ActionLinkCreated, userID, user.Email)
 	})
 	if err != nil {
-		return "", time.Time{}, failed("create sign-in link", err)
+		return "", time.Time{}, err
 	}
 	return token, expiresAt, nil
 }
 
-// SignInLinkUser returns the user of an unused link. The error may be [ErrLinkInvalid],
+// LinkUser returns the user of an unused link. The error may be [ErrLinkInvalid],
 // [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) SignInLinkUser(ctx context.Context, token string) (User, error) {
-	user, err := s.signInLinkUser(ctx, s.db, token)
+func (s *SignIn) LinkUser(ctx context.Context, token string) (User, error) {
+	user, err := s.linkUser(ctx, s.db, token)
 	return user, failed("find sign-in link", err)
 }
 
-func (s *Store) signInLinkUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+func (s *SignIn) linkUser(ctx context.Context, db bun.IDB, token string) (User, error) {
 	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM sign_in_links WHERE token_hash = ? AND expires_at > ?)",
-		hashToken(token), s.clock())
+		hashToken(token), s.db.Now())
 	switch {
 	case errors.Is(err, ErrUserNotFound):
 		return User{}, ErrLinkInvalid
@@ -78,24 +78,24 @@ func (s *Store) signInLinkUser(ctx context.Context, db bun.IDB, token string) (U
 	return user, nil
 }
 
-// UseSignInLink starts a session for the user of a link, as [Store.SignIn] does, and deletes the
+// UseLink starts a session for the user of a link, as [SignIn.Start] does, and deletes the
 // link. It returns the user and the session token. The errors are those of
-// [Store.SignInLinkUser].
-func (s *Store) UseSignInLink(ctx context.Context, token string, client Client) (user User, sessionToken string, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if user, err = s.signInLinkUser(ctx, tx, token); err != nil {
+// [SignIn.LinkUser].
+func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (user User, sessionToken string, err error) {
+	err = s.db.InTx(ctx, "use sign-in link", func(ctx context.Context, tx Tx) error {
+		if user, err = s.linkUser(ctx, tx, token); err != nil {
 			return err
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		if sessionToken, _, err = s.signIn(ctx, tx, user, WithLink, client); err != nil {
+		if sessionToken, _, err = s.start(ctx, tx, user, WithLink, client); err != nil {
 			return disabledIfWrong(err)
 		}
 		result, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
 		return unlessAffected(result, err, ErrLinkInvalid)
 	})
 	if err != nil {
-		return User{}, "", failed("use sign-in link", err)
+		return User{}, "", err
 	}
 	return user, sessionToken, nil
 }

@@ -11,7 +11,7 @@ import (
 
 func (f *fixture) link(t *testing.T, c customer, user models.User) string {
 	t.Helper()
-	token, expiresAt, err := f.CreateSignInLink(t.Context(), c.ID, user.ID, models.Operator())
+	token, expiresAt, err := f.SignIn.CreateLink(t.Context(), c.ID, user.ID, models.Operator())
 	must(t, err)
 	if left := expiresAt.Sub(f.clock.Now()); left != 5*time.Minute {
 		t.Errorf("it expires in %s", left)
@@ -25,7 +25,7 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		token := f.link(t, c, member)
 		for range 2 { // looking at the page does not use the link
-			if user, err := f.SignInLinkUser(t.Context(), token); err != nil || user.ID != member.ID {
+			if user, err := f.SignIn.LinkUser(t.Context(), token); err != nil || user.ID != member.ID {
 				t.Errorf("%+v, %v", user, err)
 			}
 		}
@@ -33,7 +33,7 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		sessionTokens := make([]string, clients)
 		used, errs := atOnce(clients, func(i int) (err error) {
-			_, sessionTokens[i], err = stores[i%2].UseSignInLink(t.Context(), token, browser)
+			_, sessionTokens[i], err = stores[i%2].SignIn.UseLink(t.Context(), token, browser)
 			return err
 		})
 		if used != 1 {
@@ -42,14 +42,14 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		for _, err := range errs {
 			checkError(t, "the others", err, models.ErrLinkInvalid)
 		}
-		session, err := f.Session(t.Context(), strings.Join(sessionTokens, ""), browser)
+		session, err := f.Sessions.Find(t.Context(), strings.Join(sessionTokens, ""), browser)
 		if err != nil || session.UserID != member.ID || session.AccountID != c.ID {
 			t.Errorf("%+v, %v", session, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 1 {
 			t.Errorf("%d sessions", n)
 		}
-		checkError(t, "page", errOf(f.SignInLinkUser(t.Context(), token)), models.ErrLinkInvalid)
+		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrLinkInvalid)
 	})
 }
 
@@ -58,10 +58,10 @@ func TestSignInLinkExpires(t *testing.T) {
 		c := f.customer(t)
 		token := f.link(t, c, c.user)
 		f.clock.Advance(5*time.Minute - time.Second)
-		must(t, errOf(f.SignInLinkUser(t.Context(), token)))
+		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
 		f.clock.Advance(time.Second)
-		checkError(t, "page", errOf(f.SignInLinkUser(t.Context(), token)), models.ErrLinkInvalid)
-		_, _, err := f.UseSignInLink(t.Context(), token, browser)
+		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrLinkInvalid)
+		_, _, err := f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "use", err, models.ErrLinkInvalid)
 		f.clock.Advance(time.Second)
 		must(t, f.Purge(t.Context()))
@@ -77,20 +77,20 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		token := f.link(t, c, member)
 		create := func(accountID models.Account, user models.User) error {
-			_, _, err := f.CreateSignInLink(t.Context(), accountID.ID, user.ID, models.Operator())
+			_, _, err := f.SignIn.CreateLink(t.Context(), accountID.ID, user.ID, models.Operator())
 			return err
 		}
 		checkError(t, "of another account", create(other.Account, member), models.ErrUserNotFound)
 		// As an operator's SQL does, which does not end links.
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "account disabled, page", errOf(f.SignInLinkUser(t.Context(), token)), models.ErrSignInDisabled)
-		_, _, err := f.UseSignInLink(t.Context(), token, browser)
+		checkError(t, "account disabled, page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrSignInDisabled)
+		_, _, err := f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "account disabled, use", err, models.ErrSignInDisabled)
 		checkError(t, "account disabled, create", create(c.Account, member), models.ErrSignInDisabled)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
-		must(t, errOf(f.SignInLinkUser(t.Context(), token)))
-		must(t, f.RemoveUser(t.Context(), c.ID, member.ID, models.Operator()))
-		_, _, err = f.UseSignInLink(t.Context(), token, browser)
+		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
+		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
+		_, _, err = f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "removed, use", err, models.ErrLinkInvalid)
 		checkError(t, "removed, create", create(c.Account, member), models.ErrUserNotFound)
 	})
@@ -99,17 +99,17 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 func TestNewPasswordEndsSignInLinks(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
 		kept := f.link(t, other, other.user)
 		changed := f.link(t, c, c.user)
-		must(t, errOf(f.ChangePassword(ctx, session, password, newPassword, c.actor)))
-		checkError(t, "after a change", errOf(f.SignInLinkUser(ctx, changed)), models.ErrLinkInvalid)
+		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)))
+		checkError(t, "after a change", errOf(f.SignIn.LinkUser(ctx, changed)), models.ErrLinkInvalid)
 		reset := f.link(t, c, c.user)
-		must(t, f.ResetPassword(ctx, c.user.Email, password))
-		_, _, err = f.UseSignInLink(ctx, reset, browser)
+		must(t, f.Credentials.ResetPassword(ctx, c.user.Email, password))
+		_, _, err = f.SignIn.UseLink(ctx, reset, browser)
 		checkError(t, "after a reset", err, models.ErrLinkInvalid)
-		must(t, errOf(f.SignInLinkUser(ctx, kept)))
+		must(t, errOf(f.SignIn.LinkUser(ctx, kept)))
 	})
 }
 
@@ -119,10 +119,10 @@ func TestUserHasTenSignInLinks(t *testing.T) {
 		first := f.link(t, c, c.user)
 		for range 10 {
 			f.clock.Advance(time.Millisecond)
-			must(t, errOf(f.SignInLinkUser(t.Context(), first)))
+			must(t, errOf(f.SignIn.LinkUser(t.Context(), first)))
 			f.link(t, c, c.user)
 		}
-		if _, err := f.SignInLinkUser(t.Context(), first); !errors.Is(err, models.ErrLinkInvalid) {
+		if _, err := f.SignIn.LinkUser(t.Context(), first); !errors.Is(err, models.ErrLinkInvalid) {
 			t.Errorf("the oldest of eleven links: %v", err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sign_in_links"); n != 10 {

@@ -2,8 +2,6 @@ package models
 
 import (
 	"context"
-
-	"github.com/uptrace/bun"
 )
 
 // SignInMethod is how a user has proved an identity.
@@ -27,33 +25,33 @@ var signInLabels = map[SignInMethod]string{
 	withCode: "a code", withRecoveryCode: "a recovery code",
 }
 
-// SignIn starts a session for a user who has just proved an identity with this method. Every
+// Start starts a session for a user who has just proved an identity with this method. Every
 // sign-in ends with SignIn, or with signIn in a transaction of its own. If a second step is due,
 // pending is true, and the token is not of a session but of the pending sign-in.
 //
-// The errors are those of [Store.CreateSession].
-func (s *Store) SignIn(ctx context.Context, user User, method SignInMethod, client Client) (token string, pending bool, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		token, pending, err = s.signIn(ctx, tx, user, method, client)
+// The errors are those of [Sessions.Create].
+func (s *SignIn) Start(ctx context.Context, user User, method SignInMethod, client Client) (token string, pending bool, err error) {
+	err = s.db.InTx(ctx, "sign in", func(ctx context.Context, tx Tx) error {
+		token, pending, err = s.start(ctx, tx, user, method, client)
 		return err
 	})
 	if err != nil {
-		return "", false, failed("sign in", err)
+		return "", false, err
 	}
 	return token, pending, nil
 }
 
-// signIn is [Store.SignIn] within a transaction.
-func (s *Store) signIn(ctx context.Context, tx bun.Tx, user User, method SignInMethod, client Client) (token string, pending bool, err error) {
+// start is [SignIn.Start] within a transaction.
+func (s *SignIn) start(ctx context.Context, tx Tx, user User, method SignInMethod, client Client) (token string, pending bool, err error) {
 	if method == WithPassword {
 		if pending, err = secondStepDue(ctx, tx, user.ID); err != nil {
 			return "", false, err
 		}
 	}
 	if pending {
-		token, err = s.createPendingSignIn(ctx, tx, user)
+		token, err = createPendingSignIn(ctx, tx, user)
 	} else {
-		token, err = s.createSession(ctx, tx, user, method, client)
+		token, err = s.sessions.create(ctx, tx, user, method, client)
 	}
 	return token, pending, err
 }

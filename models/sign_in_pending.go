@@ -30,11 +30,11 @@ type pendingSignIn struct {
 
 // createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
 // createSession, it checks that the user may still sign in.
-func (s *Store) createPendingSignIn(ctx context.Context, tx bun.Tx, user User) (token string, err error) {
-	if err := s.lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
+	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
 		return "", err
 	}
-	if err := s.lockPassword(ctx, tx, user); err != nil {
+	if err := lockPassword(ctx, tx, user); err != nil {
 		return "", err
 	}
 	old := tx.NewSelect().Model((*pendingSignIn)(nil)).Column("token_hash").Where("user_id = ?", user.ID).
@@ -43,27 +43,27 @@ func (s *Store) createPendingSignIn(ctx context.Context, tx bun.Tx, user User) (
 		return "", err
 	}
 	token = newToken()
-	pending := pendingSignIn{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: s.clock().Add(pendingSignInLife)}
+	pending := pendingSignIn{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(pendingSignInLife)}
 	_, err = tx.NewInsert().Model(&pending).Exec(ctx)
 	return token, err
 }
 
 // endPendingSignIns deletes the pending sign-ins of a user.
-func endPendingSignIns(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
+func endPendingSignIns(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	_, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("user_id = ?", userID).Exec(ctx)
 	return err
 }
 
-// PendingSignInUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending],
+// PendingUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending],
 // [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) PendingSignInUser(ctx context.Context, token string) (User, error) {
-	user, err := s.pendingSignInUser(ctx, s.db, token)
+func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
+	user, err := s.pendingUser(ctx, s.db, token)
 	return user, failed("find pending sign-in", err)
 }
 
-func (s *Store) pendingSignInUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+func (s *SignIn) pendingUser(ctx context.Context, db bun.IDB, token string) (User, error) {
 	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM pending_sign_ins WHERE token_hash = ? AND expires_at > ?)",
-		hashToken(token), s.clock())
+		hashToken(token), s.db.Now())
 	switch {
 	case errors.Is(err, ErrUserNotFound):
 		return User{}, ErrSignInNotPending
@@ -75,25 +75,25 @@ func (s *Store) pendingSignInUser(ctx context.Context, db bun.IDB, token string)
 	return user, nil
 }
 
-// FinishSignIn completes a pending sign-in: it checks a code of the authenticator app or a recovery
-// code, and starts a session as [Store.SignIn] does. It returns the user and the session token.
+// Finish completes a pending sign-in: it checks a code of the authenticator app or a recovery
+// code, and starts a session as [SignIn.Start] does. It returns the user and the session token.
 //
 // The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes for the user
 // within a minute or a day, on any instance, [ErrSignInNotPending] if the first step was too long
 // ago or the pending sign-in was used, [ErrSignInDisabled] or [ErrUnavailable].
-func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Client) (user User, sessionToken string, err error) {
-	if user, err = s.PendingSignInUser(ctx, token); err != nil {
+func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (user User, sessionToken string, err error) {
+	if user, err = s.PendingUser(ctx, token); err != nil {
 		return User{}, "", err
 	}
-	err = s.attemptCode(ctx, user.ID, func(ctx context.Context, tx bun.Tx) (right bool, err error) {
-		if err := s.lockEnabledAccount(ctx, tx, user.AccountID); err != nil {
+	err = s.guesses.code(ctx, user.ID, func(ctx context.Context, tx Tx) (right bool, err error) {
+		if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
 			return false, err
 		}
-		if err := s.lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
+		if err := lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
 			return false, err
 		}
 		// Read again under the lock.
-		if user, err = s.pendingSignInUser(ctx, tx, token); err != nil {
+		if user, err = s.pendingUser(ctx, tx, token); err != nil {
 			return false, err
 		}
 		method, err := s.acceptCode(ctx, tx, user, code, client)
@@ -102,7 +102,7 @@ func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Cli
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		if sessionToken, err = s.createSession(ctx, tx, user, method, client); err != nil {
+		if sessionToken, err = s.sessions.create(ctx, tx, user, method, client); err != nil {
 			return false, err
 		}
 		result, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
@@ -110,11 +110,11 @@ func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Cli
 	})
 	switch {
 	case errors.Is(err, ErrWrongCode):
-		s.recordRefusal(user, visitorActor(client.Address), ActionCodeRefused)
+		s.guesses.recordRefusal(user, visitorActor(client.Address), ActionCodeRefused)
 	case errors.Is(err, ErrWrongCredentials):
 		err = ErrSignInDisabled
 	}
-	s.signInFailures.count(err)
+	s.guesses.failures.count(err)
 	if err != nil {
 		return User{}, "", failed("finish sign-in", err)
 	}
@@ -123,7 +123,7 @@ func (s *Store) FinishSignIn(ctx context.Context, token, code string, client Cli
 
 // acceptCode accepts a code of the user's authenticator app or a recovery code, once. It returns
 // how the user has signed in, or "" for a wrong code.
-func (s *Store) acceptCode(ctx context.Context, tx bun.Tx, user User, code string, client Client) (SignInMethod, error) {
+func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (SignInMethod, error) {
 	code = strings.Join(strings.Fields(code), "")
 	if len(code) > totpCode.Digits.Length() {
 		used, err := useRecoveryCode(ctx, tx, user.ID, code)
@@ -131,13 +131,13 @@ func (s *Store) acceptCode(ctx context.Context, tx bun.Tx, user User, code strin
 			return "", err
 		}
 		actor := UserActor(user.ID, client.Address)
-		return withRecoveryCode, s.record(ctx, tx, user.AccountID, actor, ActionRecoveryCodeUsed, user.ID, user.Email)
+		return withRecoveryCode, tx.Record(ctx, user.AccountID, actor, ActionRecoveryCodeUsed, user.ID, user.Email)
 	}
-	app, err := findAuthenticator(ctx, tx, user.ID)
+	app, err := findTOTPApp(ctx, tx, user.ID)
 	if err == nil && app.EnabledAt == nil {
-		err = ErrAuthenticatorOff
+		err = ErrTOTPOff
 	}
-	if errors.Is(err, ErrAuthenticatorOff) {
+	if errors.Is(err, ErrTOTPOff) {
 		return "", nil
 	}
 	if err != nil {
@@ -150,24 +150,24 @@ func (s *Store) acceptCode(ctx context.Context, tx bun.Tx, user User, code strin
 	return withCode, nil
 }
 
-// attemptCode calls try in a transaction while no other code of the user is checked, on any
+// code calls try in a transaction while no other code of the user is checked, on any
 // instance. It counts a wrong code like a wrong password, commits the changes of try and returns
 // [ErrWrongCode]. After too many wrong codes it returns a [*SignInLimitError] without calling try.
-func (s *Store) attemptCode(ctx context.Context, userID uuid.UUID, try func(ctx context.Context, tx bun.Tx) (right bool, err error)) error {
+func (g *guesses) code(ctx context.Context, userID uuid.UUID, try func(ctx context.Context, tx Tx) (right bool, err error)) error {
 	subjects := [][]byte{signInSubject("code", userID.String())}
 	right := false
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.lockSignIns(ctx, tx, subjects); err != nil {
+	err := g.db.InTx(ctx, "check a code", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockSubjects(ctx, subjects); err != nil {
 			return err
 		}
-		if err := s.checkSignInLimit(ctx, tx, subjects); err != nil {
+		if err := g.check(ctx, tx, subjects); err != nil {
 			return err
 		}
 		var err error
 		if right, err = try(ctx, tx); err != nil || right {
 			return err
 		}
-		failure := signInFailure{ID: newID(), Subject: subjects[0], At: s.clock()}
+		failure := signInFailure{ID: newID(), Subject: subjects[0], At: tx.Now()}
 		_, err = tx.NewInsert().Model(&failure).Exec(ctx)
 		return err
 	})

@@ -31,12 +31,12 @@ func (a app) code(t *testing.T, after time.Duration) string {
 // twoSteps turns two-step verification on for a customer. The next code of the app is unused.
 func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) {
 	t.Helper()
-	session, err := f.Session(t.Context(), f.session(t, c), browser)
+	session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 	must(t, err)
 	a = app{f: f}
-	a.secret, err = f.StartAuthenticator(t.Context(), session)
+	a.secret, err = f.Credentials.StartTOTP(t.Context(), session)
 	must(t, err)
-	recovery, err = f.EnableAuthenticator(t.Context(), session, a.code(t, 0), c.actor)
+	recovery, err = f.Credentials.EnableTOTP(t.Context(), session, a.code(t, 0), c.actor)
 	must(t, err)
 	f.clock.Advance(time.Minute)
 	return a, recovery
@@ -45,7 +45,7 @@ func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) 
 // firstStep returns the token of a pending sign-in.
 func (f *fixture) firstStep(t *testing.T, c customer) string {
 	t.Helper()
-	token, pending, err := f.SignIn(t.Context(), c.user, models.WithPassword, browser)
+	token, pending, err := f.SignIn.Start(t.Context(), c.user, models.WithPassword, browser)
 	if err != nil || !pending {
 		t.Fatalf("pending %t, %v", pending, err)
 	}
@@ -54,7 +54,7 @@ func (f *fixture) firstStep(t *testing.T, c customer) string {
 
 func (f *fixture) secondStep(t *testing.T, token, code string) (sessionToken string, err error) {
 	t.Helper()
-	_, sessionToken, err = f.FinishSignIn(t.Context(), token, code, browser)
+	_, sessionToken, err = f.SignIn.Finish(t.Context(), token, code, browser)
 	return sessionToken, err
 }
 
@@ -63,10 +63,10 @@ func TestSecondStep(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		lost := f.session(t, c)
 		a, recovery := f.twoSteps(t, c)
-		checkError(t, "a session from before", errOf(f.Session(ctx, lost, browser)), models.ErrSessionNotFound)
+		checkError(t, "a session from before", errOf(f.Sessions.Find(ctx, lost, browser)), models.ErrSessionNotFound)
 
 		pending := f.firstStep(t, c)
-		checkError(t, "the pending sign-in as a session", errOf(f.Session(ctx, pending, browser)), models.ErrSessionNotFound)
+		checkError(t, "the pending sign-in as a session", errOf(f.Sessions.Find(ctx, pending, browser)), models.ErrSessionNotFound)
 		for name, code := range map[string]string{
 			"empty": "", "another": "abcdef", "too early": a.code(t, 90*time.Second), "too late": a.code(t, -90*time.Second),
 			"another recovery code": strings.Repeat("a", 24), "the secret": a.secret,
@@ -77,7 +77,7 @@ func TestSecondStep(t *testing.T) {
 		code := a.code(t, 0)
 		token, err := f.secondStep(t, pending, code[:3]+" "+code[3:])
 		must(t, err)
-		must(t, errOf(f.Session(ctx, token, browser)))
+		must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		checkError(t, "the same sign-in again", errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))), models.ErrSignInNotPending)
 		pending = f.firstStep(t, c)
 		checkError(t, "the same code again", errOf(f.secondStep(t, pending, code)), models.ErrWrongCode)
@@ -87,27 +87,27 @@ func TestSecondStep(t *testing.T) {
 		typed := strings.ToUpper(strings.ReplaceAll(recovery[3], "-", " "))
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), typed)))
 		checkError(t, "a used recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[3])), models.ErrWrongCode)
-		session, err := f.Session(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		must(t, err)
-		if factors, err := f.Factors(ctx, session); err != nil || factors.AuthenticatorSince == nil || factors.RecoveryCodes != 9 {
+		if factors, err := f.Credentials.Factors(ctx, session); err != nil || factors.AuthenticatorSince == nil || factors.RecoveryCodes != 9 {
 			t.Errorf("%+v, %v", factors, err)
 		}
-		renewed, err := f.RenewRecoveryCodes(ctx, session, c.actor)
+		renewed, err := f.Credentials.RenewRecoveryCodes(ctx, session, c.actor)
 		if err != nil || len(renewed) != 10 {
 			t.Fatalf("%v, %v", renewed, err)
 		}
 		checkError(t, "a replaced recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[4])), models.ErrWrongCode)
 		pending = f.firstStep(t, c)
-		must(t, f.DisableAuthenticator(ctx, session, c.actor))
+		must(t, f.Credentials.DisableTOTP(ctx, session, c.actor))
 		checkError(t, "a sign-in from before", errOf(f.secondStep(t, pending, renewed[0])), models.ErrSignInNotPending)
-		if _, pending, err := f.SignIn(ctx, c.user, models.WithPassword, browser); err != nil || pending {
+		if _, pending, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || pending {
 			t.Errorf("pending %t, %v", pending, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
 			t.Errorf("%d recovery codes are left", n)
 		}
 		for _, action := range []models.Action{
-			models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed,
+			models.ActionTOTPOn, models.ActionTOTPOff, models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed,
 		} {
 			if recorded := f.recorded(t, c, action); len(recorded) != 1 || recorded[0].ActorName != c.user.Email {
 				t.Errorf("%s: recorded %+v", action, recorded)
@@ -123,7 +123,7 @@ func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
 		c := f.customer(t)
 		f.twoSteps(t, c)
 		for _, method := range []models.SignInMethod{models.WithLink, models.WithInvitation, models.WithPasskey, models.WithProvider} {
-			if _, pending, err := f.SignIn(t.Context(), c.user, method, browser); err != nil || pending {
+			if _, pending, err := f.SignIn.Start(t.Context(), c.user, method, browser); err != nil || pending {
 				t.Errorf("%s: pending %t, %v", method, pending, err)
 			}
 		}
@@ -139,9 +139,9 @@ func TestPendingSignInEnds(t *testing.T) {
 			want error
 		}{
 			"after ten minutes":     {func(customer) error { f.clock.Advance(10 * time.Minute); return nil }, models.ErrSignInNotPending},
-			"by a new password":     {func(c customer) error { return f.ResetPassword(ctx, c.user.Email, newPassword) }, models.ErrSignInNotPending},
-			"by disabling the user": {func(c customer) error { return f.SetUserDisabled(ctx, c.user.Email, true) }, models.ErrSignInNotPending},
-			"by a reset":            {func(c customer) error { return f.ResetSecondFactor(ctx, c.user.Email) }, models.ErrSignInNotPending},
+			"by a new password":     {func(c customer) error { return f.Credentials.ResetPassword(ctx, c.user.Email, newPassword) }, models.ErrSignInNotPending},
+			"by disabling the user": {func(c customer) error { return f.People.SetDisabled(ctx, c.user.Email, true) }, models.ErrSignInNotPending},
+			"by a reset":            {func(c customer) error { return f.Credentials.ResetSecondFactor(ctx, c.user.Email) }, models.ErrSignInNotPending},
 			"with ten newer ones": {func(c customer) error {
 				f.clock.Advance(time.Second)
 				for range 10 {
@@ -173,7 +173,7 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 		pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
 		guess := func(i int, code string) error {
 			client := models.Client{Address: fmt.Sprintf("198.51.100.%d", i)}
-			_, _, err := stores[i%2].FinishSignIn(t.Context(), pending[i%2], code, client)
+			_, _, err := stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, client)
 			return err
 		}
 		_, errs := atOnce(20, func(i int) error { return guess(i, "abcdef") })
@@ -211,7 +211,7 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 		guessTenTimes := func() {
 			pending := f.firstStep(t, c)
 			_, errs := atOnce(10, func(i int) error {
-				_, _, err := stores[i%2].FinishSignIn(t.Context(), pending, "abcdef", browser)
+				_, _, err := stores[i%2].SignIn.Finish(t.Context(), pending, "abcdef", browser)
 				return err
 			})
 			for _, err := range errs {
@@ -221,7 +221,7 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 		}
 		refused := func(store *models.Store) {
 			t.Helper()
-			_, _, err := store.FinishSignIn(t.Context(), f.firstStep(t, c), a.code(t, 0), browser)
+			_, _, err := store.SignIn.Finish(t.Context(), f.firstStep(t, c), a.code(t, 0), browser)
 			limit, ok := errors.AsType[*models.SignInLimitError](err)
 			if !ok || !limit.Codes || !limit.AppCodes || limit.RetryAfter != end.Sub(f.clock.Now()) {
 				t.Errorf("the right code: %+v", err)
@@ -250,13 +250,13 @@ func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		a, _ := f.twoSteps(t, c)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
 		newest := password
 		secondStep := func() error {
 			t.Helper()
 			f.clock.Advance(time.Minute) // to the next code
-			c.user, err = f.VerifyPassword(ctx, c.user.Email, newest, browser)
+			c.user, err = f.SignIn.VerifyPassword(ctx, c.user.Email, newest, browser)
 			must(t, err)
 			return errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0)))
 		}
@@ -266,15 +266,15 @@ func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 			newest = password
 		}
 		f.exec(t, "UPDATE authenticators SET refused_codes = 100, refused_since = ?", f.clock.Now())
-		set(newPassword, errOf(f.ChangePassword(ctx, session, newest, newPassword, c.actor)))
+		set(newPassword, errOf(f.Credentials.ChangePassword(ctx, session, newest, newPassword, c.actor)))
 		must(t, secondStep())
 
 		f.exec(t, "UPDATE authenticators SET refused_codes = 100, refused_since = ?", f.clock.Now())
-		set(password, errOf(f.UsePasswordReset(ctx, f.resetToken(t, c.user.Email), password, browser)))
+		set(password, errOf(f.Credentials.UsePasswordReset(ctx, f.resetToken(t, c.user.Email), password, browser)))
 		if _, limited := errors.AsType[*models.SignInLimitError](secondStep()); !limited {
 			t.Error("a password that was set with a link ends the limit")
 		}
-		set(newPassword, f.ResetPassword(ctx, c.user.Email, newPassword))
+		set(newPassword, f.Credentials.ResetPassword(ctx, c.user.Email, newPassword))
 		must(t, secondStep())
 	})
 }
@@ -328,7 +328,7 @@ func TestCodeSignsInOnce(t *testing.T) {
 		for _, code := range []string{a.code(t, 0), recovery[0]} {
 			pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
 			done, errs := atOnce(4, func(i int) error {
-				_, _, err := stores[i%2].FinishSignIn(t.Context(), pending[i%2], code, browser)
+				_, _, err := stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, browser)
 				return err
 			})
 			if done != 1 {
@@ -388,24 +388,24 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 func TestAuthenticatorSetUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		session, err := f.Session(ctx, f.session(t, c), browser)
+		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 		must(t, err)
-		enable := func(code string) error { return errOf(f.EnableAuthenticator(ctx, session, code, c.actor)) }
-		checkError(t, "nothing to confirm", enable("123456"), models.ErrAuthenticatorOff)
+		enable := func(code string) error { return errOf(f.Credentials.EnableTOTP(ctx, session, code, c.actor)) }
+		checkError(t, "nothing to confirm", enable("123456"), models.ErrTOTPOff)
 		first := app{f: f}
-		first.secret, err = f.StartAuthenticator(ctx, session)
+		first.secret, err = f.Credentials.StartTOTP(ctx, session)
 		must(t, err)
 		second := app{f: f}
-		second.secret, err = f.StartAuthenticator(ctx, session)
+		second.secret, err = f.Credentials.StartTOTP(ctx, session)
 		must(t, err)
 		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), models.ErrWrongCode)
-		if _, pending, err := f.SignIn(ctx, c.user, models.WithPassword, browser); err != nil || pending {
+		if _, pending, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || pending {
 			t.Errorf("an unconfirmed app: pending %t, %v", pending, err)
 		}
 		f.clock.Advance(time.Hour)
-		checkError(t, "too late", enable(second.code(t, 0)), models.ErrAuthenticatorOff)
+		checkError(t, "too late", enable(second.code(t, 0)), models.ErrTOTPOff)
 		f.twoSteps(t, c)
-		checkError(t, "started again", errOf(f.StartAuthenticator(ctx, session)), models.ErrAuthenticatorOn)
-		checkError(t, "confirmed again", enable(second.code(t, 0)), models.ErrAuthenticatorOn)
+		checkError(t, "started again", errOf(f.Credentials.StartTOTP(ctx, session)), models.ErrTOTPOn)
+		checkError(t, "confirmed again", enable(second.code(t, 0)), models.ErrTOTPOn)
 	})
 }

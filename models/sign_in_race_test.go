@@ -12,19 +12,19 @@ import (
 func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		guesser, err := f.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
+		guesser, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
 		must(t, err)
-		must(t, f.ResetPassword(t.Context(), c.user.Email, newPassword))
-		token, err := f.CreateSession(t.Context(), guesser, browser)
+		must(t, f.Credentials.ResetPassword(t.Context(), c.user.Email, newPassword))
+		token, err := f.Sessions.Create(t.Context(), guesser, browser)
 		if !errors.Is(err, models.ErrWrongCredentials) || token != "" {
 			t.Errorf("%q, %v", token, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
 			t.Errorf("%d sessions", n)
 		}
-		owner, err := f.VerifyPassword(t.Context(), c.user.Email, newPassword, models.Client{Address: address(2)})
+		owner, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, newPassword, models.Client{Address: address(2)})
 		must(t, err)
-		checkError(t, "with the new password", errOf(f.CreateSession(t.Context(), owner, browser)), nil)
+		checkError(t, "with the new password", errOf(f.Sessions.Create(t.Context(), owner, browser)), nil)
 	})
 }
 
@@ -32,14 +32,14 @@ func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 func TestResetLeavesNoOldSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		user, err := f.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
+		user, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
 		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(9, func(i int) error {
 			if i == 4 {
-				return f.ResetPassword(t.Context(), c.user.Email, newPassword)
+				return f.Credentials.ResetPassword(t.Context(), c.user.Email, newPassword)
 			}
-			_, err := stores[i%2].CreateSession(t.Context(), user, browser)
+			_, err := stores[i%2].Sessions.Create(t.Context(), user, browser)
 			return err
 		})
 		for _, err := range errs {
@@ -55,10 +55,10 @@ func TestResetLeavesNoOldSession(t *testing.T) {
 func TestEndedSessionCannotChangeThePassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 		must(t, err)
-		must(t, f.EndSession(t.Context(), c.ID, session.ID, c.actor))
-		if token, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || token != "" {
+		must(t, f.Sessions.End(t.Context(), c.ID, session.ID, c.actor))
+		if token, err := f.Credentials.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || token != "" {
 			t.Errorf("%q, %v", token, err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
@@ -71,11 +71,11 @@ func TestConcurrentUpgradesBothSignIn(t *testing.T) {
 		c := f.customer(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(2, func(i int) error {
-			user, err := stores[i].VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(i)})
+			user, err := stores[i].SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(i)})
 			if err != nil {
 				return err
 			}
-			_, err = stores[i].CreateSession(t.Context(), user, browser)
+			_, err = stores[i].Sessions.Create(t.Context(), user, browser)
 			return err
 		})
 		for _, err := range errs {

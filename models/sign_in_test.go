@@ -27,7 +27,7 @@ const wrongPassword = "correct horse battery stapler"
 // signIn attempts to sign in and fails the test unless the error is want.
 func signIn(t *testing.T, s *models.Store, email, password, address string, want error) {
 	t.Helper()
-	user, err := s.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
+	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
 	if !errors.Is(err, want) {
 		t.Fatalf("%v, want %v", err, want)
 	}
@@ -39,7 +39,7 @@ func signIn(t *testing.T, s *models.Store, email, password, address string, want
 // limited attempts to sign in and fails the test unless the limit refuses it for this duration.
 func limited(t *testing.T, s *models.Store, email, password, address string, retryAfter time.Duration) {
 	t.Helper()
-	user, err := s.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
+	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address})
 	var limit *models.SignInLimitError
 	if !errors.As(err, &limit) || errors.Is(err, models.ErrWrongCredentials) || user.ID != uuid.Nil {
 		t.Fatalf("%+v, %v, want the limit", user, err)
@@ -55,7 +55,7 @@ func TestSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		for _, email := range []string{c.user.Email, strings.ToLower(c.user.Email), strings.ToUpper(c.user.Email), " \t" + c.user.Email + "\n"} {
-			user, err := f.VerifyPassword(t.Context(), email, password, models.Client{Address: address(1)})
+			user, err := f.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: address(1)})
 			if err != nil || user.ID != c.user.ID || user.AccountID != c.ID || user.Email != c.user.Email {
 				t.Errorf("%q: %+v, %v", email, user, err)
 			}
@@ -98,7 +98,7 @@ func TestPasswordsAreComparedExactly(t *testing.T) {
 		{"NUL\x00and after", []string{"NUL"}},
 	} {
 		email := fmt.Sprintf("user%d@example.com", i)
-		if _, err := f.CreateAccount(t.Context(), models.NewAccount{Name: "Acme", Email: email, Password: test.password}); err != nil {
+		if _, err := f.Accounts.Create(t.Context(), models.NewAccount{Name: "Acme", Email: email, Password: test.password}); err != nil {
 			t.Errorf("%q: %v", test.password, err)
 			continue
 		}
@@ -195,13 +195,13 @@ func TestConcurrentGuessesDoNotExceedTheLimit(t *testing.T) {
 		}
 		for name, guess := range map[string]func(i int, email string) error{
 			"one instance": func(i int, email string) error {
-				return errOf(stores[0].VerifyPassword(t.Context(), email, wrongPassword, models.Client{Address: address(i)}))
+				return errOf(stores[0].SignIn.VerifyPassword(t.Context(), email, wrongPassword, models.Client{Address: address(i)}))
 			},
 			"four instances": func(i int, email string) error {
-				return errOf(stores[i%4].VerifyPassword(t.Context(), email, wrongPassword, models.Client{Address: address(100 + i)}))
+				return errOf(stores[i%4].SignIn.VerifyPassword(t.Context(), email, wrongPassword, models.Client{Address: address(100 + i)}))
 			},
 			"from one address": func(i int, email string) error {
-				return errOf(stores[i%4].VerifyPassword(t.Context(), fmt.Sprintf("%d.%s", i, email), wrongPassword, models.Client{Address: address(200)}))
+				return errOf(stores[i%4].SignIn.VerifyPassword(t.Context(), fmt.Sprintf("%d.%s", i, email), wrongPassword, models.Client{Address: address(200)}))
 			},
 		} {
 			c := f.customer(t)
@@ -283,7 +283,7 @@ func TestGuessThatCannotBeCountedFails(t *testing.T) {
 			create = "CREATE TRIGGER refuse BEFORE INSERT ON sign_in_failures EXECUTE FUNCTION refuse()"
 		}
 		f.exec(t, create)
-		if _, err := f.VerifyPassword(t.Context(), c.user.Email, wrongPassword, models.Client{Address: address(1)}); err == nil || errors.Is(err, models.ErrWrongCredentials) {
+		if _, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, wrongPassword, models.Client{Address: address(1)}); err == nil || errors.Is(err, models.ErrWrongCredentials) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -300,7 +300,7 @@ func TestRefusedPasswordsAreCountedByReason(t *testing.T) {
 		{c.user.Email, wrongPassword, "192.0.2.3"},
 		{c.user.Email, password, "192.0.2.4"},
 	} {
-		if _, err := f.VerifyPassword(t.Context(), attempt.email, attempt.password, models.Client{Address: attempt.address}); err == nil {
+		if _, err := f.SignIn.VerifyPassword(t.Context(), attempt.email, attempt.password, models.Client{Address: attempt.address}); err == nil {
 			t.Errorf("%v signs in", attempt)
 		}
 	}

@@ -24,7 +24,7 @@ func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		f := newFixture(t, url, models.Options{PasswordMemory: models.DefaultPasswordMemory})
 		for _, email := range []string{"ada@example.com", "disabled@example.com"} {
-			must(t, errOf(f.CreateAccount(t.Context(), acme(email))))
+			must(t, errOf(f.Accounts.Create(t.Context(), acme(email))))
 		}
 		f.exec(t, "UPDATE users SET disabled_at = ? WHERE email = 'disabled@example.com'", f.clock.Now())
 		known := f.workOf(t, "ada@example.com")
@@ -63,7 +63,7 @@ func (f *fixture) workOf(t *testing.T, email string) work {
 	ctx := context.WithValue(t.Context(), requestKey{}, seen)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := store.VerifyPassword(ctx, email, wrongPassword, models.Client{Address: address(1)})
+	_, err := store.SignIn.VerifyPassword(ctx, email, wrongPassword, models.Client{Address: address(1)})
 	runtime.ReadMemStats(&after)
 	if err == nil {
 		t.Fatal("signed in")

@@ -27,8 +27,8 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	unavailable := func(name string) {
 		t.Helper()
 		for do, err := range map[string]error{
-			"authenticate": errOf(f.Authenticate(t.Context(), secret)), "authenticate a kept key": errOf(f.Authenticate(t.Context(), keptSecret)),
-			"list": errOf(f.APIKeys(t.Context(), c.ID)), "ready": f.Ready(t.Context()),
+			"authenticate": errOf(f.API.Authenticate(t.Context(), secret)), "authenticate a kept key": errOf(f.API.Authenticate(t.Context(), keptSecret)),
+			"list": errOf(f.Keys.Active(t.Context(), c.ID)), "ready": f.API.Ready(t.Context()),
 		} {
 			if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "the SQLite file was replaced") {
 				t.Errorf("%s: %s: %v", name, do, err)
@@ -67,10 +67,10 @@ func TestSQLiteFileIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
+	if _, err := f.API.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("authenticate: %v", err)
 	}
-	if _, err := f.APIKeys(t.Context(), c.ID); !errors.Is(err, models.ErrUnavailable) {
+	if _, err := f.Keys.Active(t.Context(), c.ID); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("list: %v", err)
 	}
 	for _, file := range files {

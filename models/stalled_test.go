@@ -35,12 +35,12 @@ func TestOpenTransactionBlocksNoOtherAccount(t *testing.T) {
 		must(t, errOf(tx.ExecContext(t.Context(), statement, id)))
 	}
 	for name, do := range map[string]func(context.Context) error{
-		"revoke": func(ctx context.Context) error { return errOf(f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)) },
+		"revoke": func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) },
 		"generate": func(ctx context.Context) error {
-			_, _, err := f.GenerateAPIKey(ctx, c.ID, form("x"), c.actor)
+			_, _, err := f.Keys.Generate(ctx, c.ID, form("x"), c.actor)
 			return err
 		},
-		"remove agent": func(ctx context.Context) error { return errOf(f.RemoveAgent(ctx, c.ID, agent.ID, c.actor)) },
+		"remove agent": func(ctx context.Context) error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
 	} {
 		checkError(t, name, do(t.Context()), nil)
 	}
@@ -59,7 +59,7 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 	later := f.open(t, models.Options{}) // the old connections may not have read the setting yet
 	for _, attempt := range []string{"first", "second"} {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
-		if _, err := later.RevokeAPIKey(ctx, c.ID, key.ID, c.actor); !errors.Is(err, models.ErrUnavailable) {
+		if _, err := later.Keys.Revoke(ctx, c.ID, key.ID, c.actor); !errors.Is(err, models.ErrUnavailable) {
 			t.Errorf("%s attempt: %v", attempt, err)
 		}
 		cancel()
@@ -68,7 +68,7 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 		})
 	}
 	f.synchronousStandby(t, "")
-	checkError(t, "with the standby again", errOf(f.RevokeAPIKey(t.Context(), c.ID, key.ID, c.actor)), models.ErrKeyAlreadyRevoked)
+	checkError(t, "with the standby again", errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, c.actor)), models.ErrKeyAlreadyRevoked)
 }
 
 func (f *fixture) synchronousStandby(t *testing.T, name string) {
@@ -105,7 +105,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	instance := f.Watched(hook)
 	result := make(chan error, 1)
 	go func() {
-		_, err := instance.RevokeAPIKey(context.WithoutCancel(t.Context()), c.ID, key.ID, c.actor)
+		_, err := instance.Keys.Revoke(context.WithoutCancel(t.Context()), c.ID, key.ID, c.actor)
 		result <- err
 	}()
 	<-hook.reached
@@ -113,7 +113,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	eventually(t, "another instance has revoked the key", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
 		defer cancel()
-		_, err := f.RevokeAPIKey(ctx, c.ID, key.ID, c.actor)
+		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
 		if err != nil && !errors.Is(err, models.ErrUnavailable) {
 			t.Error(err)
 		}
@@ -140,14 +140,14 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		p, err := f.Authenticate(ctx, secret)
+		p, err := f.API.Authenticate(ctx, secret)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.CheckAgent(ctx, p, agent.ID); err != nil {
+		if err := f.API.CheckAgent(ctx, p, agent.ID); err != nil {
 			t.Errorf("agent: %v", err)
 		}
-		if agents, err := f.AgentsOf(ctx, p, allAgents); err != nil || len(agents.Items) != 1 {
+		if agents, err := f.API.AgentsOf(ctx, p, allAgents); err != nil || len(agents.Items) != 1 {
 			t.Errorf("agents: %+v, %v", agents, err)
 		}
 		if err := checkToken(ctx, f.Store, claimsOf(c, key, agent)); err != nil {
@@ -160,7 +160,7 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 func TestNotReadyWhileAuthenticationHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
-	if err := f.Ready(t.Context()); err != nil {
+	if err := f.API.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := f.db.BeginTx(t.Context(), nil)
@@ -170,13 +170,13 @@ func TestNotReadyWhileAuthenticationHangs(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Ready(t.Context()); !errors.Is(err, models.ErrUnavailable) {
+	if err := f.API.Ready(t.Context()); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("while the table is locked: %v", err)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Ready(t.Context()); err != nil {
+	if err := f.API.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -222,7 +222,7 @@ func TestReadOnlyServerIsUnavailable(t *testing.T) {
 		PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid();
 	END $$`)
-	if _, err := f.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
+	if _, err := f.API.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("authenticate: %v", err)
 	}
 	if err := f.Ping(t.Context()); !errors.Is(err, models.ErrUnavailable) {
@@ -239,12 +239,12 @@ func TestURLCannotBreakTheEscapingOfStrings(t *testing.T) {
 	} {
 		f := newFixture(t, url, models.Options{})
 		f.Store = modelstest.Open(t, url+setting, models.Options{})
-		key, _, err := f.GenerateAPIKey(t.Context(), f.customer(t).ID, form(`a\'b\\`), models.Operator())
+		key, _, err := f.Keys.Generate(t.Context(), f.customer(t).ID, form(`a\'b\\`), models.Operator())
 		if err != nil || key.Label != `a\'b\\` {
 			t.Errorf("%s: %q, %v", setting, key.Label, err)
 			continue
 		}
-		if found, err := f.FindAPIKey(t.Context(), key.ID); err != nil || found.Label != key.Label {
+		if found, err := f.Keys.FindAsOperator(t.Context(), key.ID); err != nil || found.Label != key.Label {
 			t.Errorf("%s: %q, %v", setting, found.Label, err)
 		}
 	}

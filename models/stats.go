@@ -48,19 +48,20 @@ func (c *signInFailureCounts) count(err error) {
 
 // Stats returns the state. It does not use the database.
 func (s *Store) Stats() Stats {
+	failures := &s.SignIn.guesses.failures
 	return Stats{
-		Authentication: s.authenticator.Stats(), PortalPool: s.db.Stats(), APIPool: s.api.Stats(),
-		Usage: s.usage.Stats(), HashQueue: s.passwords.Waiting(), MailsDropped: s.mailsDropped.Load(),
-		HangUpFailures: s.hangUpFailures.Load(),
+		Authentication: s.API.authn.Stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
+		Usage: s.usage.Stats(), HashQueue: s.SignIn.passwords.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
+		HangUpFailures: s.Calls.failures.Load(),
 		SignInFailures: SignInFailures{
-			Wrong: s.signInFailures.wrong.Load(), Limited: s.signInFailures.limited.Load(), Disabled: s.signInFailures.disabled.Load(),
+			Wrong: failures.wrong.Load(), Limited: failures.limited.Load(), Disabled: failures.disabled.Load(),
 		},
 	}
 }
 
-// CountSessions returns the number of sessions that have not reached their absolute end. The error
+// Count returns the number of sessions that have not reached their absolute end. The error
 // may be [ErrUnavailable].
-func (s *Store) CountSessions(ctx context.Context) (int, error) {
-	count, err := s.db.NewSelect().Model((*Session)(nil)).Where("expires_at > ?", s.clock()).Count(ctx)
+func (s *Sessions) Count(ctx context.Context) (int, error) {
+	count, err := s.db.NewSelect().Model((*Session)(nil)).Where("expires_at > ?", s.db.Now()).Count(ctx)
 	return int(count), failed("count sessions", err)
 }

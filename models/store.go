@@ -10,10 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
@@ -27,35 +24,24 @@ import (
 // Timeout is [database.Timeout].
 const Timeout = database.Timeout
 
-// Store stores accounts, keys and sessions. It is safe for concurrent use, and several processes
-// may share its database.
+// Store has a service for each subject, over one database. It is safe for concurrent use, and
+// several processes may share the database.
 type Store struct {
-	db     *bun.DB
-	api    *bun.DB // for the API's reads; see [database.Connections]
-	now    func() time.Time
-	logger *slog.Logger
-	tracer trace.Tracer // nil: no spans
+	Keys        *Keys
+	Agents      *Agents
+	Accounts    *Accounts
+	People      *People
+	Invitations *Invitations
+	SignIn      *SignIn
+	Sessions    *Sessions
+	Credentials *Credentials
+	Calls       *Calls
+	Outbox      *Outbox
+	Activity    *ActivityLog
+	API         *API
 
-	timeout                 time.Duration // of each use of the database
-	sessionIdle, sessionMax time.Duration
-	signInLimit             int
-	passwordsOff            bool
-
-	authenticator *authn.Authenticator
-	passwords     *password.Hasher
-	sealer        secret.Sealer
-	usage         *usage.Recorder
-	lastSeen      *lastSeenBuffer
-	lastTokens    *lastSeenBuffer // of agents
-
-	signInFailures signInFailureCounts
-
-	liveKit        *livekit.Server // nil: no calls
-	hangUpFailures atomic.Uint64
-
-	mail         bool // queue mails
-	mailsDropped atomic.Uint64
-
+	db      *DB
+	usage   *usage.Recorder
 	stop    context.CancelFunc // ends the background work
 	stopped sync.WaitGroup
 }
@@ -133,12 +119,11 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(failed("open the recorder of usage", err), source.Close(), connections.Close())
 	}
-	s := &Store{
-		db: connections.Portal, api: connections.API, now: o.Now, logger: o.Logger, tracer: o.Tracer, authenticator: authn.New(source, o.Timeout), timeout: o.Timeout,
-		sessionIdle: o.SessionIdle, sessionMax: o.SessionMax, signInLimit: o.SignInLimit, passwordsOff: o.PasswordsOff,
-		passwords: password.NewHasher(o.PasswordMemory), sealer: sealer, usage: recorder, lastSeen: newLastSeenBuffer(),
-		lastTokens: newLastSeenBuffer(), liveKit: o.LiveKit, mail: o.Mail,
+	db := &DB{
+		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
+		mail: o.Mail, mailsDropped: new(atomic.Uint64),
 	}
+	s := newStore(db, recorder, authn.New(source, o.Timeout), sealer, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
 	s.startBackground(background)
@@ -169,18 +154,37 @@ func newRecorder(ctx context.Context, connections *database.Connections) (*usage
 	return usage.New(usage.NewPostgres(connections.Dial(database.Writing)), false), nil
 }
 
+func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, o Options) *Store {
+	s := &Store{db: db, usage: recorder}
+	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
+	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
+	s.Keys = &Keys{db: db, usage: recorder}
+	s.Agents = &Agents{db: db, lastTokens: newLastSeenBuffer()}
+	s.Accounts = &Accounts{db: db, passwords: passwords}
+	s.People = &People{db: db, passwords: passwords}
+	s.Sessions = &Sessions{db: db, idle: o.SessionIdle, max: o.SessionMax, lastSeen: newLastSeenBuffer(), passwords: passwords}
+	s.SignIn = &SignIn{db: db, passwords: passwords, guesses: guesses, sessions: s.Sessions, sealer: sealer}
+	s.Invitations = &Invitations{db: db, passwords: passwords, guesses: guesses, signIn: s.SignIn}
+	s.Credentials = &Credentials{db: db, passwords: passwords, guesses: guesses, sealer: sealer}
+	s.Calls = &Calls{db: db, liveKit: o.LiveKit}
+	s.Outbox = &Outbox{db: db}
+	s.Activity = &ActivityLog{db: db}
+	s.API = &API{db: db, authn: authenticator, usage: recorder}
+	return s
+}
+
 // Close flushes the memory and closes the database. If the flush fails, the usage of the last
 // second is lost. Close returns when ctx ends, even if the database hangs.
 func (s *Store) Close(ctx context.Context) error {
 	s.stop()
 	err := within(ctx, func() error {
 		s.stopped.Wait()
-		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.flushLastSeen(ctx), s.flushLastTokens(ctx))
+		return errors.Join(failed("write usage", s.usage.Close(ctx)), s.Sessions.flush(ctx), s.Agents.flush(ctx))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = failed("write usage", err)
 	}
-	closed := within(ctx, func() error { return errors.Join(s.authenticator.Close(), s.api.Close(), s.db.Close()) })
+	closed := within(ctx, func() error { return errors.Join(s.API.authn.Close(), s.db.api.Close(), s.db.Close()) })
 	if errors.Is(closed, ctx.Err()) {
 		closed = nil // nothing is lost with connections that hang
 	}
@@ -212,31 +216,4 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // Timeout returns the time limit of each use of the database.
-func (s *Store) Timeout() time.Duration { return s.timeout }
-
-// clock returns the time with the precision of the database: UTC, in whole microseconds.
-func (s *Store) clock() time.Time {
-	return s.now().UTC().Truncate(time.Microsecond)
-}
-
-// lockAccount locks the account's row until the transaction ends, so that only one transaction at a
-// time counts and adds its keys. SQLite needs no lock: its transactions run one at a time.
-func (s *Store) lockAccount(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
-	if s.db.Dialect().Name() != dialect.PG {
-		return nil
-	}
-	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").
-		Where("id = ?", accountID).For("NO KEY UPDATE").Exec(ctx)
-	return err
-}
-
-// holdAccounts reads the account, so that the transaction uses the table accounts before others. A
-// restore locks the tables in this order. A transaction that changes a key and then records an
-// activity, which refers to the account, would otherwise deadlock with it.
-func (s *Store) holdAccounts(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
-	if s.db.Dialect().Name() != dialect.PG {
-		return nil
-	}
-	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID).Exec(ctx)
-	return err
-}
+func (s *Store) Timeout() time.Duration { return s.db.timeout }

@@ -44,9 +44,9 @@ func (h statementSpans) AfterQuery(ctx context.Context, event *bun.QueryEvent) {
 	span.End()
 }
 
-// startAuthentication starts the span of a look-up of a key.
-func (s *Store) startAuthentication(ctx context.Context) (context.Context, trace.Span) {
-	return s.tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(systemOf(s.db)...))
+// startSpan starts the span of a look-up of a key.
+func (a *API) startSpan(ctx context.Context) (context.Context, trace.Span) {
+	return a.db.tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(systemOf(a.db)...))
 }
 
 func systemOf(db bun.IDB) []attribute.KeyValue {

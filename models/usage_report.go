@@ -21,8 +21,8 @@ type requestCounts struct {
 }
 
 // AddUsage counts earlier requests with a key. It is for demo data.
-func (s *Store) AddUsage(keyID uuid.UUID, at time.Time, requests, refusals int64) {
-	s.usage.Count(keyID, at, requests, refusals)
+func (k *Keys) AddUsage(keyID uuid.UUID, at time.Time, requests, refusals int64) {
+	k.usage.Count(keyID, at, requests, refusals)
 }
 
 // RecentUsage is the recent usage of one key. It counts whole hours, so each count can cover up to
@@ -32,25 +32,25 @@ type RecentUsage struct {
 	Refusals int64 // refused in the last hour because the key is revoked
 }
 
-// APIKeysWithUsage is [Store.APIKeys] with the accepted requests of each key for the last days
+// ActiveWithUsage is [Keys.Active] with the accepted requests of each key for the last days
 // (UTC), the oldest first and today last. Keys without requests are left out of daily. One
 // statement reads both, because the list of keys shows both.
-func (s *Store) APIKeysWithUsage(ctx context.Context, accountID uuid.UUID, days int) (keys []APIKey, daily map[uuid.UUID][]int64, err error) {
+func (k *Keys) ActiveWithUsage(ctx context.Context, accountID uuid.UUID, days int) (keys []Key, daily map[uuid.UUID][]int64, err error) {
 	var rows []struct {
-		APIKey `bun:",extend"`
+		Key `bun:",extend"`
 		usageRow
 	}
-	series := s.newSeries(usageByDay, days)
-	query := selectKeys(s.db, &rows).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
+	series := k.newSeries(usageByDay, days)
+	query := selectKeys(k.db, &rows).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
 		OrderExpr("api_key.id DESC")
-	if err := s.withUsage(query, usageByDay, series.first).Scan(ctx); err != nil {
+	if err := k.withUsage(query, usageByDay, series.first).Scan(ctx); err != nil {
 		return nil, nil, failed("list API keys", err)
 	}
-	keys = make([]APIKey, len(rows))
+	keys = make([]Key, len(rows))
 	for i, row := range rows {
-		keys[i] = row.APIKey
-		keys[i].LastUsedAt = s.usage.LastUse(row.ID, row.LastUsedAt)
-		if err := s.eachUsage(row.ID, row.usageRow, series.first, series.add); err != nil {
+		keys[i] = row.Key
+		keys[i].LastUsedAt = k.usage.LastUse(row.ID, row.LastUsedAt)
+		if err := k.eachUsage(row.ID, row.usageRow, series.first, series.add); err != nil {
 			return nil, nil, failed("read usage", err)
 		}
 	}
@@ -60,10 +60,10 @@ func (s *Store) APIKeysWithUsage(ctx context.Context, accountID uuid.UUID, days 
 // DailyUsage returns the accepted and the refused requests of one of the account's keys, active or
 // revoked, for the last days (UTC), the oldest first and today last. The error may be
 // [ErrUnavailable].
-func (s *Store) DailyUsage(ctx context.Context, accountID, keyID uuid.UUID, days int) (requests, refusals []int64, err error) {
+func (k *Keys) DailyUsage(ctx context.Context, accountID, keyID uuid.UUID, days int) (requests, refusals []int64, err error) {
 	requests, refusals = make([]int64, days), make([]int64, days)
-	first := s.clock().Truncate(Day).Add(-time.Duration(days-1) * Day)
-	err = s.readUsage(ctx, accountID, usageByDay, first, keysWithID([]uuid.UUID{keyID}), func(_ uuid.UUID, at time.Time, n requestCounts) {
+	first := k.db.Now().Truncate(Day).Add(-time.Duration(days-1) * Day)
+	err = k.readUsage(ctx, accountID, usageByDay, first, keysWithID([]uuid.UUID{keyID}), func(_ uuid.UUID, at time.Time, n requestCounts) {
 		if day := int(at.Sub(first) / Day); day < days {
 			requests[day] += n.Requests
 			refusals[day] += n.Refusals
@@ -75,9 +75,9 @@ func (s *Store) DailyUsage(ctx context.Context, accountID, keyID uuid.UUID, days
 // HourlyRequests returns the accepted requests of each of these keys of the account, active or
 // revoked, for the last hours (UTC), the oldest first and the current hour last. Keys without
 // requests are left out. Hours are kept for two days. The error may be [ErrUnavailable].
-func (s *Store) HourlyRequests(ctx context.Context, accountID uuid.UUID, hours int, keyIDs ...uuid.UUID) (map[uuid.UUID][]int64, error) {
-	series := s.newSeries(usageByHour, hours)
-	err := s.readUsage(ctx, accountID, usageByHour, series.first, keysWithID(keyIDs), series.add)
+func (k *Keys) HourlyRequests(ctx context.Context, accountID uuid.UUID, hours int, keyIDs ...uuid.UUID) (map[uuid.UUID][]int64, error) {
+	series := k.newSeries(usageByHour, hours)
+	err := k.readUsage(ctx, accountID, usageByHour, series.first, keysWithID(keyIDs), series.add)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (s *Store) HourlyRequests(ctx context.Context, accountID uuid.UUID, hours i
 
 // RecentUsage returns the recent usage of each of these keys of the account, active or revoked.
 // Keys without usage are left out. The error may be [ErrUnavailable].
-func (s *Store) RecentUsage(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]RecentUsage, error) {
-	now := s.clock()
+func (k *Keys) RecentUsage(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]RecentUsage, error) {
+	now := k.db.Now()
 	lastDay, lastHour := now.Add(-Day).Truncate(time.Hour), now.Add(-time.Hour).Truncate(time.Hour)
 	report := map[uuid.UUID]RecentUsage{}
-	err := s.readUsage(ctx, accountID, usageByHour, lastDay, keysWithID(keyIDs), func(keyID uuid.UUID, hour time.Time, n requestCounts) {
+	err := k.readUsage(ctx, accountID, usageByHour, lastDay, keysWithID(keyIDs), func(keyID uuid.UUID, hour time.Time, n requestCounts) {
 		usage := report[keyID]
 		usage.Requests += n.Requests
 		if !hour.Before(lastHour) {
@@ -115,8 +115,8 @@ type series struct {
 }
 
 // newSeries returns a series of this many periods, the current one last.
-func (s *Store) newSeries(by usagePeriod, periods int) series {
-	first := s.clock().Truncate(by.length).Add(-time.Duration(periods-1) * by.length)
+func (k *Keys) newSeries(by usagePeriod, periods int) series {
+	first := k.db.Now().Truncate(by.length).Add(-time.Duration(periods-1) * by.length)
 	return series{first, by.length, periods, map[uuid.UUID][]int64{}}
 }
 
@@ -163,20 +163,20 @@ type visitUsage func(keyID uuid.UUID, at time.Time, n requestCounts)
 // readUsage calls visit with every count of the selected keys from first on: the stored counts, the
 // counts of each key's current hour, and the counts that this instance has not written yet. The
 // last two are always by the hour. Package usage explains why each request is counted once.
-func (s *Store) readUsage(
+func (k *Keys) readUsage(
 	ctx context.Context, accountID uuid.UUID, by usagePeriod, first time.Time, keys keyFilter, visit visitUsage,
 ) error {
 	var rows []struct {
 		ID uuid.UUID
 		usageRow
 	}
-	query := keys(s.db.NewSelect().Model((*APIKey)(nil))).Column("api_key.id").
+	query := keys(k.db.NewSelect().Model((*Key)(nil))).Column("api_key.id").
 		Join(joinLastUses).Where("api_key.account_id = ?", accountID)
-	if err := s.withUsage(query, by, first).Scan(ctx, &rows); err != nil {
+	if err := k.withUsage(query, by, first).Scan(ctx, &rows); err != nil {
 		return failed("read usage", err)
 	}
 	for _, row := range rows {
-		if err := s.eachUsage(row.ID, row.usageRow, first, visit); err != nil {
+		if err := k.eachUsage(row.ID, row.usageRow, first, visit); err != nil {
 			return failed("read usage", err)
 		}
 	}
@@ -185,20 +185,20 @@ func (s *Store) readUsage(
 
 // withUsage adds the columns of usageRow to a query of keys that joins their last uses. The query
 // still returns one row for each key, also for a key that was never used.
-func (s *Store) withUsage(query *bun.SelectQuery, by usagePeriod, first time.Time) *bun.SelectQuery {
+func (k *Keys) withUsage(query *bun.SelectQuery, by usagePeriod, first time.Time) *bun.SelectQuery {
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.
-	past := s.db.NewSelect().TableExpr("? AS stored", bun.Ident(by.table)).
-		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", s.unixTime("stored."+by.column)).
+	past := k.db.NewSelect().TableExpr("? AS stored", bun.Ident(by.table)).
+		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", k.db.unixTime("stored."+by.column)).
 		Where("stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(by.column), first)
 	return query.
 		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
-		ColumnExpr("COALESCE((SELECT piece FROM usage_flushes WHERE recorder_id = ?), 0) AS piece", s.usage.ID()).
+		ColumnExpr("COALESCE((SELECT piece FROM usage_flushes WHERE recorder_id = ?), 0) AS piece", k.usage.ID()).
 		ColumnExpr("COALESCE((?), '') AS past", past)
 }
 
 // eachUsage calls visit with every count of a key from first on.
-func (s *Store) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit visitUsage) error {
+func (k *Keys) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit visitUsage) error {
 	err := eachCount(row.Past, func(at time.Time, n requestCounts) { visit(keyID, at, n) })
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (s *Store) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit 
 	if row.Hour != nil && !row.Hour.Before(first) {
 		visit(keyID, *row.Hour, row.requestCounts)
 	}
-	s.usage.Later(keyID, row.Piece, func(hour time.Time, requests, refusals int64) {
+	k.usage.Later(keyID, row.Piece, func(hour time.Time, requests, refusals int64) {
 		if !hour.Before(first) {
 			visit(keyID, hour, requestCounts{requests, refusals})
 		}
@@ -215,8 +215,8 @@ func (s *Store) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit 
 }
 
 // unixTime returns the expression for the time in a column in seconds.
-func (s *Store) unixTime(column string) schema.QueryWithArgs {
-	if s.db.Dialect().Name() == dialect.PG {
+func (db *DB) unixTime(column string) schema.QueryWithArgs {
+	if db.Dialect().Name() == dialect.PG {
 		return bun.SafeQuery("CAST(date_part('epoch', ?) AS bigint)", bun.Ident(column))
 	}
 	return bun.SafeQuery("unixepoch(?)", bun.Ident(column))

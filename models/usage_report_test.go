@@ -38,13 +38,13 @@ func TestAPIKeysWithUsage(t *testing.T) {
 			4: {key.ID: {3, 0, 0, 7}, second.ID: {0, 0, 0, 1}},
 			5: {key.ID: {0, 3, 0, 0, 7}, second.ID: {0, 0, 0, 0, 1}},
 		} {
-			_, report, err := f.APIKeysWithUsage(ctx, c.ID, days)
+			_, report, err := f.Keys.ActiveWithUsage(ctx, c.ID, days)
 			if err != nil || !maps.EqualFunc(report, want, slices.Equal) {
 				t.Errorf("%d days: %v, want %v, %v", days, report, want, err)
 			}
 		}
 		f.clock.Advance(models.Day)
-		if _, report, err := f.APIKeysWithUsage(ctx, c.ID, 2); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
+		if _, report, err := f.Keys.ActiveWithUsage(ctx, c.ID, 2); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
 			t.Errorf("a day later: %v, %v", report, err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestHourlyRequests(t *testing.T) {
 		unused, _ := f.key(t, c)
 		revoked, revokedSecret := f.key(t, c)
 		foreign, foreignSecret := f.key(t, other)
-		if report, err := f.HourlyRequests(ctx, c.ID, 24); err != nil || len(report) != 0 {
+		if report, err := f.Keys.HourlyRequests(ctx, c.ID, 24); err != nil || len(report) != 0 {
 			t.Errorf("of no keys: %v, %v", report, err)
 		}
 		// Requests in the database: two hours ago and, from another instance, in this hour.
@@ -76,13 +76,13 @@ func TestHourlyRequests(t *testing.T) {
 			3: {key.ID: {3, 0, 7}, revoked.ID: {1, 0, 0}},
 			4: {key.ID: {0, 3, 0, 7}, revoked.ID: {0, 1, 0, 0}},
 		} {
-			report, err := f.HourlyRequests(ctx, c.ID, hours, key.ID, unused.ID, revoked.ID, foreign.ID, newID())
+			report, err := f.Keys.HourlyRequests(ctx, c.ID, hours, key.ID, unused.ID, revoked.ID, foreign.ID, newID())
 			if err != nil || !maps.EqualFunc(report, want, slices.Equal) {
 				t.Errorf("%d hours: %v, want %v, %v", hours, report, want, err)
 			}
 		}
 		f.clock.Advance(time.Hour)
-		if report, err := f.HourlyRequests(ctx, c.ID, 2, key.ID); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
+		if report, err := f.Keys.HourlyRequests(ctx, c.ID, 2, key.ID); err != nil || !slices.Equal(report[key.ID], []int64{7, 0}) {
 			t.Errorf("an hour later: %v, %v", report, err)
 		}
 	})
@@ -97,12 +97,12 @@ func TestRecentUsage(t *testing.T) {
 		foreign, foreignSecret := f.key(t, other)
 		recent := func(when string, want map[uuid.UUID]models.RecentUsage) {
 			t.Helper()
-			report, err := f.RecentUsage(ctx, c.ID, key.ID, revoked.ID, unused.ID, foreign.ID, newID())
+			report, err := f.Keys.RecentUsage(ctx, c.ID, key.ID, revoked.ID, unused.ID, foreign.ID, newID())
 			if err != nil || !maps.Equal(report, want) {
 				t.Errorf("%s: %v, want %v, %v", when, report, want, err)
 			}
 		}
-		if report, err := f.RecentUsage(ctx, c.ID); err != nil || len(report) != 0 {
+		if report, err := f.Keys.RecentUsage(ctx, c.ID); err != nil || len(report) != 0 {
 			t.Errorf("of no keys: %v, %v", report, err)
 		}
 		recent("at first", map[uuid.UUID]models.RecentUsage{})
@@ -137,15 +137,15 @@ func TestReportsCountEveryRequestDuringAFlush(t *testing.T) {
 		use(t, f.Store, secret, 9)
 		written := false
 		eventually(t, "it is written", func() bool {
-			_, daily, err := f.APIKeysWithUsage(t.Context(), c.ID, 1)
+			_, daily, err := f.Keys.ActiveWithUsage(t.Context(), c.ID, 1)
 			if err != nil || len(daily[key.ID]) != 1 || daily[key.ID][0] != 9 {
 				t.Fatalf("daily requests %v, %v", daily, err)
 			}
-			recent, err := f.RecentUsage(t.Context(), c.ID, key.ID)
+			recent, err := f.Keys.RecentUsage(t.Context(), c.ID, key.ID)
 			if err != nil || recent[key.ID].Requests != 9 {
 				t.Fatalf("recent usage %v, %v", recent, err)
 			}
-			found, err := f.APIKey(t.Context(), c.ID, key.ID)
+			found, err := f.Keys.Find(t.Context(), c.ID, key.ID)
 			if err != nil || found.LastUsedAt == nil {
 				t.Fatalf("%+v, %v", found, err)
 			}

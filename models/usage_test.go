@@ -23,13 +23,13 @@ type period struct {
 	Requests, Refusals int64
 }
 
-func (f *fixture) hours(t *testing.T, key models.APIKey) []period {
+func (f *fixture) hours(t *testing.T, key models.Key) []period {
 	t.Helper()
 	return f.periods(t, `SELECT hour AS start, requests, refusals FROM api_key_hourly_usage WHERE api_key_id = ?
 		UNION ALL SELECT hour, requests, refusals FROM api_key_last_uses WHERE api_key_id = ? AND hour IS NOT NULL ORDER BY start`, key)
 }
 
-func (f *fixture) days(t *testing.T, key models.APIKey) []period {
+func (f *fixture) days(t *testing.T, key models.Key) []period {
 	t.Helper()
 	days := f.periods(t, `SELECT day AS start, requests, refusals FROM api_key_daily_usage WHERE api_key_id = ?
 		UNION ALL SELECT hour, requests, refusals FROM api_key_last_uses WHERE api_key_id = ? AND hour IS NOT NULL ORDER BY start`, key)
@@ -46,7 +46,7 @@ func (f *fixture) days(t *testing.T, key models.APIKey) []period {
 	return sums
 }
 
-func (f *fixture) periods(t *testing.T, query string, key models.APIKey) (periods []period) {
+func (f *fixture) periods(t *testing.T, query string, key models.Key) (periods []period) {
 	t.Helper()
 	must(t, f.db.NewRaw(query, key.ID, key.ID).Scan(t.Context(), &periods))
 	for i := range periods {
@@ -56,7 +56,7 @@ func (f *fixture) periods(t *testing.T, query string, key models.APIKey) (period
 }
 
 // lastUse returns the stored time of the key's last use, or nil.
-func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
+func (f *fixture) lastUse(t *testing.T, key models.Key) *time.Time {
 	t.Helper()
 	var at []time.Time
 	must(t, f.db.NewRaw("SELECT used_at FROM api_key_last_uses WHERE api_key_id = ? AND used_at IS NOT NULL", key.ID).Scan(t.Context(), &at))
@@ -69,14 +69,14 @@ func (f *fixture) lastUse(t *testing.T, key models.APIKey) *time.Time {
 func use(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		must(t, errOf(s.Authenticate(t.Context(), secret)))
+		must(t, errOf(s.API.Authenticate(t.Context(), secret)))
 	}
 }
 
 func refuse(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		checkError(t, "a revoked key", errOf(s.Authenticate(t.Context(), secret)), models.ErrKeyRevoked)
+		checkError(t, "a revoked key", errOf(s.API.Authenticate(t.Context(), secret)), models.ErrKeyRevoked)
 	}
 }
 
@@ -88,13 +88,13 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 		for range 3 {
 			f.clock.Advance(time.Minute)
 			use(t, f.Store, secret, 1)
-			listed, err := f.APIKeys(ctx, c.ID)
+			listed, err := f.Keys.Active(ctx, c.ID)
 			if err != nil || len(listed) != 2 {
 				t.Fatal(listed, err)
 			}
-			found, err := f.APIKey(ctx, c.ID, key.ID)
+			found, err := f.Keys.Find(ctx, c.ID, key.ID)
 			must(t, err)
-			for _, k := range []models.APIKey{listed[1], found} {
+			for _, k := range []models.Key{listed[1], found} {
 				if k.ID != key.ID || k.LastUsedAt == nil || !k.LastUsedAt.Equal(f.clock.Now()) {
 					t.Errorf("used at %v: %+v", f.clock.Now(), k)
 				}
@@ -108,7 +108,7 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 		f.revoke(t, key)
 		f.clock.Advance(time.Minute)
 		refuse(t, f.Store, secret, 1)
-		if found, err := f.APIKey(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(at) {
+		if found, err := f.Keys.Find(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(at) {
 			t.Errorf("after a refusal: %+v, %v", found, err)
 		}
 	})
@@ -127,7 +127,7 @@ func TestUseIsStoredWithinASecond(t *testing.T) {
 			used := time.Now()
 			use(t, f.Store, secret, 1)
 			eventually(t, "another instance shows the use", func() bool {
-				found, err := reader.APIKey(t.Context(), c.ID, key.ID)
+				found, err := reader.Keys.Find(t.Context(), c.ID, key.ID)
 				return err == nil && found.LastUsedAt != nil && found.LastUsedAt.Equal(f.clock.Now())
 			})
 			if round > 0 {
@@ -202,7 +202,7 @@ func TestUnknownKeysAreNotCounted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			for _, key := range []string{unknownKey, unknownKey[:39], ""} {
-				if _, err := s.Authenticate(t.Context(), key); err == nil {
+				if _, err := s.API.Authenticate(t.Context(), key); err == nil {
 					t.Error("accepted")
 				}
 			}
@@ -225,7 +225,7 @@ func TestLastUsedNeverMovesBack(t *testing.T) {
 		f.briefly(t, models.Options{}, func(slow *models.Store) {
 			f.briefly(t, fast, func(fast *models.Store) { use(t, fast, secret, 1) })
 			use(t, slow, secret, 1)
-			if found, err := slow.APIKey(ctx, c.ID, key.ID); err != nil || !found.LastUsedAt.Equal(latest) {
+			if found, err := slow.Keys.Find(ctx, c.ID, key.ID); err != nil || !found.LastUsedAt.Equal(latest) {
 				t.Errorf("shown before the write: %+v, %v", found, err)
 			}
 		})
@@ -255,7 +255,7 @@ func TestInstancesWriteTheSameKeysConcurrently(t *testing.T) {
 		const keys, rounds, instances = 60, 6, 3
 		c, logged := f.customer(t), &modelstest.LogBuffer{}
 		var used [keys]atomic.Int64
-		var generated [keys]models.APIKey
+		var generated [keys]models.Key
 		var secrets [keys]string
 		for i := range keys {
 			generated[i], secrets[i] = f.key(t, c)
@@ -271,7 +271,7 @@ func TestInstancesWriteTheSameKeysConcurrently(t *testing.T) {
 			for _, store := range stores {
 				running.Go(func() {
 					for _, i := range rand.Perm(keys) {
-						if _, err := store.Authenticate(t.Context(), secrets[i]); err != nil {
+						if _, err := store.API.Authenticate(t.Context(), secrets[i]); err != nil {
 							t.Error(err)
 							continue
 						}
@@ -305,7 +305,7 @@ func sum(periods []period) (requests int64) {
 	return requests
 }
 
-func (f *fixture) refusals(t *testing.T, key models.APIKey) (refusals int64) {
+func (f *fixture) refusals(t *testing.T, key models.Key) (refusals int64) {
 	t.Helper()
 	for _, day := range f.days(t, key) {
 		refusals += day.Refusals
@@ -324,7 +324,7 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 			use(t, s, secret, 3)
 			refuse(t, s, revokedSecret, 2)
 			eventually(t, "two writes have failed", func() bool { return strings.Count(logged.String(), "\n") >= 2 })
-			if found, err := s.APIKey(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(f.clock.Now()) {
+			if found, err := s.Keys.Find(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(f.clock.Now()) {
 				t.Errorf("while it fails: %+v, %v", found, err)
 			}
 			f.clock.Advance(time.Hour)
@@ -369,7 +369,7 @@ func TestOldRowsArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
-		token, err := f.CreateSession(ctx, c.user, models.Client{})
+		token, err := f.Sessions.Create(ctx, c.user, models.Client{})
 		must(t, err)
 		now := f.clock.Now()
 		for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
@@ -395,7 +395,7 @@ func TestOldRowsArePurged(t *testing.T) {
 				t.Errorf("%d rows in %s, want %d", n, table, want)
 			}
 		}
-		checkError(t, "an open session", errOf(f.Session(ctx, token, models.Client{})), nil)
+		checkError(t, "an open session", errOf(f.Sessions.Find(ctx, token, models.Client{})), nil)
 	})
 }
 
@@ -446,11 +446,11 @@ func TestLockedCountsDelayNoPage(t *testing.T) {
 		f.clock.Advance(time.Second)
 		use(t, f.Store, lockedSecret, 1)
 		started := time.Now()
-		keys, err := f.APIKeys(ctx, c.ID)
+		keys, err := f.Keys.Active(ctx, c.ID)
 		if err != nil || len(keys) != 2 || !keys[1].LastUsedAt.Equal(f.clock.Now()) {
 			t.Errorf("keys %+v, %v", keys, err)
 		}
-		_, report, err := f.APIKeysWithUsage(ctx, c.ID, 1)
+		_, report, err := f.Keys.ActiveWithUsage(ctx, c.ID, 1)
 		if err != nil || report[locked.ID][0] != round+2 {
 			t.Errorf("round %d: %v, %v", round, report, err)
 		}

@@ -31,18 +31,24 @@ type User struct {
 	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
 }
 
-// NewUser is the input of [Store.AddUser].
+// NewUser is the input of [People.Add].
 type NewUser struct {
 	Email    string // unique, compared without case
 	Password string // 12 to 128 characters, not trimmed; empty for none
 	Role     Role
 }
 
-// AddUser adds a user to an account and records the activity. It deletes a pending invitation of
+// People are the users of accounts.
+type People struct {
+	db        *DB
+	passwords *passwords
+}
+
+// Add adds a user to an account and records the activity. It deletes a pending invitation of
 // the user to this account. A user without a password signs in with a link. The error may be an
 // [*InvalidError] for the field "email", "role" or "password", [ErrAccountNotFound],
 // [ErrEmailTaken] or [ErrUnavailable].
-func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
+func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
 		return User{}, err
@@ -50,24 +56,24 @@ func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, act
 	if err := checkRole(n.Role); err != nil {
 		return User{}, err
 	}
-	account, err := findAccount(ctx, s.db, accountID)
+	account, err := findAccount(ctx, p.db, accountID)
 	if err != nil {
 		return User{}, err
 	}
-	hash := s.passwords.Absent()
+	hash := p.passwords.hasher.Absent()
 	if n.Password != "" {
 		if err := checkPassword(n.Password, email, account.Name); err != nil {
 			return User{}, err
 		}
-		if hash, err = s.hashPassword(ctx, knownPlace(email), n.Password); err != nil {
+		if hash, err = p.passwords.hash(ctx, knownPlace(email), n.Password); err != nil {
 			return User{}, err
 		}
 	}
 	user := User{
 		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email),
-		PasswordHash: hash, Role: n.Role, CreatedAt: s.clock(),
+		PasswordHash: hash, Role: n.Role, CreatedAt: p.db.Now(),
 	}
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = p.db.InTx(ctx, "add user", func(ctx context.Context, tx Tx) error {
 		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
 		if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
 			return err
@@ -76,38 +82,38 @@ func (s *Store) AddUser(ctx context.Context, accountID uuid.UUID, n NewUser, act
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionUserAdded, user.ID, user.Email)
+		return tx.Record(ctx, accountID, actor, ActionUserAdded, user.ID, user.Email)
 	})
 	if err != nil {
-		return User{}, failed("add user", err)
+		return User{}, err
 	}
 	return user, nil
 }
 
-// Users returns a page of the account's users, by id. The error may be [ErrUnavailable].
-func (s *Store) Users(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
+// List returns a page of the account's users, by id. The error may be [ErrUnavailable].
+func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
 	users := []User{}
-	err := page.byID(s.db.NewSelect().Model(&users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
+	err := page.byID(p.db.NewSelect().Model(&users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
 	return cut(users, page), failed("list users", err)
 }
 
-// User returns one of the account's users, also a removed one. The error may be [ErrUserNotFound]
+// Find returns one of the account's users, also a removed one. The error may be [ErrUserNotFound]
 // or [ErrUnavailable].
-func (s *Store) User(ctx context.Context, accountID, id uuid.UUID) (User, error) {
-	user, err := findUser(ctx, s.db, "u.account_id = ? AND u.id = ?", accountID, id)
+func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error) {
+	user, err := findUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
 	return user, failed("find user", err)
 }
 
-// SetUserDisabled disables or enables the user with this email and records the activity, unless
+// SetDisabled disables or enables the user with this email and records the activity, unless
 // nothing changes. Disabling ends the user's sessions and links. It is for operators. The error may
 // be [ErrUserNotFound] or [ErrUnavailable].
-func (s *Store) SetUserDisabled(ctx context.Context, email string, disabled bool) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
+	err := p.db.InTx(ctx, "disable or enable user", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
 		if err != nil {
 			return err
 		}
-		changed, err := s.setDisabled(ctx, tx, (*User)(nil), user.ID, disabled)
+		changed, err := setDisabled(ctx, tx, (*User)(nil), user.ID, disabled)
 		if err != nil || !changed {
 			return err
 		}
@@ -118,17 +124,17 @@ func (s *Store) SetUserDisabled(ctx context.Context, email string, disabled bool
 				return err
 			}
 		}
-		return s.record(ctx, tx, user.AccountID, Operator(), action, user.ID, user.Email)
+		return tx.Record(ctx, user.AccountID, Operator(), action, user.ID, user.Email)
 	})
-	return failed("disable or enable user", err)
+	return err
 }
 
 // setDisabled disables or enables the row of a user or an account. It reports whether the row has
 // changed.
-func (s *Store) setDisabled(ctx context.Context, tx bun.Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
+func setDisabled(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
 	query := tx.NewUpdate().Model(model).Where("id = ?", id)
 	if disabled {
-		query = query.Set("disabled_at = ?", s.clock()).Where("disabled_at IS NULL")
+		query = query.Set("disabled_at = ?", tx.Now()).Where("disabled_at IS NULL")
 	} else {
 		query = query.Set("disabled_at = NULL").Where("disabled_at IS NOT NULL")
 	}
@@ -142,7 +148,7 @@ func (s *Store) setDisabled(ctx context.Context, tx bun.Tx, model any, id uuid.U
 
 // endAllSessions deletes the sessions, the pending sign-ins and the links of the users that match
 // where, and the invitations from them.
-func endAllSessions(ctx context.Context, tx bun.Tx, where string, args ...any) error {
+func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
 	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
 	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*passwordResetLink)(nil), (*pendingSignIn)(nil)} {
 		if _, err := tx.NewDelete().Model(model).Where("user_id IN (?)", users).Exec(ctx); err != nil {

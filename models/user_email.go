@@ -4,24 +4,22 @@ import (
 	"bytes"
 	"context"
 	"errors"
-
-	"github.com/uptrace/bun"
 )
 
 // ChangeEmail sets a new email for the user of a session and records the activity. The user's
 // sessions continue.
 //
 // For the password, it returns [ErrWrongCredentials] or a [*SignInLimitError], as
-// [Store.ChangePassword] does, or [ErrSignInTooOld] if the user has no password. For the email, it
-// returns [ErrEmailTaken], or an [*InvalidError] for the field "email" if the email is malformed,
-// is the current one or makes the password too easy to guess. The error may also be
+// [Credentials.ChangePassword] does, or [ErrSignInTooOld] if the user has no password. For the
+// email, it returns [ErrEmailTaken], or an [*InvalidError] for the field "email" if the email is
+// malformed, is the current one or makes the password too easy to guess. The error may also be
 // [ErrUnavailable]. ChangeEmail sets its own deadlines.
-func (s *Store) ChangeEmail(ctx context.Context, session Session, password, email string, actor Actor) error {
+func (c *Credentials) ChangeEmail(ctx context.Context, session Session, password, email string, actor Actor) error {
 	email, invalid := cleanEmail(email)
 	if invalid == nil && email == session.Email {
 		invalid = &InvalidError{"email", "This is already your email."}
 	}
-	user, err := s.authorize(ctx, session, password, actor)
+	user, err := c.authorize(ctx, session, password, actor)
 	switch {
 	case errors.Is(err, ErrWrongCredentials):
 		return errors.Join(err, invalid)
@@ -32,9 +30,9 @@ func (s *Store) ChangeEmail(ctx context.Context, session Session, password, emai
 	case !session.NoPassword && checkPassword(password, email) != nil:
 		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
 		// If the password or the email has changed since, this change fails.
 		result, err := tx.NewUpdate().Model((*User)(nil)).Set("email = ?, email_hash = ?", email, hashEmail(email)).
 			Where("id = ? AND password_hash = ? AND email_hash = ?", user.ID, user.PasswordHash, user.EmailHash).Exec(ctx)
@@ -45,7 +43,7 @@ func (s *Store) ChangeEmail(ctx context.Context, session Session, password, emai
 		if err := endPasswordResets(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		return s.recordActivity(ctx, tx, actor, Activity{
+		return tx.RecordActivity(ctx, actor, Activity{
 			AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &user.ID, Label: email, FormerLabel: user.Email,
 		})
 	})
@@ -56,7 +54,7 @@ func (s *Store) ChangeEmail(ctx context.Context, session Session, password, emai
 		return failed("change email", err)
 	}
 	// The hash is unique, so the update may have failed because another user has the email.
-	taken, lookupErr := s.db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", hashEmail(email)).Exists(ctx)
+	taken, lookupErr := c.db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", hashEmail(email)).Exists(ctx)
 	if lookupErr == nil && taken {
 		return ErrEmailTaken
 	}

@@ -15,11 +15,11 @@ func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
 		var wait sync.WaitGroup
 		errs := make([]error, len(customers))
 		for i, c := range customers {
-			session, err := f.Session(ctx, f.session(t, c), browser)
+			session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
 			if err != nil {
 				t.Fatal(err)
 			}
-			wait.Go(func() { errs[i] = f.ChangeEmail(ctx, session, password, "wanted@example.com", c.actor) })
+			wait.Go(func() { errs[i] = f.Credentials.ChangeEmail(ctx, session, password, "wanted@example.com", c.actor) })
 		}
 		wait.Wait()
 		if (errs[0] == nil) == (errs[1] == nil) || !errors.Is(errors.Join(errs...), models.ErrEmailTaken) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 
 	"portal/models/password"
@@ -24,12 +23,12 @@ import (
 // if the new password breaks a rule. If both passwords are wrong, the two errors are joined. The
 // error may also be [ErrPasswordsOff], [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword
 // sets its own deadlines.
-func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
-	if s.passwordsOff {
+func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
+	if c.passwords.off {
 		return "", ErrPasswordsOff
 	}
 	invalid := checkPassword(newPassword, session.Email, session.AccountName)
-	user, err := s.authorize(ctx, session, oldPassword, actor)
+	user, err := c.authorize(ctx, session, oldPassword, actor)
 	switch {
 	case errors.Is(err, ErrWrongCredentials):
 		return "", errors.Join(err, invalid)
@@ -39,10 +38,10 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 		return "", invalid
 	}
 	token = newToken()
-	err = s.setPassword(ctx, knownPlace(user.Email), newPassword, func(ctx context.Context, tx bun.Tx, hash string) error {
+	err = c.setPassword(ctx, knownPlace(user.Email), newPassword, func(ctx context.Context, tx Tx, hash string) error {
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
-		if err := s.lockPassword(ctx, tx, user); err != nil {
+		if err := lockPassword(ctx, tx, user); err != nil {
 			return err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", hashToken(token)).
@@ -53,7 +52,7 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 		if err := forgetRefusedCodes(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		return s.replacePassword(ctx, tx, user, hash, session.ID, actor, ActionPasswordChanged)
+		return replacePassword(ctx, tx, user, hash, session.ID, actor, ActionPasswordChanged)
 	})
 	if err != nil {
 		return "", err
@@ -64,32 +63,32 @@ func (s *Store) ChangePassword(ctx context.Context, session Session, oldPassword
 // authorize returns the user of a session if the session may change the password and the email: if
 // the password is right or, for a user without one, if the sign-in is fresh. The caller must check
 // in its transaction that the user's hash is still the same.
-func (s *Store) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	if !session.NoPassword {
-		return s.verifyCurrentPassword(ctx, session, password, actor)
+		return c.passwords.verifyCurrent(ctx, session, password, actor)
 	}
-	if !session.Fresh(s.clock()) {
+	if !session.Fresh(c.db.Now()) {
 		return User{}, ErrSignInTooOld
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	user, err := findUser(ctx, s.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
+	user, err := findUser(ctx, c.db, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)
 	if err != nil {
 		return User{}, failed("find user", err)
 	}
 	// A concurrent request may have set a password.
-	if s.hasPassword(user) {
+	if c.passwords.has(user) {
 		return User{}, ErrWrongCredentials
 	}
 	return user, nil
 }
 
-// verifyCurrentPassword returns the user of a session if the password is right. Otherwise it
+// verifyCurrent returns the user of a session if the password is right. Otherwise it
 // returns [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this
 // session. Wrong passwords at sign-in do not count, because they must not stop a signed-in user.
-func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, password string, actor Actor) (User, error) {
+func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	subject := [][]byte{signInSubject("session", session.ID.String())}
-	return s.verifyPassword(ctx, session.Email, password, attempt{
+	return p.verify(ctx, session.Email, password, attempt{
 		limited: subject, counted: subject, place: knownPlace(session.Email),
 		actor: actor, action: ActionPasswordRefused,
 	})
@@ -100,19 +99,19 @@ func (s *Store) verifyCurrentPassword(ctx context.Context, session Session, pass
 const hashQueueTimeout = 8 * time.Second
 
 // waitToHash waits for a turn to hash passwords. The error may be [ErrUnavailable].
-func (s *Store) waitToHash(ctx context.Context, place password.Place) (*password.Turn, error) {
+func (p *passwords) waitToHash(ctx context.Context, place password.Place) (*password.Turn, error) {
 	ctx, cancel := context.WithTimeout(ctx, hashQueueTimeout)
 	defer cancel()
-	turn, err := s.passwords.Wait(ctx, place)
+	turn, err := p.hasher.Wait(ctx, place)
 	if errors.Is(err, password.ErrQueueFull) {
 		err = fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrBusy, err)
 	}
 	return turn, failed("wait in the queue for password hashing", err)
 }
 
-// hashPassword returns the hash of a new password.
-func (s *Store) hashPassword(ctx context.Context, place password.Place, password string) (string, error) {
-	turn, err := s.waitToHash(ctx, place)
+// hash returns the hash of a new password.
+func (p *passwords) hash(ctx context.Context, place password.Place, password string) (string, error) {
+	turn, err := p.waitToHash(ctx, place)
 	if err != nil {
 		return "", err
 	}
@@ -132,18 +131,18 @@ func checkPassword(newPassword string, words ...string) error {
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
 // and records the activity. It is for operators. It returns an [*InvalidError] for the field
 // "password", [ErrUserNotFound], or [ErrUnavailable].
-func (s *Store) ResetPassword(ctx context.Context, email, password string) error {
+func (c *Credentials) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err
 	}
-	user, err := findUser(ctx, s.db, "u.email_hash = ?", hashEmail(email))
+	user, err := findUser(ctx, c.db, "u.email_hash = ?", hashEmail(email))
 	if err != nil {
 		return failed("find user", err)
 	}
 	// The old hash is not compared: an intruder must not be able to block the reset by changing
 	// the password at the same time.
-	return s.setPassword(ctx, knownPlace(user.Email), password, func(ctx context.Context, tx bun.Tx, hash string) error {
-		if err := s.replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
+	return c.setPassword(ctx, knownPlace(user.Email), password, func(ctx context.Context, tx Tx, hash string) error {
+		if err := replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
 			return err
 		}
 		return forgetRefusedCodes(ctx, tx, user.ID)
@@ -151,25 +150,25 @@ func (s *Store) ResetPassword(ctx context.Context, email, password string) error
 }
 
 // setPassword hashes a new password and calls store with the hash in a transaction.
-func (s *Store) setPassword(ctx context.Context, place password.Place, newPassword string, store func(ctx context.Context, tx bun.Tx, hash string) error) error {
-	hash, err := s.hashPassword(ctx, place, newPassword)
+func (c *Credentials) setPassword(ctx context.Context, place password.Place, newPassword string, store func(ctx context.Context, tx Tx, hash string) error) error {
+	hash, err := c.passwords.hash(ctx, place, newPassword)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return store(ctx, tx, hash) })
-	return failed("set password", err)
+	err = c.db.InTx(ctx, "set password", func(ctx context.Context, tx Tx) error { return store(ctx, tx, hash) })
+	return err
 }
 
 // replacePassword stores the new hash, ends the user's sessions except keep and the links that sign
 // in or set a password, and records the activity.
-func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash string, keep uuid.UUID, actor Actor, action Action) error {
+func replacePassword(ctx context.Context, tx Tx, user User, hash string, keep uuid.UUID, actor Actor, action Action) error {
 	result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).Where("id = ?", user.ID).Exec(ctx)
 	if err := unlessAffected(result, err, ErrUserNotFound); err != nil {
 		return err
 	}
-	if err := s.record(ctx, tx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
+	if err := tx.Record(ctx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
 		return err
 	}
 	if err := endPendingSignIns(ctx, tx, user.ID); err != nil {
@@ -181,25 +180,25 @@ func (s *Store) replacePassword(ctx context.Context, tx bun.Tx, user User, hash 
 	if _, err := tx.NewDelete().Model((*signInLink)(nil)).Where("user_id = ?", user.ID).Exec(ctx); err != nil {
 		return err
 	}
-	return s.endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
+	return endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
 }
 
 // lockPassword returns [ErrWrongCredentials] if the user was disabled or the password changed since
 // it was verified. It locks the user's row until the transaction ends. SQLite needs no lock: its
 // transactions run one at a time.
-func (s *Store) lockPassword(ctx context.Context, tx bun.Tx, user User) error {
-	return s.lockUser(ctx, tx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
+func lockPassword(ctx context.Context, tx Tx, user User) error {
+	return tx.lockUser(ctx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
 }
 
 // lockEnabledUser is lockPassword for any password.
-func (s *Store) lockEnabledUser(ctx context.Context, tx bun.Tx, id uuid.UUID) error {
-	return s.lockUser(ctx, tx, "id = ? AND disabled_at IS NULL", id)
+func lockEnabledUser(ctx context.Context, tx Tx, id uuid.UUID) error {
+	return tx.lockUser(ctx, "id = ? AND disabled_at IS NULL", id)
 }
 
 // lockUser locks the row that matches where, or returns [ErrWrongCredentials].
-func (s *Store) lockUser(ctx context.Context, tx bun.Tx, where string, args ...any) error {
+func (tx Tx) lockUser(ctx context.Context, where string, args ...any) error {
 	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	if s.db.Dialect().Name() == dialect.PG {
+	if tx.db.Dialect().Name() == dialect.PG {
 		query = query.For("NO KEY UPDATE")
 	}
 	err := query.Scan(ctx, new(uuid.UUID))

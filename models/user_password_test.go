@@ -15,35 +15,35 @@ func TestPasswordIsChanged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		token, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
-		session, err := f.Session(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		must(t, err)
 		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the email": session.Email} {
 			var invalid *models.InvalidError
-			if _, err := f.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
+			if _, err := f.Credentials.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		checkError(t, "with a wrong password", errOf(f.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
+		checkError(t, "with a wrong password", errOf(f.Credentials.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
 		var both *models.InvalidError
-		if _, err := f.ChangePassword(ctx, session, wrongPassword, "short", c.actor); !errors.Is(err, models.ErrWrongCredentials) || !errors.As(err, &both) {
+		if _, err := f.Credentials.ChangePassword(ctx, session, wrongPassword, "short", c.actor); !errors.Is(err, models.ErrWrongCredentials) || !errors.As(err, &both) {
 			t.Errorf("with both wrong: %v", err)
 		}
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
-		checkError(t, "another session before the change", errOf(f.Session(ctx, lost, browser)), nil)
+		checkError(t, "another session before the change", errOf(f.Sessions.Find(ctx, lost, browser)), nil)
 
-		renewed, err := f.ChangePassword(ctx, session, password, newPassword, c.actor)
+		renewed, err := f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)
 		must(t, err)
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
 		signIn(t, f.Store, other.user.Email, password, address(1), nil)
 		for name, token := range map[string]string{"another session of the user": lost, "a copy of the session": token} {
-			checkError(t, name, errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		}
-		if kept, err := f.Session(ctx, renewed, browser); err != nil || kept.ID != session.ID {
+		if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID {
 			t.Errorf("the session is %s, was %s, %v", kept.ID, session.ID, err)
 		}
 		for _, token := range []string{renewed, foreign} {
-			must(t, errOf(f.Session(ctx, token, browser)))
+			must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		}
 		changed := f.recorded(t, c, models.ActionPasswordChanged)
 		if len(changed) != 1 || changed[0].ActorName != c.user.Email || *changed[0].SubjectID != c.user.ID {
@@ -56,15 +56,15 @@ func TestPasswordIsChanged(t *testing.T) {
 func TestChangeOfPasswordIsLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 		must(t, err)
 		for range 10 {
-			if _, err := f.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
+			if _, err := f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 				t.Fatal(err)
 			}
 		}
 		var limit *models.SignInLimitError
-		if _, err := f.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.As(err, &limit) || limit.RetryAfter != time.Minute {
+		if _, err := f.Credentials.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.As(err, &limit) || limit.RetryAfter != time.Minute {
 			t.Errorf("%v", err)
 		}
 	})
@@ -74,11 +74,11 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 func TestConcurrentPasswordChangesChangeItOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Session(t.Context(), f.session(t, c), browser)
+		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
 		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		changed, errs := atOnce(3, func(i int) error {
-			return errOf(stores[i%2].ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
+			return errOf(stores[i%2].Credentials.ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
 		})
 		for _, err := range errs {
 			checkError(t, "a later change", err, models.ErrWrongCredentials)
@@ -94,18 +94,18 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		token := f.session(t, c)
 		var invalid *models.InvalidError
-		if err := f.ResetPassword(ctx, c.user.Email, "short"); !errors.As(err, &invalid) || invalid.Field != "password" {
+		if err := f.Credentials.ResetPassword(ctx, c.user.Email, "short"); !errors.As(err, &invalid) || invalid.Field != "password" {
 			t.Errorf("short: %v", err)
 		}
 		for _, email := range []string{"nobody@example.com", "", "a\x00b@example.com"} {
-			if err := f.ResetPassword(ctx, email, newPassword); !errors.Is(err, models.ErrUserNotFound) {
+			if err := f.Credentials.ResetPassword(ctx, email, newPassword); !errors.Is(err, models.ErrUserNotFound) {
 				t.Errorf("%q: %v", email, err)
 			}
 		}
-		must(t, f.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword))
+		must(t, f.Credentials.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword))
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
-		checkError(t, "a session after the reset", errOf(f.Session(ctx, token, browser)), models.ErrSessionNotFound)
+		checkError(t, "a session after the reset", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		reset := f.recorded(t, c, models.ActionPasswordReset)
 		if len(reset) != 1 || reset[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", reset)

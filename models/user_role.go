@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 // Role says what a user may do in the account.
@@ -26,17 +25,17 @@ func checkRole(role Role) error {
 	return nil
 }
 
-// SetUserRole changes the role of one of the account's users, returns the user and records the
+// SetRole changes the role of one of the account's users, returns the user and records the
 // activity, unless nothing changes. The invitations of an owner who becomes a member end. The error
 // may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner], [ErrNotOwner]
 // or [ErrUnavailable].
-func (s *Store) SetUserRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
+func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
 	}
 	var user User
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
-		if user, err = s.lockMember(ctx, tx, accountID, id, actor); err != nil || user.Role == role {
+	err := p.db.InTx(ctx, "change role", func(ctx context.Context, tx Tx) (err error) {
+		if user, err = lockMember(ctx, tx, accountID, id, actor); err != nil || user.Role == role {
 			return err
 		}
 		action := ActionUserMadeOwner
@@ -53,20 +52,20 @@ func (s *Store) SetUserRole(ctx context.Context, accountID, id uuid.UUID, role R
 		if _, err := tx.NewUpdate().Model(&user).Column("role").WherePK().Exec(ctx); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, action, id, user.Email)
+		return tx.Record(ctx, accountID, actor, action, id, user.Email)
 	})
 	if err != nil {
-		return User{}, failed("change role", err)
+		return User{}, err
 	}
 	return user, nil
 }
 
-// RemoveUser removes one of the account's users and records the activity. The user's sessions,
+// Remove removes one of the account's users and records the activity. The user's sessions,
 // sign-in links and invitations end. The user's keys stay, and the email can be used again. The
 // error may be [ErrUserNotFound], [ErrLastOwner], [ErrNotOwner] or [ErrUnavailable].
-func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		user, err := s.lockMember(ctx, tx, accountID, id, actor)
+func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
+	err := p.db.InTx(ctx, "remove user", func(ctx context.Context, tx Tx) error {
+		user, err := lockMember(ctx, tx, accountID, id, actor)
 		if err != nil {
 			return err
 		}
@@ -75,9 +74,9 @@ func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor A
 		}
 		noEmail := make([]byte, sha256.Size)
 		_, _ = rand.Read(noEmail) // never fails (crypto/rand)
-		now := s.clock()
+		now := tx.Now()
 		_, err = tx.NewUpdate().Model((*User)(nil)).Set("removed_at = ?, disabled_at = COALESCE(disabled_at, ?)", now, now).
-			Set("email_hash = ?, password_hash = ?", noEmail, s.passwords.Absent()).Where("id = ?", id).Exec(ctx)
+			Set("email_hash = ?, password_hash = ?", noEmail, p.passwords.hasher.Absent()).Where("id = ?", id).Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -91,15 +90,15 @@ func (s *Store) RemoveUser(ctx context.Context, accountID, id uuid.UUID, actor A
 		if _, err := tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, accountID, actor, ActionUserRemoved, id, user.Email)
+		return tx.Record(ctx, accountID, actor, ActionUserRemoved, id, user.Email)
 	})
-	return failed("remove user", err)
+	return err
 }
 
 // lockMember returns one of the account's users whom the actor may manage. Two owners who remove
 // each other take turns. The error may be [ErrUserNotFound] or [ErrNotOwner].
-func (s *Store) lockMember(ctx context.Context, tx bun.Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
-	if err := s.lockAccount(ctx, tx, accountID); err != nil {
+func lockMember(ctx context.Context, tx Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
+	if err := tx.lockAccount(ctx, accountID); err != nil {
 		return User{}, err
 	}
 	if err := checkOwner(ctx, tx, accountID, actor); err != nil {
@@ -110,7 +109,7 @@ func (s *Store) lockMember(ctx context.Context, tx bun.Tx, accountID, id uuid.UU
 
 // checkOwner returns [ErrNotOwner] unless the actor may manage the account's users: an operator, or
 // an owner who was neither removed nor disabled since the request began.
-func checkOwner(ctx context.Context, tx bun.Tx, accountID uuid.UUID, actor Actor) error {
+func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) error {
 	if actor.Kind == ActorOperator {
 		return nil
 	}
@@ -123,7 +122,7 @@ func checkOwner(ctx context.Context, tx bun.Tx, accountID uuid.UUID, actor Actor
 }
 
 // checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user who can sign in.
-func checkOwnerLeft(ctx context.Context, tx bun.Tx, user User) error {
+func checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
 	if user.Role != RoleOwner {
 		return nil
 	}

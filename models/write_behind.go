@@ -20,16 +20,16 @@ const (
 func (s *Store) startBackground(ctx context.Context) {
 	report := func(err error) {
 		// Nothing is lost: the next interval tries again.
-		s.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
+		s.db.logger.ErrorContext(ctx, "background write failed", slog.Any("error", err))
 	}
 	s.stopped.Go(func() {
 		s.usage.Run(ctx, usageInterval, func(err error) { report(failed("write usage", err)) })
 	})
-	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.flushLastSeen, report) })
-	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.flushLastTokens, report) })
+	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
+	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.Agents.flush, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
-	if s.liveKit != nil {
-		s.stopped.Go(func() { s.endCallsRegularly(ctx) })
+	if s.Calls.Enabled() {
+		s.stopped.Go(func() { s.Calls.endRegularly(ctx) })
 	}
 }
 

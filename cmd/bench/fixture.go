@@ -71,7 +71,7 @@ func (f *fixture) revokeNext(ctx context.Context) error {
 }
 
 func (f *fixture) revoke(ctx context.Context, key apiKey) error {
-	_, err := f.store.RevokeAPIKey(ctx, key.accountID, key.id, models.Operator())
+	_, err := f.store.Keys.Revoke(ctx, key.accountID, key.id, models.Operator())
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 func TestNewKeysAreWellFormedAndUnknown(t *testing.T) {
 	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
 	for range 100 {
-		if _, err := store.Authenticate(t.Context(), newKey()); !errors.Is(err, models.ErrKeyUnknown) {
+		if _, err := store.API.Authenticate(t.Context(), newKey()); !errors.Is(err, models.ErrKeyUnknown) {
 			t.Fatal(err)
 		}
 	}

@@ -46,7 +46,7 @@ func loneRequest(ctx context.Context, b *bench) (err error) {
 	}{
 		{"one prepared statement over pgx", repeated(statement)},
 		{"Store.Authenticate", repeated(func(ctx context.Context) error {
-			_, err := f.store.Authenticate(ctx, f.tenant.keys[0].secret)
+			_, err := f.store.API.Authenticate(ctx, f.tenant.keys[0].secret)
 			return err
 		})},
 		{"POST /api/widget/token, baseline", baseline.run},

@@ -36,15 +36,15 @@ func newTenant(ctx context.Context, databaseURL string) (t tenant, err error) {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, store.Close(ctx)) }()
-	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Bench", Email: benchEmail, Password: benchPassword})
+	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Bench", Email: benchEmail, Password: benchPassword})
 	if err != nil {
 		return t, err
 	}
-	agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{Name: "Bench"}, models.Operator())
+	agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Bench"}, models.Operator())
 	if err != nil {
 		return t, err
 	}
-	key, secret, err := store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: "Bench", FormID: uuid.New()}, models.Operator())
+	key, secret, err := store.Keys.Generate(ctx, account.ID, models.NewKey{Label: "Bench", FormID: uuid.New()}, models.Operator())
 	if err != nil {
 		return t, err
 	}
@@ -70,10 +70,10 @@ func (t *tenant) addKeys(ctx context.Context, databaseURL string, n int) error {
 		return errors.Join(
 			insert(ctx, tx, len(accounts), func(i int) models.Account { return accounts[i] }),
 			insert(ctx, tx, len(agents), func(i int) models.Agent { return agents[i] }),
-			insert(ctx, tx, n, func(i int) models.APIKey {
+			insert(ctx, tx, n, func(i int) models.Key {
 				key := t.keys[len(t.keys)-n+i]
 				hash := sha256.Sum256([]byte(key.secret))
-				return models.APIKey{
+				return models.Key{
 					ID: key.id, AccountID: key.accountID, Label: "Bench", KeyHash: hash[:],
 					LastFour: key.secret[len(key.secret)-4:], FormID: uuid.New(), CreatedAt: now,
 				}

@@ -22,7 +22,7 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	return withStore(ctx, func(store *models.Store) error {
-		account, err := store.CreateAccount(ctx, models.NewAccount{Name: c.Name, Email: c.Email, Password: password})
+		account, err := store.Accounts.Create(ctx, models.NewAccount{Name: c.Name, Email: c.Email, Password: password})
 		if err != nil {
 			return forOperator(err)
 		}
@@ -36,7 +36,7 @@ type accountListCommand struct{ listFlags }
 func (c accountListCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		return listing[models.Account, api.Account]{
-			fetch:  func(page models.Page) (models.List[models.Account], error) { return store.Accounts(ctx, page) },
+			fetch:  func(page models.Page) (models.List[models.Account], error) { return store.Accounts.List(ctx, page) },
 			row:    api.NewAccount,
 			header: "ID\tNAME\tSTATE\tCREATED",
 			line: func(row api.Account) string {
@@ -65,7 +65,7 @@ type accountFlag struct {
 
 func (f accountFlag) setDisabled(ctx context.Context, t terminal, disabled bool) error {
 	return f.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		if err := store.SetAccountDisabled(ctx, account.ID, disabled, models.Operator()); err != nil {
+		if err := store.Accounts.SetDisabled(ctx, account.ID, disabled, models.Operator()); err != nil {
 			return err
 		}
 		outcome := "enabled"
@@ -80,9 +80,9 @@ func (f accountFlag) setDisabled(ctx context.Context, t terminal, disabled bool)
 // withAccount opens the store and calls work with it and the account.
 func (f accountFlag) withAccount(ctx context.Context, work func(*models.Store, models.Account) error) error {
 	return withStore(ctx, func(store *models.Store) error {
-		find := func() (models.Account, error) { return store.AccountByEmail(ctx, f.Account) }
+		find := func() (models.Account, error) { return store.Accounts.FindByEmail(ctx, f.Account) }
 		if id, ok := models.ParseID(f.Account); ok {
-			find = func() (models.Account, error) { return store.Account(ctx, id) }
+			find = func() (models.Account, error) { return store.Accounts.Find(ctx, id) }
 		}
 		account, err := find()
 		if errors.Is(err, models.ErrAccountNotFound) {
@@ -104,7 +104,7 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		return err
 	}
 	return withStore(ctx, func(store *models.Store) error {
-		if err := store.ResetPassword(ctx, c.Email, password); err != nil {
+		if err := store.Credentials.ResetPassword(ctx, c.Email, password); err != nil {
 			return c.explain(err)
 		}
 		_, err := fmt.Fprintf(t.err, "portal: the password of %s was reset, and all of the user's sessions ended\n", c.Email)

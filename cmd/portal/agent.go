@@ -36,7 +36,7 @@ func (a *agentID) UnmarshalText(text []byte) error {
 
 func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{ID: uuid.UUID(c.ID), Name: c.Name}, models.Operator())
+		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: uuid.UUID(c.ID), Name: c.Name}, models.Operator())
 		if err != nil {
 			return forOperator(err)
 		}
@@ -53,7 +53,9 @@ type agentListCommand struct {
 func (c agentListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		return listing[models.Agent, api.Agent]{
-			fetch:  func(page models.Page) (models.List[models.Agent], error) { return store.Agents(ctx, account.ID, page) },
+			fetch: func(page models.Page) (models.List[models.Agent], error) {
+				return store.Agents.List(ctx, account.ID, page)
+			},
 			row:    api.NewAgent,
 			header: "ID\tNAME",
 			line:   func(row api.Agent) string { return row.ID.String() + "\t" + row.Name },

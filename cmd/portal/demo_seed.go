@@ -71,7 +71,7 @@ type demoSeed struct {
 
 	user   models.User
 	agent  models.Agent
-	keys   []models.APIKey
+	keys   []models.Key
 	secret string // of the first key
 }
 
@@ -84,16 +84,16 @@ func (s *demoSeed) daysAgo(days int) time.Time { return s.today.AddDate(0, 0, -d
 func (s *demoSeed) actor() models.Actor { return models.UserActor(s.user.ID, "192.0.2.10") }
 
 func (s *demoSeed) createAccount(ctx context.Context, email, password string) error {
-	if _, err := s.store.CreateAccount(ctx, models.NewAccount{Name: "Demo", Email: email, Password: password}); err != nil {
+	if _, err := s.store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: password}); err != nil {
 		return err
 	}
-	user, err := s.store.VerifyPassword(ctx, email, password, models.Client{Address: "192.0.2.10"})
+	user, err := s.store.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: "192.0.2.10"})
 	if err != nil {
 		return err
 	}
 	s.user = user
 	for _, name := range []string{"Front desk", "Night shift", "Outbound surveys"} {
-		agent, err := s.store.CreateAgent(ctx, user.AccountID, models.NewAgent{Name: name}, s.actor())
+		agent, err := s.store.Agents.Create(ctx, user.AccountID, models.NewAgent{Name: name}, s.actor())
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *demoSeed) createAccount(ctx context.Context, email, password string) er
 func (s *demoSeed) createKeys(ctx context.Context) error {
 	for i, demo := range demoKeys {
 		s.setClock(s.daysAgo(33 - i))
-		key, secret, err := s.store.GenerateAPIKey(ctx, s.user.AccountID, models.NewAPIKey{Label: demo.label, FormID: uuid.New()}, s.actor())
+		key, secret, err := s.store.Keys.Generate(ctx, s.user.AccountID, models.NewKey{Label: demo.label, FormID: uuid.New()}, s.actor())
 		if err != nil {
 			return err
 		}
@@ -119,13 +119,13 @@ func (s *demoSeed) createKeys(ctx context.Context) error {
 		s.use(key, demo.requests, 33-i, 0)
 	}
 	s.setClock(s.daysAgo(20))
-	_, err := s.store.RenameAPIKey(ctx, s.user.AccountID, s.keys[3].ID, "Contact center", s.actor())
+	_, err := s.store.Keys.Rename(ctx, s.user.AccountID, s.keys[3].ID, "Contact center", s.actor())
 	return err
 }
 
 // use adds usage for each day. The range is given in days ago. Weekends have less usage, and the
 // numbers vary by day.
-func (s *demoSeed) use(key models.APIKey, weekday int64, from, to int) {
+func (s *demoSeed) use(key models.Key, weekday int64, from, to int) {
 	for day := min(from, 30); day >= to; day-- {
 		at := s.daysAgo(day)
 		requests := weekday * int64(70+(day*37+int(key.LastFour[0]))%60) / 100
@@ -133,7 +133,7 @@ func (s *demoSeed) use(key models.APIKey, weekday int64, from, to int) {
 			requests /= 4
 		}
 		if requests > 0 {
-			s.store.AddUsage(key.ID, at, requests, 0)
+			s.store.Keys.AddUsage(key.ID, at, requests, 0)
 		}
 	}
 }
@@ -142,20 +142,20 @@ func (s *demoSeed) use(key models.APIKey, weekday int64, from, to int) {
 func (s *demoSeed) revokeKeys(ctx context.Context) error {
 	for i, demo := range demoRevokedKeys {
 		s.setClock(s.daysAgo(demo.daysAgo).Add(-time.Hour))
-		key, _, err := s.store.GenerateAPIKey(ctx, s.user.AccountID, models.NewAPIKey{Label: demo.label, FormID: uuid.New()}, s.actor())
+		key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID, models.NewKey{Label: demo.label, FormID: uuid.New()}, s.actor())
 		if err != nil {
 			return err
 		}
-		s.store.AddUsage(key.ID, s.clock(), int64(9*(i+1)), 0)
+		s.store.Keys.AddUsage(key.ID, s.clock(), int64(9*(i+1)), 0)
 		s.setClock(s.daysAgo(demo.daysAgo))
 		actor := s.actor()
 		if i == 0 {
 			actor = models.Operator()
 		}
-		if _, err := s.store.RevokeAPIKey(ctx, s.user.AccountID, key.ID, actor); err != nil {
+		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, actor); err != nil {
 			return err
 		}
-		s.store.AddUsage(key.ID, s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
+		s.store.Keys.AddUsage(key.ID, s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
 	}
 	return nil
 }
@@ -164,12 +164,12 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 func (s *demoSeed) rotate(ctx context.Context) error {
 	s.setClock(s.today.Add(-3 * time.Hour))
 	old := s.keys[0]
-	key, _, err := s.store.GenerateAPIKey(ctx, s.user.AccountID,
-		models.NewAPIKey{Label: old.Label, FormID: uuid.New(), Replaces: old.ID}, s.actor())
+	key, _, err := s.store.Keys.Generate(ctx, s.user.AccountID,
+		models.NewKey{Label: old.Label, FormID: uuid.New(), Replaces: old.ID}, s.actor())
 	if err != nil {
 		return err
 	}
-	s.store.AddUsage(key.ID, s.today.Add(-20*time.Minute), 310, 0)
+	s.store.Keys.AddUsage(key.ID, s.today.Add(-20*time.Minute), 310, 0)
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (s *demoSeed) signIn(ctx context.Context) error {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
 	} {
-		if _, err := s.store.CreateSession(ctx, s.user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
+		if _, err := s.store.Sessions.Create(ctx, s.user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
 			return err
 		}
 	}

@@ -19,14 +19,14 @@ func TestDemoSeed(t *testing.T) {
 			t.Fatalf("got %q", out)
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if caller, err := store.Authenticate(t.Context(), printed[4]); err != nil || caller.AccountID != user.AccountID {
+		if caller, err := store.API.Authenticate(t.Context(), printed[4]); err != nil || caller.AccountID != user.AccountID {
 			t.Errorf("the printed key: %+v, %v", caller, err)
 		}
-		keys, err := store.APIKeys(t.Context(), user.AccountID)
+		keys, err := store.Keys.Active(t.Context(), user.AccountID)
 		if err != nil || len(keys) != 12 {
 			t.Errorf("want 12 active keys, got %d, error %v", len(keys), err)
 		}
@@ -39,7 +39,7 @@ func TestDemoSeed(t *testing.T) {
 		if replacements != 1 {
 			t.Errorf("want one rotation, got %d", replacements)
 		}
-		_, usage, err := store.APIKeysWithUsage(t.Context(), user.AccountID, 30)
+		_, usage, err := store.Keys.ActiveWithUsage(t.Context(), user.AccountID, 30)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestDemoSeed(t *testing.T) {
 			t.Errorf("the oldest key has requests on %d of 30 days", busy)
 		}
 		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 15, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
-			activities, err := store.Activities(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
+			activities, err := store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
 			if err != nil || len(activities) != want {
 				t.Errorf("%s: want %d, got %d, error %v", action, want, len(activities), err)
 			}

@@ -24,11 +24,11 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 			t.Error("the password is in the log")
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if _, err := store.Agent(t.Context(), user.AccountID, uuid.MustParse(printed[3])); err != nil {
+		if _, err := store.Agents.Find(t.Context(), user.AccountID, uuid.MustParse(printed[3])); err != nil {
 			t.Errorf("the printed agent: %v", err)
 		}
 		first.stop(t)
@@ -65,11 +65,11 @@ func TestDemosThatStartTogetherCreateOneAccount(t *testing.T) {
 		}
 		fields := strings.Fields(printed)
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), fields[1], fields[3], models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), fields[1], fields[3], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if agents, err := store.Agents(t.Context(), user.AccountID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 1 {
+		if agents, err := store.Agents.List(t.Context(), user.AccountID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 1 {
 			t.Errorf("want one agent, got %v, error %v", agents, err)
 		}
 	})
@@ -79,7 +79,7 @@ func TestPlainServeNeverSeeds(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
 	start(t, []string{"DATABASE_URL=" + url, anyPort}, "serve").stop(t)
-	if empty, err := modelstest.Open(t, url, models.Options{}).Empty(t.Context()); err != nil || !empty {
+	if empty, err := modelstest.Open(t, url, models.Options{}).Accounts.Empty(t.Context()); err != nil || !empty {
 		t.Errorf("want an empty database, got empty=%v, error %v", empty, err)
 	}
 }

@@ -121,7 +121,7 @@ func echoRuntime(t *testing.T, _ *instance) string {
 
 func (g *gateway) createAgent() models.Agent {
 	g.t.Helper()
-	agent, err := g.store.CreateAgent(g.t.Context(), g.account.ID, models.NewAgent{Name: "Front desk"}, models.Operator())
+	agent, err := g.store.Agents.Create(g.t.Context(), g.account.ID, models.NewAgent{Name: "Front desk"}, models.Operator())
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -408,8 +408,8 @@ func (g *gateway) connectsWebSockets() {
 
 func (g *gateway) limits() {
 	g.t.Helper()
-	form := models.NewAPIKey{Label: "busy", FormID: uuid.New()}
-	_, secret, err := g.store.GenerateAPIKey(g.t.Context(), g.account.ID, form, models.Operator())
+	form := models.NewKey{Label: "busy", FormID: uuid.New()}
+	_, secret, err := g.store.Keys.Generate(g.t.Context(), g.account.ID, form, models.Operator())
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -437,13 +437,13 @@ func (g *gateway) seesRevocationsAtOnce() {
 			_ = conn.CloseNow()
 		}
 	}
-	if _, err := g.store.RemoveAgent(g.t.Context(), g.account.ID, removed, models.Operator()); err != nil {
+	if _, err := g.store.Agents.Remove(g.t.Context(), g.account.ID, removed, models.Operator()); err != nil {
 		g.t.Fatal(err)
 	}
 	if _, status := g.dial(ended); status != http.StatusUnauthorized {
 		g.t.Errorf("with a removed agent: %d", status)
 	}
-	if _, err := g.store.RevokeAPIKey(g.t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
+	if _, err := g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
 		g.t.Fatal(err)
 	}
 	g.refused(http.StatusUnauthorized, "UNAUTHORIZED", "/v1/calls", "Authorization: Bearer "+g.account.secret)

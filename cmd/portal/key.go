@@ -38,7 +38,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		outcome := "revoked"
-		key, err = store.RevokeAPIKey(ctx, key.AccountID, key.ID, models.Operator())
+		key, err = store.Keys.Revoke(ctx, key.AccountID, key.ID, models.Operator())
 		if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 			outcome, err = "was already revoked at "+key.RevokedAt.Format(time.RFC3339), nil
 		}
@@ -51,11 +51,11 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-func (c keyRevokeCommand) find(ctx context.Context, store *models.Store, secret string) (models.APIKey, error) {
+func (c keyRevokeCommand) find(ctx context.Context, store *models.Store, secret string) (models.Key, error) {
 	if secret != "" {
-		return store.FindAPIKeyBySecret(ctx, secret)
+		return store.Keys.FindBySecret(ctx, secret)
 	}
-	return store.FindAPIKey(ctx, c.ID)
+	return store.Keys.FindAsOperator(ctx, c.ID)
 }
 
 type keyListCommand struct {
@@ -67,9 +67,9 @@ type keyListCommand struct {
 // most a second late.
 func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		return listing[models.APIKey, api.Key]{
-			fetch: func(page models.Page) (models.List[models.APIKey], error) {
-				return store.AllAPIKeys(ctx, account.ID, page)
+		return listing[models.Key, api.Key]{
+			fetch: func(page models.Page) (models.List[models.Key], error) {
+				return store.Keys.All(ctx, account.ID, page)
 			},
 			row:    api.NewKey,
 			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED",

@@ -123,11 +123,11 @@ func TestAccountDisableRefusesKeysAndEndsSessions(t *testing.T) {
 		env := databaseEnv(url)
 		store := modelstest.Open(t, url, models.Options{})
 		account := createAccount(t, store)
-		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := store.CreateSession(t.Context(), user, models.Client{})
+		session, err := store.Sessions.Create(t.Context(), user, models.Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,14 +137,14 @@ func TestAccountDisableRefusesKeysAndEndsSessions(t *testing.T) {
 				t.Errorf("want one line on standard error, got %+v", r)
 			}
 		}
-		if _, err := store.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrAccountDisabled) {
+		if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrAccountDisabled) {
 			t.Errorf("key: %v", err)
 		}
 		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
-		if _, err := store.Authenticate(t.Context(), account.secret); err != nil {
+		if _, err := store.API.Authenticate(t.Context(), account.secret); err != nil {
 			t.Errorf("key: %v", err)
 		}
-		if _, err := store.PeekSession(t.Context(), session); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := store.Sessions.Peek(t.Context(), session); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("session: %v", err)
 		}
 	})
@@ -212,7 +212,7 @@ func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 	if status != 0 || strings.Contains(shown+output, testPassword) {
 		t.Errorf("status %d, the terminal shows %q, output %s", status, shown, output)
 	}
-	if _, err := modelstest.Open(t, url, models.Options{}).VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); err != nil {
+	if _, err := modelstest.Open(t, url, models.Options{}).SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); err != nil {
 		t.Errorf("the password does not sign in: %v", err)
 	}
 }

@@ -54,17 +54,17 @@ func TestAStopLosesNoMail(t *testing.T) {
 		}
 		store := modelstest.Open(t, url, models.Options{Mail: true})
 		owner := models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"}
-		account, err := store.CreateAccount(t.Context(), owner)
+		account, err := store.Accounts.Create(t.Context(), owner)
 		modelstest.Must(t, err)
 		const mails = 5
 		for range mails {
-			_, _, err := store.GenerateAPIKey(t.Context(), account.ID, models.NewAPIKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+			_, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
 			modelstest.Must(t, err)
 		}
 		i := start(t, env)
 		<-called // the server has one mail's connection, and four mails wait
 		i.stop(t)
-		if n, err := store.MailsWaiting(t.Context()); err != nil || n != mails {
+		if n, err := store.Outbox.Waiting(t.Context()); err != nil || n != mails {
 			t.Fatalf("%d mails wait, want %d, %v", n, mails, err)
 		}
 		stop()

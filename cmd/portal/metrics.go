@@ -66,18 +66,18 @@ func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
 	send.pool("api", stats.APIPool)
 	ctx, cancel := context.WithTimeout(context.Background(), sessionsTimeout)
 	defer cancel()
-	if count, err := c.store.CountSessions(ctx); err == nil {
+	if count, err := c.store.Sessions.Count(ctx); err == nil {
 		send.gauge("sessions", "Sessions of users in the database. Missing if the database does not answer.", float64(count))
 	}
 	if c.sender != nil {
 		send.mail(c.sender.Stats(), stats.MailsDropped)
-		if count, err := c.store.MailsWaiting(ctx); err == nil {
+		if count, err := c.store.Outbox.Waiting(ctx); err == nil {
 			send.gauge("mails_waiting", "Emails in the outbox, of all instances. Missing if the database does not answer.", float64(count))
 		}
 	}
-	if c.store.EndsCalls() {
+	if c.store.Calls.Enabled() {
 		send.counter("hang_up_failures_total", "Failed attempts to end calls, which are repeated.", float64(stats.HangUpFailures))
-		if age, err := c.store.HangUpAge(ctx); err == nil {
+		if age, err := c.store.Calls.EndingFor(ctx); err == nil {
 			const help = "Time since the oldest revocation whose calls are still being ended, which takes an hour. Of all instances; missing if the database does not answer."
 			send.gauge("hang_up_age_seconds", help, age.Seconds())
 		}

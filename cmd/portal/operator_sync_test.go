@@ -55,7 +55,7 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		}
 	}
 	names := func(id uuid.UUID) (names []string) {
-		agents, err := store.Agents(t.Context(), id, models.Page{Limit: 10})
+		agents, err := store.Agents.List(t.Context(), id, models.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,17 +65,17 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		return names
 	}
 	disabled := func(id uuid.UUID) bool {
-		account, err := store.Account(t.Context(), id)
+		account, err := store.Accounts.Find(t.Context(), id)
 		return err == nil && account.DisabledAt != nil
 	}
 
 	other := `{"id": "` + gone.String() + `", "name": "Gone"}`
 	run(`[{"id": "`+acme.String()+`", "name": "Acme", "agents": {"`+agent.String()+`": "Reception"}}, `+other+`]`, func() bool {
-		_, err := store.Account(t.Context(), gone)
+		_, err := store.Accounts.Find(t.Context(), gone)
 		return err == nil && strings.Join(names(acme), ",") == "Reception"
 	})
 	run(`[{"id": "`+acme.String()+`", "name": "Acme Ltd", "agents": {"`+uuid.NewString()+`": "Sales"}}]`, func() bool { return disabled(gone) })
-	if account, err := store.Account(t.Context(), acme); err != nil || account.Name != "Acme Ltd" || strings.Join(names(acme), ",") != "Sales" {
+	if account, err := store.Accounts.Find(t.Context(), acme); err != nil || account.Name != "Acme Ltd" || strings.Join(names(acme), ",") != "Sales" {
 		t.Errorf("%+v with the agents %v, %v", account, names(acme), err)
 	}
 	i.stop(t)

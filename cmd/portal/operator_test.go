@@ -24,18 +24,18 @@ const (
 type accountWithKey struct {
 	models.Account
 
-	key    models.APIKey
+	key    models.Key
 	secret string
 }
 
 func createAccount(t *testing.T, store *models.Store) accountWithKey {
 	t.Helper()
-	account, err := store.CreateAccount(t.Context(), models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword})
+	account, err := store.Accounts.Create(t.Context(), models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := models.NewAPIKey{Label: "prod", FormID: uuid.New()}
-	key, secret, err := store.GenerateAPIKey(t.Context(), account.ID, form, models.Operator())
+	form := models.NewKey{Label: "prod", FormID: uuid.New()}
+	key, secret, err := store.Keys.Generate(t.Context(), account.ID, form, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestAccountCreatePrintsOnlyTheID(t *testing.T) {
 			t.Fatalf("want an id and nothing else, got %+v", r)
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
 		if err != nil || user.AccountID != id {
 			t.Errorf("the password does not sign in to the account: %v", err)
 		}
@@ -89,7 +89,7 @@ func TestAgentCreatePrintsOnlyTheID(t *testing.T) {
 			t.Errorf("got id %s, asked for %s", got, id)
 		}
 		for _, want := range []string{made, id} {
-			if _, err := store.Agent(t.Context(), account.ID, uuid.MustParse(want)); err != nil {
+			if _, err := store.Agents.Find(t.Context(), account.ID, uuid.MustParse(want)); err != nil {
 				t.Errorf("agent %s: %v", want, err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestAgentCreateAcceptsTheSameIDsAsTheAPI(t *testing.T) {
 		create(other).failsWith(t, "--id", "36 characters")
 	}
 	create(uuid.Nil.String()).failsWith(t, "--id", "nil UUID")
-	if agents, err := store.Agents(t.Context(), account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) > 0 {
+	if agents, err := store.Agents.List(t.Context(), account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) > 0 {
 		t.Errorf("agents were created: %v, error %v", agents, err)
 	}
 	if r := create(id); r.status != 0 || r.stdout != strings.ToLower(id)+"\n" {
@@ -144,7 +144,7 @@ func TestKeyRevoke(t *testing.T) {
 						t.Error("standard error contains the key")
 					}
 				}
-				if _, err := store.Authenticate(context.Background(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
+				if _, err := store.API.Authenticate(context.Background(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
 					t.Errorf("the key is not refused as revoked: %v", err)
 				}
 			})
@@ -182,7 +182,7 @@ func TestKeyRevokeFails(t *testing.T) {
 	if strings.Contains(onTheLine.stderr, account.secret) {
 		t.Error("standard error contains the key")
 	}
-	if _, err := modelstest.Open(t, url, models.Options{}).Authenticate(t.Context(), account.secret); err != nil {
+	if _, err := modelstest.Open(t, url, models.Options{}).API.Authenticate(t.Context(), account.secret); err != nil {
 		t.Errorf("the key no longer works: %v", err)
 	}
 }

@@ -16,11 +16,11 @@ func TestResetPasswordEndsEverySession(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		store := modelstest.Open(t, url, models.Options{})
 		createAccount(t, store)
-		user, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := store.CreateSession(t.Context(), user, models.Client{})
+		token, err := store.Sessions.Create(t.Context(), user, models.Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,13 +30,13 @@ func TestResetPasswordEndsEverySession(t *testing.T) {
 			t.Errorf("want one line on standard error without the password, got %+v", r)
 		}
 
-		if _, err := store.Session(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("a session is still valid: %v", err)
 		}
-		if _, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); !errors.Is(err, models.ErrWrongCredentials) {
+		if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); !errors.Is(err, models.ErrWrongCredentials) {
 			t.Errorf("the old password: %v", err)
 		}
-		if _, err := store.VerifyPassword(t.Context(), testEmail, otherPassword, models.Client{Address: "192.0.2.1"}); err != nil {
+		if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, otherPassword, models.Client{Address: "192.0.2.1"}); err != nil {
 			t.Errorf("the new password: %v", err)
 		}
 	})
@@ -67,7 +67,7 @@ func TestResetPasswordFails(t *testing.T) {
 	reset(otherPassword, "bob@example.com").failsWith(t, "bob@example.com", "not found")
 	portal(t, databaseEnv(url), otherPassword, "account", "reset-password").failsWith(t, "--email")
 	portal(t, databaseEnv(url), "", "account", "reset-password", "--email", testEmail, "--password", "x").failsWith(t, "unknown flag --password")
-	if _, err := store.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); err != nil {
+	if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); err != nil {
 		t.Errorf("the password was changed: %v", err)
 	}
 }

@@ -17,22 +17,22 @@ func TestResetSecondFactorLetsThePasswordSignIn(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		ctx, store := t.Context(), modelstest.Open(t, url, models.Options{})
 		createAccount(t, store)
-		user, err := store.VerifyPassword(ctx, testEmail, testPassword, models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(ctx, testEmail, testPassword, models.Client{Address: "192.0.2.1"})
 		modelstest.Must(t, err)
-		token, err := store.CreateSession(ctx, user, models.Client{})
+		token, err := store.Sessions.Create(ctx, user, models.Client{})
 		modelstest.Must(t, err)
-		session, err := store.Session(ctx, token, models.Client{})
+		session, err := store.Sessions.Find(ctx, token, models.Client{})
 		modelstest.Must(t, err)
-		secret, err := store.StartAuthenticator(ctx, session)
+		secret, err := store.Credentials.StartTOTP(ctx, session)
 		modelstest.Must(t, err)
 		code, err := totp.GenerateCode(secret, time.Now())
 		modelstest.Must(t, err)
 		actor := models.UserActor(user.ID, "192.0.2.1")
-		_, err = store.EnableAuthenticator(ctx, session, code, actor)
+		_, err = store.Credentials.EnableTOTP(ctx, session, code, actor)
 		modelstest.Must(t, err)
 		passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
-		modelstest.Must(t, store.AddPasskey(ctx, session, passkey, "a challenge", actor))
-		if _, due, err := store.SignIn(ctx, user, models.WithPassword, models.Client{}); err != nil || !due {
+		modelstest.Must(t, store.Credentials.AddPasskey(ctx, session, passkey, "a challenge", actor))
+		if _, due, err := store.SignIn.Start(ctx, user, models.WithPassword, models.Client{}); err != nil || !due {
 			t.Fatalf("second step due: %t, %v", due, err)
 		}
 
@@ -40,22 +40,22 @@ func TestResetSecondFactorLetsThePasswordSignIn(t *testing.T) {
 			return portal(t, databaseEnv(url), "", "user", "reset-second-factor", "--email", email)
 		}
 		reset("bob@example.com").failsWith(t, "bob@example.com", "not found", "portal user list")
-		if _, err := store.Session(ctx, token, models.Client{}); err != nil {
+		if _, err := store.Sessions.Find(ctx, token, models.Client{}); err != nil {
 			t.Errorf("a reset of another user ends the session: %v", err)
 		}
 		if r := reset(strings.ToUpper(testEmail)); r.status != 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("want one line on standard error, got %+v", r)
 		}
 
-		if _, err := store.Session(ctx, token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := store.Sessions.Find(ctx, token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("a session is still valid: %v", err)
 		}
-		if _, due, err := store.SignIn(ctx, user, models.WithPassword, models.Client{}); err != nil || due {
+		if _, due, err := store.SignIn.Start(ctx, user, models.WithPassword, models.Client{}); err != nil || due {
 			t.Errorf("second step due: %t, %v", due, err)
 		}
-		factors, err := store.Factors(ctx, session)
+		factors, err := store.Credentials.Factors(ctx, session)
 		modelstest.Must(t, err)
-		passkeys, err := store.Passkeys(ctx, session)
+		passkeys, err := store.Credentials.Passkeys(ctx, session)
 		if err != nil || factors.AuthenticatorSince != nil || factors.RecoveryCodes != 0 || len(passkeys) != 0 {
 			t.Errorf("left: %+v, %d passkeys, %v", factors, len(passkeys), err)
 		}

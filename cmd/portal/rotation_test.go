@@ -88,7 +88,7 @@ func startRotation(t *testing.T, env []string) *rotation {
 	databaseURL := modelstest.PostgresURL(t)
 	store := modelstest.Open(t, databaseURL, models.Options{})
 	account := createAccount(t, store)
-	agent, err := store.CreateAgent(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+	agent, err := store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
 		url := modelstest.SQLiteURL(t)
 		store := modelstest.Open(t, url, models.Options{})
 		account := createAccount(t, store)
-		agent, err := store.CreateAgent(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+		agent, err := store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func (i *instance) hasSeen(t *testing.T, account accountWithKey, url string) {
 	t.Helper()
 	store := modelstest.Open(t, url, models.Options{})
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		key, err := store.APIKey(t.Context(), account.ID, account.key.ID)
+		key, err := store.Keys.Find(t.Context(), account.ID, account.key.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestAStopWritesTheUsageCounts(t *testing.T) {
 		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
 		i.accepts(t, account.secret)
 		i.stop(t)
-		key, err := store.APIKey(t.Context(), account.ID, account.key.ID)
+		key, err := store.Keys.Find(t.Context(), account.ID, account.key.ID)
 		if err != nil || key.LastUsedAt == nil {
 			t.Errorf("the last use is lost: %+v, error %v", key, err)
 		}

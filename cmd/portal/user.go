@@ -25,7 +25,9 @@ type userRow struct {
 func (c userListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		return listing[models.User, userRow]{
-			fetch:  func(page models.Page) (models.List[models.User], error) { return store.Users(ctx, account.ID, page) },
+			fetch: func(page models.Page) (models.List[models.User], error) {
+				return store.People.List(ctx, account.ID, page)
+			},
 			row:    func(user models.User) userRow { return userRow{api.NewUser(user), user.DisabledAt != nil} },
 			header: "ID\tEMAIL\tROLE\tSTATE",
 			line: func(row userRow) string {
@@ -48,7 +50,7 @@ func (c userAddCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		user, err := store.AddUser(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, models.Operator())
+		user, err := store.People.Add(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, models.Operator())
 		if err != nil {
 			return forOperator(err)
 		}
@@ -76,7 +78,7 @@ type userFlag struct {
 
 func (f userFlag) setDisabled(ctx context.Context, t terminal, disabled bool) error {
 	return withStore(ctx, func(store *models.Store) error {
-		if err := store.SetUserDisabled(ctx, f.Email, disabled); err != nil {
+		if err := store.People.SetDisabled(ctx, f.Email, disabled); err != nil {
 			return f.explain(err)
 		}
 		outcome := "enabled"
@@ -92,7 +94,7 @@ type userResetSecondFactorCommand struct{ userFlag }
 
 func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
-		if err := store.ResetSecondFactor(ctx, c.Email); err != nil {
+		if err := store.Credentials.ResetSecondFactor(ctx, c.Email); err != nil {
 			return c.explain(err)
 		}
 		_, err := fmt.Fprintf(t.err, "portal: the authenticator app, the recovery codes and the passkeys of %s are removed, and all of the user's sessions ended\n", c.Email)

@@ -63,7 +63,7 @@ func startSigner(t *testing.T, algorithms string) signer {
 	databaseURL := modelstest.SQLiteURL(t)
 	store := modelstest.Open(t, databaseURL, models.Options{})
 	account := createAccount(t, store)
-	agent, err := store.CreateAgent(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+	agent, err := store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	if got != http.StatusUnauthorized {
 		t.Errorf("without the gateway: %d", got)
 	}
-	if _, err := g.store.RevokeAPIKey(t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
+	if _, err := g.store.Keys.Revoke(t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	if _, dialed := g.dial(token); dialed != http.StatusUnauthorized {

@@ -22,10 +22,10 @@ func (a *API) activeToken(ctx context.Context, token string) (active activeToken
 	if active.claims, err = a.tokens.Verify(token); err != nil {
 		return activeToken{}, err
 	}
-	if active.Principal, err = a.store.AuthenticateToken(ctx, active.claims); err != nil {
+	if active.Principal, err = a.store.API.AuthenticateToken(ctx, active.claims); err != nil {
 		return activeToken{}, err
 	}
-	err = a.queries.Run(func() error { return a.store.CheckAgent(ctx, active.Principal, active.claims.AgentID) })
+	err = a.queries.Run(func() error { return a.store.API.CheckAgent(ctx, active.Principal, active.claims.AgentID) })
 	return active, err
 }
 

@@ -42,7 +42,7 @@ func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
 	defer cancel()
 	var agents models.List[models.Agent]
 	err = a.queries.Run(func() (err error) {
-		agents, err = a.store.AgentsOf(ctx, caller, page)
+		agents, err = a.store.API.AgentsOf(ctx, caller, page)
 		return err
 	})
 	if errors.Is(err, models.ErrAgentNotFound) {

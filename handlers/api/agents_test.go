@@ -49,7 +49,7 @@ func TestAgentsAreListedInPages(t *testing.T) {
 			if said.Next != "" {
 				// Paging goes on from the place of an agent that is removed meanwhile.
 				if last, err := uuid.Parse(said.Next); err == nil {
-					if _, err := s.store.RemoveAgent(t.Context(), c.accountID, last, models.Operator()); err != nil {
+					if _, err := s.store.Agents.Remove(t.Context(), c.accountID, last, models.Operator()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -75,7 +75,7 @@ func TestAgentsAreListedInPages(t *testing.T) {
 
 func TestListWithoutAgentsIsEmpty(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+		if _, err := s.store.Agents.Remove(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		a := s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)

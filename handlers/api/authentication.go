@@ -46,7 +46,7 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 	if err != nil {
 		return models.Principal{}, err
 	}
-	caller, err := a.store.Authenticate(c.Request.Context(), key)
+	caller, err := a.store.API.Authenticate(c.Request.Context(), key)
 	if err == nil {
 		middleware.SetCaller(c, middleware.Caller{Account: caller.AccountID, Key: caller.KeyID})
 	}

@@ -67,7 +67,7 @@ func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
 		return err
 	}
 	if wanted {
-		err := a.queries.Run(func() error { return a.store.CheckAgent(c.Request.Context(), caller, agentID) })
+		err := a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, agentID) })
 		if errors.Is(err, models.ErrAgentNotFound) {
 			return problem.AgentNotAllowed()
 		}

@@ -112,7 +112,7 @@ func TestAuthorizeChecksTheAgent(t *testing.T) {
 			a.lacks("X-Agent-Id")
 			a.lacks("WWW-Authenticate")
 		}
-		if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+		if _, err := s.store.Agents.Remove(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		s.get("/api/authorize?agentId="+id, bearer(c.secret)).fails(http.StatusForbidden, "AGENT_NOT_ALLOWED")

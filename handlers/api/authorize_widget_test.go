@@ -135,7 +135,7 @@ func TestWidgetAuthorizeRefuses(t *testing.T) {
 			"absurdly long":            {"", "invalid", []option{header("X-Original-URI", "/?access_token="+strings.Repeat("x", 10<<10))}},
 			"its key revoked":          {"", "revoked", []option{bearer(ended(s.revoke))}},
 			"its agent removed": {"", "removed", []option{bearer(ended(func(c customer) {
-				if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+				if _, err := s.store.Agents.Remove(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
 					t.Fatal(err)
 				}
 			}))}},

@@ -30,7 +30,7 @@ func (a *API) showReadiness(c *gin.Context) error {
 	}
 	ctx, cancel := a.withTimeout(c, 0)
 	defer cancel()
-	if err := a.store.Ready(ctx); err != nil {
+	if err := a.store.API.Ready(ctx); err != nil {
 		return err
 	}
 	return healthy(c)

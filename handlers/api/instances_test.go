@@ -30,7 +30,7 @@ func TestRevocationIsEffectiveOnAnotherInstanceAtOnce(t *testing.T) {
 	if two.active(kept, token) {
 		t.Error("the revoked key's token is active on the other instance")
 	}
-	if _, err := one.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+	if _, err := one.store.Agents.Remove(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	two.post("/api/widget/token", bearer(kept), jsonBody(agentRequest(c.agent.ID))).fails(http.StatusNotFound, "AGENT_NOT_FOUND")

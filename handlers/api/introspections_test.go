@@ -103,7 +103,7 @@ func TestRevokingAKeyEndsItsTokensOnly(t *testing.T) {
 func TestRemovingAnAgentEndsItsTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		token := s.token(c)
-		if _, err := s.store.RemoveAgent(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
+		if _, err := s.store.Agents.Remove(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		if s.active(c.secret, token) {

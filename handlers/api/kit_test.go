@@ -102,14 +102,14 @@ func eachDatabase(t *testing.T, run func(t *testing.T, s *service, c customer)) 
 type customer struct {
 	accountID uuid.UUID
 	agent     models.Agent
-	key       models.APIKey
+	key       models.Key
 	secret    string // the whole key
 }
 
 // customer creates an account with an agent and a key.
 func (s *service) customer() customer {
 	s.t.Helper()
-	account, err := s.store.CreateAccount(s.t.Context(), models.NewAccount{
+	account, err := s.store.Accounts.Create(s.t.Context(), models.NewAccount{
 		Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery staple",
 	})
 	if err != nil {
@@ -120,10 +120,10 @@ func (s *service) customer() customer {
 	return c
 }
 
-func (s *service) generateKey(accountID uuid.UUID) (models.APIKey, string) {
+func (s *service) generateKey(accountID uuid.UUID) (models.Key, string) {
 	s.t.Helper()
-	key, secret, err := s.store.GenerateAPIKey(s.t.Context(), accountID,
-		models.NewAPIKey{Label: "backend", FormID: uuid.New()}, models.Operator())
+	key, secret, err := s.store.Keys.Generate(s.t.Context(), accountID,
+		models.NewKey{Label: "backend", FormID: uuid.New()}, models.Operator())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (s *service) generateKey(accountID uuid.UUID) (models.APIKey, string) {
 
 func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
 	s.t.Helper()
-	agent, err := s.store.CreateAgent(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator())
+	agent, err := s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
 
 func (s *service) revoke(c customer) {
 	s.t.Helper()
-	if _, err := s.store.RevokeAPIKey(s.t.Context(), c.accountID, c.key.ID, models.Operator()); err != nil {
+	if _, err := s.store.Keys.Revoke(s.t.Context(), c.accountID, c.key.ID, models.Operator()); err != nil {
 		s.t.Fatal(err)
 	}
 }

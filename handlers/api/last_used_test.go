@@ -58,7 +58,7 @@ func TestLastTokenOfAnAgentIsNoted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		lastToken := func() time.Time {
 			t.Helper()
-			at, err := s.store.LastToken(t.Context(), c.accountID, c.agent.ID)
+			at, err := s.store.Agents.LastToken(t.Context(), c.accountID, c.agent.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestLastTokenOfAnAgentIsNoted(t *testing.T) {
 // lastUsed returns the time of last use that the portal's list would show.
 func (s *service) lastUsed(c customer) *time.Time {
 	s.t.Helper()
-	keys, err := s.store.APIKeys(s.t.Context(), c.accountID)
+	keys, err := s.store.Keys.Active(s.t.Context(), c.accountID)
 	if err != nil {
 		s.t.Fatal(err)
 	}

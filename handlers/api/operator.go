@@ -146,7 +146,7 @@ func listOf[T any](
 		return found, err
 	}
 	err = a.query(c, func(ctx context.Context) error {
-		if _, err := a.store.Account(ctx, id); err != nil {
+		if _, err := a.store.Accounts.Find(ctx, id); err != nil {
 			return err
 		}
 		found, err = list(ctx, id, page)

@@ -37,7 +37,7 @@ func (a *API) listAccounts(c *gin.Context) error {
 	}
 	var accounts models.List[models.Account]
 	err = a.query(c, func(ctx context.Context) error {
-		accounts, err = a.store.Accounts(ctx, page)
+		accounts, err = a.store.Accounts.List(ctx, page)
 		return err
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *API) showAccount(c *gin.Context) error {
 	}
 	var account models.Account
 	err = a.query(c, func(ctx context.Context) error {
-		account, err = a.store.Account(ctx, id)
+		account, err = a.store.Accounts.Find(ctx, id)
 		return err
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *API) putAccount(c *gin.Context) error {
 	var account models.Account
 	var created bool
 	err = a.query(c, func(ctx context.Context) error {
-		account, created, err = a.store.PutAccount(ctx, id, name, disabled, models.Operator())
+		account, created, err = a.store.Accounts.Put(ctx, id, name, disabled, models.Operator())
 		return err
 	})
 	if err != nil {

@@ -91,11 +91,11 @@ func TestDisabledAccountIsRefusedOnEveryInstance(t *testing.T) {
 	one, two := newService(t, databaseURL), newService(t, databaseURL)
 	c := one.customer()
 	account := "/operator/accounts/" + c.accountID.String()
-	user, err := two.store.AddUser(t.Context(), c.accountID, models.NewUser{Email: "ada@example.com", Role: models.RoleMember}, models.Operator())
+	user, err := two.store.People.Add(t.Context(), c.accountID, models.NewUser{Email: "ada@example.com", Role: models.RoleMember}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := two.store.CreateSession(t.Context(), user, models.Client{Address: "192.0.2.1"})
+	session, err := two.store.Sessions.Create(t.Context(), user, models.Client{Address: "192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,13 @@ func TestDisabledAccountIsRefusedOnEveryInstance(t *testing.T) {
 		t.Errorf("message %q, want %q", message, want)
 	}
 	two.post("/api/widget/introspect", bearer(c.secret), tokenForm(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
-	if _, err := two.store.PeekSession(t.Context(), session); err == nil {
+	if _, err := two.store.Sessions.Peek(t.Context(), session); err == nil {
 		t.Error("the session is valid")
 	}
 
 	two.operate(http.MethodPut, account, `{"name": "Acme", "disabled": false}`).is(http.StatusOK)
 	one.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-	if _, err := one.store.PeekSession(t.Context(), session); err == nil {
+	if _, err := one.store.Sessions.Peek(t.Context(), session); err == nil {
 		t.Error("enabling the account revived the session")
 	}
 }

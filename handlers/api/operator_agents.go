@@ -13,7 +13,7 @@ import (
 
 // listAccountAgents returns a page of an account's agents, by name.
 func (a *API) listAccountAgents(c *gin.Context) error {
-	agents, err := listOf(a, c, a.store.Agents)
+	agents, err := listOf(a, c, a.store.Agents.List)
 	if errors.Is(err, models.ErrAgentNotFound) {
 		return errAfter
 	}
@@ -45,7 +45,7 @@ func (a *API) putAgent(c *gin.Context) error {
 	var agent models.Agent
 	var created bool
 	err = a.query(c, func(ctx context.Context) error {
-		agent, created, err = a.store.PutAgent(ctx, account, id, name, models.Operator())
+		agent, created, err = a.store.Agents.Put(ctx, account, id, name, models.Operator())
 		return err
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *API) putAgent(c *gin.Context) error {
 // removeAgent removes an agent. It is no error if the agent does not exist.
 func (a *API) removeAgent(c *gin.Context) error {
 	return a.remove(c, "agent", models.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		_, err := a.store.RemoveAgent(ctx, account, id, models.Operator())
+		_, err := a.store.Agents.Remove(ctx, account, id, models.Operator())
 		return err
 	})
 }
@@ -75,7 +75,7 @@ func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context
 		return err
 	}
 	err = a.query(c, func(ctx context.Context) error {
-		if _, err := a.store.Account(ctx, account); err != nil {
+		if _, err := a.store.Accounts.Find(ctx, account); err != nil {
 			return err
 		}
 		return f(ctx, account, id)

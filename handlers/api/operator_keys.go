@@ -24,7 +24,7 @@ type Key struct {
 }
 
 // NewKey returns the body of a key.
-func NewKey(key models.APIKey) Key {
+func NewKey(key models.Key) Key {
 	return Key{key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt)}
 }
 
@@ -43,7 +43,7 @@ type keysBody struct {
 
 // listKeys returns a page of an account's keys, revoked ones too.
 func (a *API) listKeys(c *gin.Context) error {
-	keys, err := listOf(a, c, a.store.AllAPIKeys)
+	keys, err := listOf(a, c, a.store.Keys.All)
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func (a *API) revokeKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var key models.APIKey
+	var key models.Key
 	err = a.query(c, func(ctx context.Context) error {
 		if key, err = find(ctx); err != nil {
 			return err
 		}
-		key, err = a.store.RevokeAPIKey(ctx, key.AccountID, key.ID, models.Operator())
+		key, err = a.store.Keys.Revoke(ctx, key.AccountID, key.ID, models.Operator())
 		return err
 	})
 	if err != nil && !errors.Is(err, models.ErrKeyAlreadyRevoked) {
@@ -79,7 +79,7 @@ func (a *API) revokeKey(c *gin.Context) error {
 }
 
 // keyFinder returns a function that finds the key of the request's body.
-func (a *API) keyFinder(c *gin.Context) (func(context.Context) (models.APIKey, error), error) {
+func (a *API) keyFinder(c *gin.Context) (func(context.Context) (models.Key, error), error) {
 	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
 	body, err := readObject(c, example)
 	switch {
@@ -89,9 +89,9 @@ func (a *API) keyFinder(c *gin.Context) (func(context.Context) (models.APIKey, e
 		return nil, problem.InvalidRequest("The request body must have either key or keyId. Send " + example + ".")
 	case body.has("key"):
 		secret, err := body.text("key")
-		return func(ctx context.Context) (models.APIKey, error) { return a.store.FindAPIKeyBySecret(ctx, secret) }, err
+		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindBySecret(ctx, secret) }, err
 	default:
 		id, err := body.id("keyId")
-		return func(ctx context.Context) (models.APIKey, error) { return a.store.FindAPIKey(ctx, id) }, err
+		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindAsOperator(ctx, id) }, err
 	}
 }

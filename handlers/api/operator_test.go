@@ -46,7 +46,7 @@ func (s *service) user(account, role string) string {
 // activities returns the actions and actors of an account's activities, oldest first.
 func (s *service) activities(id uuid.UUID) string {
 	s.t.Helper()
-	list, err := s.store.Activities(s.t.Context(), id, models.ActivityPage{Limit: 1000})
+	list, err := s.store.Activity.List(s.t.Context(), id, models.ActivityPage{Limit: 1000})
 	if err != nil {
 		s.t.Fatal(err)
 	}

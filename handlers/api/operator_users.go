@@ -28,7 +28,7 @@ type usersBody struct {
 
 // listUsers returns a page of an account's users.
 func (a *API) listUsers(c *gin.Context) error {
-	users, err := listOf(a, c, a.store.Users)
+	users, err := listOf(a, c, a.store.People.List)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *API) addUser(c *gin.Context) error {
 	}
 	var user models.User
 	err = a.query(c, func(ctx context.Context) error {
-		user, err = a.store.AddUser(ctx, account, models.NewUser{Email: email, Role: models.Role(role)}, models.Operator())
+		user, err = a.store.People.Add(ctx, account, models.NewUser{Email: email, Role: models.Role(role)}, models.Operator())
 		return err
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *API) addUser(c *gin.Context) error {
 // removeUser removes a user. It is no error if the user does not exist.
 func (a *API) removeUser(c *gin.Context) error {
 	return a.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		return a.store.RemoveUser(ctx, account, id, models.Operator())
+		return a.store.People.Remove(ctx, account, id, models.Operator())
 	})
 }
 
@@ -95,10 +95,10 @@ func (a *API) createSignInLink(c *gin.Context) error {
 	var token string
 	var expiresAt time.Time
 	err = a.query(c, func(ctx context.Context) error {
-		if _, err := a.store.Account(ctx, account); err != nil {
+		if _, err := a.store.Accounts.Find(ctx, account); err != nil {
 			return err
 		}
-		token, expiresAt, err = a.store.CreateSignInLink(ctx, account, user, models.Operator())
+		token, expiresAt, err = a.store.SignIn.CreateLink(ctx, account, user, models.Operator())
 		return err
 	})
 	if err != nil {

@@ -65,7 +65,7 @@ func TestSignInLinks(t *testing.T) {
 		if !found || len(token) < 40 {
 			t.Errorf("URL %s", link.URL)
 		}
-		if got, err := s.store.SignInLinkUser(t.Context(), token); err != nil || got.ID.String() != user {
+		if got, err := s.store.SignIn.LinkUser(t.Context(), token); err != nil || got.ID.String() != user {
 			t.Errorf("the link signs in %+v, %v", got, err)
 		}
 		_, other := s.account()

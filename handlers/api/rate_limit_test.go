@@ -78,8 +78,8 @@ func TestBucketRefillsAtTheRateAndRefusalsTakeNothing(t *testing.T) {
 func TestKeysDoNotShareTheirLimit(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 2}, func(t *testing.T, s *service, c customer) {
 		_, beside := s.generateKey(c.accountID)
-		_, successor, err := s.store.GenerateAPIKey(t.Context(), c.accountID,
-			models.NewAPIKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, models.Operator())
+		_, successor, err := s.store.Keys.Generate(t.Context(), c.accountID,
+			models.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, models.Operator())
 		if err != nil {
 			t.Fatal(err)
 		}

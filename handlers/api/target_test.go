@@ -25,16 +25,16 @@ func newTarget(tb testing.TB) *target {
 	ctx := tb.Context()
 	t := &target{log: &modelstest.LogBuffer{}}
 	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: t.log.Logger()})
-	account, err := store.CreateAccount(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
+	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	agent, err := store.CreateAgent(ctx, account.ID, models.NewAgent{ID: fuzzedAgent, Name: "Front desk"}, models.Operator())
+	agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: fuzzedAgent, Name: "Front desk"}, models.Operator())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	t.agentID = agent.ID
-	if _, t.secret, err = store.GenerateAPIKey(ctx, account.ID, models.NewAPIKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
+	if _, t.secret, err = store.Keys.Generate(ctx, account.ID, models.NewKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
 		tb.Fatal(err)
 	}
 	deps := handlerstest.Deps(tb, store, issuer, nil)

@@ -35,7 +35,7 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	err = a.queries.Run(func() error { return a.store.CheckAgent(c.Request.Context(), caller, agentID) })
+	err = a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, agentID) })
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	a.store.TokenIssued(agentID)
+	a.store.Agents.TokenIssued(agentID)
 	c.PureJSON(http.StatusOK, body)
 	return nil
 }

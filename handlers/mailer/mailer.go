@@ -114,7 +114,7 @@ func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Dura
 func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	claiming, cancel := context.WithTimeout(ctx, m.Store.Timeout())
 	defer cancel()
-	queued, token, err := m.Store.ClaimMail(claiming)
+	queued, token, err := m.Store.Outbox.Claim(claiming)
 	if err != nil {
 		return err
 	}
@@ -139,14 +139,14 @@ func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	m.sent.Add(1)
 	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
 	defer cancel()
-	return m.Store.MailSent(finishing, queued)
+	return m.Store.Outbox.Sent(finishing, queued)
 }
 
 // failedMail logs a failed attempt and schedules the next one.
 func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error, permanent bool) error {
 	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Store.Timeout())
 	defer cancel()
-	dropped, err := m.Store.MailFailed(finishing, queued, permanent)
+	dropped, err := m.Store.Outbox.Failed(finishing, queued, permanent)
 	logger := m.Logger.With(slog.String("mail", queued.ID.String()), slog.String("kind", string(queued.Kind)),
 		slog.Int("attempt", queued.Attempts), slog.Any("cause", cause))
 	if dropped {

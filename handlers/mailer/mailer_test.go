@@ -45,17 +45,17 @@ func (s *system) open(t *testing.T) *models.Store {
 // account creates an account with an owner who has this email.
 func (s *system) account(t *testing.T, email string) (models.Account, models.User) {
 	t.Helper()
-	account, err := s.CreateAccount(t.Context(), models.NewAccount{Name: "Acme <Ltd>", Email: email, Password: password})
+	account, err := s.Accounts.Create(t.Context(), models.NewAccount{Name: "Acme <Ltd>", Email: email, Password: password})
 	modelstest.Must(t, err)
-	user, err := s.VerifyPassword(t.Context(), email, password, models.Client{Address: "203.0.113.7"})
+	user, err := s.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: "203.0.113.7"})
 	modelstest.Must(t, err)
 	return account, user
 }
 
 // key generates a key and returns its value.
-func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (models.APIKey, string) {
+func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (models.Key, string) {
 	t.Helper()
-	key, secret, err := s.GenerateAPIKey(t.Context(), account.ID, models.NewAPIKey{Label: "prod <1>", FormID: uuid.New()}, actor)
+	key, secret, err := s.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod <1>", FormID: uuid.New()}, actor)
 	modelstest.Must(t, err)
 	return key, secret
 }
@@ -63,7 +63,7 @@ func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (
 // waiting returns the number of mails in the outbox.
 func (s *system) waiting(t *testing.T) int {
 	t.Helper()
-	n, err := s.MailsWaiting(t.Context())
+	n, err := s.Outbox.Waiting(t.Context())
 	modelstest.Must(t, err)
 	return n
 }
@@ -110,27 +110,27 @@ func TestMailsReportChanges(t *testing.T) {
 		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.NewDevice("eve@example.com")}
 		s.run(t, s.Store, server.URL())
 
-		modelstest.Must(t, errOf(s.CreateSession(t.Context(), user, known)))
-		token, err := s.CreateSession(t.Context(), user, unknown)
+		modelstest.Must(t, errOf(s.Sessions.Create(t.Context(), user, known)))
+		token, err := s.Sessions.Create(t.Context(), user, unknown)
 		modelstest.Must(t, err)
 		server.Await(1) // the mail about an ended session does not name the device
 		key, secret := s.key(t, account, actor)
 		for _, by := range []models.Actor{actor, models.Operator()} {
 			other, _ := s.key(t, account, models.Operator())
-			modelstest.Must(t, errOf(s.RevokeAPIKey(t.Context(), account.ID, other.ID, by)))
+			modelstest.Must(t, errOf(s.Keys.Revoke(t.Context(), account.ID, other.ID, by)))
 		}
-		session, err := s.Session(t.Context(), token, unknown)
+		session, err := s.Sessions.Find(t.Context(), token, unknown)
 		modelstest.Must(t, err)
-		modelstest.Must(t, errOf(s.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
-		modelstest.Must(t, s.ResetPassword(t.Context(), "ada@example.com", password))
-		user, err = s.VerifyPassword(t.Context(), user.Email, password, known)
+		modelstest.Must(t, errOf(s.Credentials.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
+		modelstest.Must(t, s.Credentials.ResetPassword(t.Context(), "ada@example.com", password))
+		user, err = s.SignIn.VerifyPassword(t.Context(), user.Email, password, known)
 		modelstest.Must(t, err)
-		token, err = s.CreateSession(t.Context(), user, known)
+		token, err = s.Sessions.Create(t.Context(), user, known)
 		modelstest.Must(t, err)
-		session, err = s.Session(t.Context(), token, known)
+		session, err = s.Sessions.Find(t.Context(), token, known)
 		modelstest.Must(t, err)
 		server.Await(7)
-		modelstest.Must(t, s.ChangeEmail(t.Context(), session, password, "new@example.com", actor))
+		modelstest.Must(t, s.Credentials.ChangeEmail(t.Context(), session, password, "new@example.com", actor))
 
 		mails := server.Await(8)
 		want := []struct{ subject, text string }{
@@ -173,19 +173,19 @@ func TestWrongCodesAreReported(t *testing.T) {
 		server := mailertest.Start(t)
 		_, user := s.account(t, "ada@example.com")
 		client := models.Client{Address: "203.0.113.7", Device: models.NewDevice(user.Email)}
-		token, err := s.CreateSession(t.Context(), user, client)
+		token, err := s.Sessions.Create(t.Context(), user, client)
 		modelstest.Must(t, err)
-		session, err := s.Session(t.Context(), token, client)
+		session, err := s.Sessions.Find(t.Context(), token, client)
 		modelstest.Must(t, err)
-		secret, err := s.StartAuthenticator(t.Context(), session)
+		secret, err := s.Credentials.StartTOTP(t.Context(), session)
 		modelstest.Must(t, err)
 		code, err := totp.GenerateCode(secret, s.clock.Now())
 		modelstest.Must(t, err)
-		modelstest.Must(t, errOf(s.EnableAuthenticator(t.Context(), session, code, models.UserActor(user.ID, client.Address))))
-		pending, _, err := s.SignIn(t.Context(), user, models.WithPassword, client)
+		modelstest.Must(t, errOf(s.Credentials.EnableTOTP(t.Context(), session, code, models.UserActor(user.ID, client.Address))))
+		pending, _, err := s.SignIn.Start(t.Context(), user, models.WithPassword, client)
 		modelstest.Must(t, err)
 		for range 10 {
-			if _, _, err := s.FinishSignIn(t.Context(), pending, "abcdef", models.Client{Address: "203.0.113.8"}); err == nil {
+			if _, _, err := s.SignIn.Finish(t.Context(), pending, "abcdef", models.Client{Address: "203.0.113.8"}); err == nil {
 				t.Fatal("a wrong code signs in")
 			}
 		}
@@ -257,10 +257,10 @@ func TestMailOfACrashedInstanceIsSentAfterItsLease(t *testing.T) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
 		s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
-		claimed, _, err := s.open(t).ClaimMail(t.Context())
+		claimed, _, err := s.open(t).Outbox.Claim(t.Context())
 		modelstest.Must(t, err)
 		s.clock.Advance(119 * time.Second)
-		if _, _, err := s.ClaimMail(t.Context()); err == nil {
+		if _, _, err := s.Outbox.Claim(t.Context()); err == nil {
 			t.Error("a second instance got the mail within the lease")
 		}
 		s.clock.Advance(time.Second)
@@ -270,8 +270,8 @@ func TestMailOfACrashedInstanceIsSentAfterItsLease(t *testing.T) {
 		}
 		eventually(t, "the outbox is empty", func() bool { return s.waiting(t) == 0 })
 		// The crashed instance continues too late.
-		modelstest.Must(t, s.MailSent(t.Context(), claimed))
-		modelstest.Must(t, errOf(s.MailFailed(t.Context(), claimed, false)))
+		modelstest.Must(t, s.Outbox.Sent(t.Context(), claimed))
+		modelstest.Must(t, errOf(s.Outbox.Failed(t.Context(), claimed, false)))
 	})
 }
 
@@ -313,7 +313,7 @@ func TestPasswordResetIsSentToUsersOnly(t *testing.T) {
 		server := mailertest.Start(t)
 		s.account(t, "Ada@Example.com")
 		ask := func(email string) {
-			modelstest.Must(t, s.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
+			modelstest.Must(t, s.Credentials.RequestPasswordReset(t.Context(), email, models.Client{Address: "203.0.113.7"}))
 		}
 		ask("nobody@example.com")
 		ask("ada@example.com ")
@@ -327,7 +327,7 @@ func TestPasswordResetIsSentToUsersOnly(t *testing.T) {
 		if mail.To[0] != "Ada@Example.com" || link == nil || !strings.Contains(mail.HTML, link[0]) {
 			t.Fatalf("to %s:\n%s\n%s", mail.To, mail.Text, mail.HTML)
 		}
-		user, err := s.PasswordResetUser(t.Context(), link[1])
+		user, err := s.Credentials.PasswordResetUser(t.Context(), link[1])
 		if err != nil || user.Email != "Ada@Example.com" {
 			t.Errorf("%+v, %v", user, err)
 		}
@@ -347,9 +347,9 @@ func TestInvitationIsSent(t *testing.T) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
 		invite := models.NewInvitation{Email: "bob@example.com", Role: models.RoleMember}
-		invitation, shown, err := s.CreateInvitation(t.Context(), account.ID, invite, models.UserActor(user.ID, "203.0.113.7"))
+		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, invite, models.UserActor(user.ID, "203.0.113.7"))
 		modelstest.Must(t, err)
-		claimed, _, err := s.ClaimMail(t.Context())
+		claimed, _, err := s.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)
 		s.clock.Advance(2 * time.Minute) // that instance crashed, and may have sent the mail
 		s.run(t, s.Store, server.URL())
@@ -363,7 +363,7 @@ func TestInvitationIsSent(t *testing.T) {
 		if len(link) != 2 || !strings.Contains(mail.HTML, link[0]) || strings.Contains(mail.HTML, "<Ltd>") || strings.Contains(mail.Raw, shown) {
 			t.Fatalf("links %v in:\n%s\n%s", link, mail.Text, mail.HTML)
 		}
-		if found, err := s.Invitation(t.Context(), link[1]); err != nil || found.ID != invitation.ID {
+		if found, err := s.Invitations.Find(t.Context(), link[1]); err != nil || found.ID != invitation.ID {
 			t.Errorf("%+v, %v", found, err)
 		}
 		// The link of an earlier mail does not work, so this mail must not count as a repetition.

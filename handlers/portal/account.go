@@ -42,7 +42,7 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 		return err
 	}
 	session := sessionFrom(c)
-	err = p.store.RevokeSession(c.Request.Context(), session.AccountID, session.UserID, id, actorOf(c))
+	err = p.store.Sessions.Revoke(c.Request.Context(), session.AccountID, session.UserID, id, actorOf(c))
 	if errors.Is(err, models.ErrSessionNotFound) {
 		// A 401 would mean that the session of this request has ended.
 		return problem.Problem{
@@ -60,7 +60,7 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 // others.
 func (p *Portal) revokeOtherSessions(c *gin.Context) error {
 	session := sessionFrom(c)
-	err := p.store.RevokeOtherSessions(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
+	err := p.store.Sessions.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templ
 // sessionList returns the user's sessions, this one first.
 func (p *Portal) sessionList(c *gin.Context) (templates.SessionList, error) {
 	current := sessionFrom(c)
-	sessions, err := p.store.Sessions(c.Request.Context(), current.AccountID, current.UserID)
+	sessions, err := p.store.Sessions.List(c.Request.Context(), current.AccountID, current.UserID)
 	if err != nil {
 		return templates.SessionList{}, err
 	}

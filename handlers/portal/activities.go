@@ -35,7 +35,7 @@ func (p *Portal) listActivities(c *gin.Context) error {
 	var activities []models.Activity
 	var reads errgroup.Group
 	reads.Go(func() (err error) {
-		activities, err = p.store.Activities(ctx, account, wanted)
+		activities, err = p.store.Activity.List(ctx, account, wanted)
 		return err
 	})
 	page.Filter, err = p.activityFilter(c, view)
@@ -65,7 +65,7 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 	var usage map[uuid.UUID]models.RecentUsage
 	if len(revoked) > 0 {
 		var err error
-		if usage, err = p.store.RecentUsage(ctx, accountID, revoked...); err != nil {
+		if usage, err = p.store.Keys.RecentUsage(ctx, accountID, revoked...); err != nil {
 			return nil, err
 		}
 	}

@@ -42,7 +42,7 @@ func TestActivityNamesTheKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		first, second := c.key("staging"), c.key("staging")
-		if _, err := s.store.RenameAPIKey(t.Context(), c.account.ID, first.ID, "prod", models.Operator()); err != nil {
+		if _, err := s.store.Keys.Rename(t.Context(), c.account.ID, first.ID, "prod", models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		replacement, _ := c.newKey("prod", first.ID)

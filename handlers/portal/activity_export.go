@@ -73,7 +73,7 @@ func (p *Portal) setExportHeader(c *gin.Context) {
 
 func (p *Portal) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
 	p.withDeadline(c, func() {
-		activities, err = p.store.Activities(c.Request.Context(), sessionFrom(c).AccountID, wanted)
+		activities, err = p.store.Activity.List(c.Request.Context(), sessionFrom(c).AccountID, wanted)
 	})
 	return activities, err
 }

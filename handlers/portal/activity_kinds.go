@@ -22,7 +22,7 @@ var activityKinds = []struct {
 		models.ActionEmailChanged, models.ActionPasswordRefused, models.ActionPasswordChanged, models.ActionPasswordReset,
 	}},
 	{"factors", "Second factors", "All second factor events", []models.Action{
-		models.ActionAuthenticatorOn, models.ActionAuthenticatorOff, models.ActionCodeRefused, models.ActionCodesRefused,
+		models.ActionTOTPOn, models.ActionTOTPOff, models.ActionCodeRefused, models.ActionCodesRefused,
 		models.ActionRecoveryCodeUsed, models.ActionRecoveryCodesRenewed, models.ActionPasskeyAdded, models.ActionPasskeyRemoved,
 		models.ActionSecondFactorRequired, models.ActionSecondFactorOptional, models.ActionSecondFactorReset,
 	}},
@@ -76,8 +76,8 @@ var activityKindNames = map[models.Action]string{
 	models.ActionAccountEnabled:       "Account enabled",
 	models.ActionDatabaseRestored:     "Restored backups",
 
-	models.ActionAuthenticatorOn:      "Two-step verification turned on",
-	models.ActionAuthenticatorOff:     "Two-step verification turned off",
+	models.ActionTOTPOn:               "Two-step verification turned on",
+	models.ActionTOTPOff:              "Two-step verification turned off",
 	models.ActionPasskeyAdded:         "New passkeys",
 	models.ActionPasskeyRemoved:       "Removed passkeys",
 	models.ActionSecondFactorRequired: "Second factor required",
@@ -129,7 +129,7 @@ func (p *Portal) activityFilter(c *gin.Context, view activityView) (templates.Ac
 // filter. The chosen key is always among them.
 func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked []templates.ActivityKey, err error) {
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	keys, err := p.store.APIKeyNames(ctx, account, revokedPerPage)
+	keys, err := p.store.Keys.Names(ctx, account, revokedPerPage)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,7 +144,7 @@ func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked
 		}
 	}
 	if !found {
-		key, err := p.store.APIKey(ctx, account, chosen)
+		key, err := p.store.Keys.Find(ctx, account, chosen)
 		if err != nil {
 			return nil, nil, err
 		}

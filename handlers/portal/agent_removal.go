@@ -14,7 +14,7 @@ func (p *Portal) newAgentRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	issued, err := p.store.LastToken(c.Request.Context(), agent.AccountID, agent.ID)
+	issued, err := p.store.Agents.LastToken(c.Request.Context(), agent.AccountID, agent.ID)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (p *Portal) createAgentRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	agent, err := p.store.RemoveAgent(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	agent, err := p.store.Agents.Remove(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (p *Portal) createAgent(c *gin.Context) error {
 	name := c.PostForm("name")
 	// A form without an id is accepted, but a repeat of it creates another agent.
 	formID, _ := parseID(c.PostForm("form_id"))
-	agent, err := p.store.CreateAgent(c.Request.Context(), sessionFrom(c).AccountID,
+	agent, err := p.store.Agents.Create(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		return p.refuseAgent(c, http.StatusUnprocessableEntity, name, invalid.Message)
@@ -87,7 +87,7 @@ func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
 	if err != nil {
 		return models.Agent{}, err
 	}
-	return p.store.Agent(c.Request.Context(), sessionFrom(c).AccountID, id)
+	return p.store.Agents.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
 // agentsPage returns the page of agents that the query string selects. If shown is not zero, it
@@ -97,7 +97,7 @@ func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, shown temp
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
-	agents, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: after, Limit: agentsPerPage})
+	agents, err := p.store.Agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: after, Limit: agentsPerPage})
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}

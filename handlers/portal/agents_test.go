@@ -56,7 +56,7 @@ func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 			v := as.of(t, c.visitor)
 			form := url.Values{"name": {"Front desk"}, "form_id": {c.get("/agents").formID()}}
 			v.post("/agents", form)
-			agents, err := s.store.Agents(t.Context(), c.account.ID, models.Page{Limit: 10})
+			agents, err := s.store.Agents.List(t.Context(), c.account.ID, models.Page{Limit: 10})
 			if err != nil || len(agents.Items) != 1 {
 				t.Fatal(agents, err)
 			}
@@ -119,7 +119,7 @@ func TestRemovingAnAgentNeedsAConfirmation(t *testing.T) {
 				done = c.get(done.header.Get("Location"))
 			}
 			done.is(http.StatusOK).says("was removed", "No agents yet")
-			if agents, err := s.store.Agents(context.Background(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
+			if agents, err := s.store.Agents.List(context.Background(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
 				t.Errorf("%d agents are left, %v", len(agents.Items), err)
 			}
 			c.post(path+"/removal", nil).is(http.StatusNotFound)
@@ -136,7 +136,7 @@ func TestRemovalSaysWhenTheAgentLastIssuedAToken(t *testing.T) {
 			v := as.of(t, c.visitor)
 			v.get("/agents/" + unused.ID.String() + "/removal").is(http.StatusOK).says("No token is on record for this agent")
 
-			s.store.TokenIssued(agent.ID)
+			s.store.Agents.TokenIssued(agent.ID)
 			issued := clock.Now()
 			clock.Advance(time.Second)
 			path := "/agents/" + agent.ID.String() + "/removal"

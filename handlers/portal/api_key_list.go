@@ -68,8 +68,8 @@ func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...tem
 
 // versionWith returns the version of keys if the client's list lacks only the new key, and ""
 // otherwise. The parameter seen is the version of the client's list.
-func versionWith(keys []models.APIKey, newID uuid.UUID, seen string) string {
-	others := slices.DeleteFunc(slices.Clone(keys), func(key models.APIKey) bool { return key.ID == newID })
+func versionWith(keys []models.Key, newID uuid.UUID, seen string) string {
+	others := slices.DeleteFunc(slices.Clone(keys), func(key models.Key) bool { return key.ID == newID })
 	if versionOf(others) != seen {
 		return ""
 	}
@@ -77,7 +77,7 @@ func versionWith(keys []models.APIKey, newID uuid.UUID, seen string) string {
 }
 
 // versionOf returns a hash of what the list shows.
-func versionOf(keys []models.APIKey) string {
+func versionOf(keys []models.Key) string {
 	hash := fnv.New64a()
 	for _, key := range keys {
 		used := int64(-1)

@@ -13,7 +13,7 @@ import (
 )
 
 // used generates a key and sends requests with it.
-func (c customer) used(label string, requests int) models.APIKey {
+func (c customer) used(label string, requests int) models.Key {
 	c.t.Helper()
 	key, secret := c.newKey(label, uuid.Nil)
 	for range requests {
@@ -142,7 +142,7 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 		changed("a new key", func() { c.used("second", 0) })
 		changed("a request", func() { c.used("third", 1) })
 		changed("a new label", func() {
-			if _, err := s.store.RenameAPIKey(context.Background(), c.account.ID, key.ID, "renamed", models.Operator()); err != nil {
+			if _, err := s.store.Keys.Rename(context.Background(), c.account.ID, key.ID, "renamed", models.Operator()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -27,7 +27,7 @@ func (p *Portal) updateAPIKeyName(c *gin.Context) error {
 		return err
 	}
 	label := c.PostForm("name")
-	key, err := p.store.RenameAPIKey(c.Request.Context(), sessionFrom(c).AccountID, id, label, actorOf(c))
+	key, err := p.store.Keys.Rename(c.Request.Context(), sessionFrom(c).AccountID, id, label, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		if key, err = p.apiKey(c); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (p *Portal) updateAPIKeyName(c *gin.Context) error {
 	})
 }
 
-func (p *Portal) askAPIKeyName(c *gin.Context, key models.APIKey, status int, rename templates.APIKeyRename) error {
+func (p *Portal) askAPIKeyName(c *gin.Context, key models.Key, status int, rename templates.APIKeyRename) error {
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, true)
 	}

@@ -15,7 +15,7 @@ const usageDays = 30
 
 // activeKeys are an account's active keys and their usage.
 type activeKeys struct {
-	keys   []models.APIKey
+	keys   []models.Key
 	daily  map[uuid.UUID][]int64 // requests on each of the last days; unused keys are absent
 	totals map[uuid.UUID]int64   // requests on all of these days together
 	most   int64                 // the most requests of any key on one day
@@ -24,11 +24,11 @@ type activeKeys struct {
 
 // activeKeys reads the account's active keys, newest first, and their usage.
 func (p *Portal) activeKeys(c *gin.Context) (activeKeys, error) {
-	keys, daily, err := p.store.APIKeysWithUsage(c.Request.Context(), sessionFrom(c).AccountID, usageDays)
+	keys, daily, err := p.store.Keys.ActiveWithUsage(c.Request.Context(), sessionFrom(c).AccountID, usageDays)
 	return newActiveKeys(keys, daily), err
 }
 
-func newActiveKeys(keys []models.APIKey, daily map[uuid.UUID][]int64) activeKeys {
+func newActiveKeys(keys []models.Key, daily map[uuid.UUID][]int64) activeKeys {
 	active := activeKeys{keys: keys, daily: daily, totals: map[uuid.UUID]int64{}, twins: twinsOf(keys)}
 	for id, days := range daily {
 		for _, requests := range days {
@@ -40,7 +40,7 @@ func newActiveKeys(keys []models.APIKey, daily map[uuid.UUID][]int64) activeKeys
 }
 
 // twinsOf maps each key under rotation to the other key of the rotation.
-func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
+func twinsOf(keys []models.Key) map[uuid.UUID]templates.APIKeyTwin {
 	masked, twins := map[uuid.UUID]string{}, map[uuid.UUID]templates.APIKeyTwin{}
 	for _, key := range keys {
 		masked[key.ID] = key.Masked()
@@ -61,16 +61,16 @@ func twinsOf(keys []models.APIKey) map[uuid.UUID]templates.APIKeyTwin {
 }
 
 // apiKey returns the account's key with the id in the path.
-func (p *Portal) apiKey(c *gin.Context) (models.APIKey, error) {
+func (p *Portal) apiKey(c *gin.Context) (models.Key, error) {
 	id, err := idOf(c)
 	if err != nil {
-		return models.APIKey{}, err
+		return models.Key{}, err
 	}
-	return p.store.APIKey(c.Request.Context(), sessionFrom(c).AccountID, id)
+	return p.store.Keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
 // apiKeyRow returns the row of a key.
-func (p *Portal) apiKeyRow(key models.APIKey, active activeKeys) templates.APIKeyRow {
+func (p *Portal) apiKeyRow(key models.Key, active activeKeys) templates.APIKeyRow {
 	now := p.now()
 	row := templates.APIKeyRow{
 		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
@@ -84,7 +84,7 @@ func (p *Portal) apiKeyRow(key models.APIKey, active activeKeys) templates.APIKe
 }
 
 // readAPIKeyRow reads the account's active keys and returns the row of one of them.
-func (p *Portal) readAPIKeyRow(c *gin.Context, key models.APIKey) (templates.APIKeyRow, error) {
+func (p *Portal) readAPIKeyRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
 	active, err := p.activeKeys(c)
 	return p.apiKeyRow(key, active), err
 }
@@ -99,8 +99,8 @@ func (p *Portal) apiKeysPageWith(c *gin.Context, row templates.APIKeyRow) func()
 
 // confirmation returns the usage and the open calls of key, which the confirmation of its
 // revocation shows.
-func (p *Portal) confirmation(c *gin.Context, key models.APIKey) (templates.APIKeyConfirmation, error) {
-	recent, err := p.store.RecentUsage(c.Request.Context(), key.AccountID, key.ID)
+func (p *Portal) confirmation(c *gin.Context, key models.Key) (templates.APIKeyConfirmation, error) {
+	recent, err := p.store.Keys.RecentUsage(c.Request.Context(), key.AccountID, key.ID)
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}
@@ -108,7 +108,7 @@ func (p *Portal) confirmation(c *gin.Context, key models.APIKey) (templates.APIK
 	return templates.APIKeyConfirmation{
 		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(recent[key.ID].Requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
-		Calls: (*templates.OpenCalls)(p.store.OpenCalls(c.Request.Context(), key)),
+		Calls: (*templates.OpenCalls)(p.store.Calls.Open(c.Request.Context(), key)),
 	}, nil
 }
 

@@ -32,38 +32,38 @@ const (
 type keyColumn struct {
 	id, name string
 	first    string // the direction of the first click
-	order    func(activeKeys) func(a, b models.APIKey) int
+	order    func(activeKeys) func(a, b models.Key) int
 }
 
 var keyColumns = []keyColumn{
 	{"label", "Label", ascending, orderByLabel},
-	{"key", "Key", ascending, orderBy(func(key models.APIKey) string { return key.LastFour })},
-	{"created", "Created", descending, orderBy(func(key models.APIKey) int64 { return key.CreatedAt.UnixNano() })},
+	{"key", "Key", ascending, orderBy(func(key models.Key) string { return key.LastFour })},
+	{"created", "Created", descending, orderBy(func(key models.Key) int64 { return key.CreatedAt.UnixNano() })},
 	{"last-used", "Last Used", descending, orderBy(lastUsed)},
 }
 
 // usageColumn sorts by the requests in the chart, which have no column of their own.
 var usageColumn = keyColumn{"usage", "Usage", descending, orderByUsage}
 
-func orderByUsage(active activeKeys) func(a, b models.APIKey) int {
-	return func(a, b models.APIKey) int { return cmp.Compare(active.totals[a.ID], active.totals[b.ID]) }
+func orderByUsage(active activeKeys) func(a, b models.Key) int {
+	return func(a, b models.Key) int { return cmp.Compare(active.totals[a.ID], active.totals[b.ID]) }
 }
 
 // orderByLabel returns the order of labels without case and accents.
-func orderByLabel(active activeKeys) func(a, b models.APIKey) int {
+func orderByLabel(active activeKeys) func(a, b models.Key) int {
 	ranks := map[uuid.UUID]string{}
 	for _, key := range active.keys {
 		ranks[key.ID] = labelRank(key.Label)
 	}
-	return func(a, b models.APIKey) int { return cmp.Compare(ranks[a.ID], ranks[b.ID]) }
+	return func(a, b models.Key) int { return cmp.Compare(ranks[a.ID], ranks[b.ID]) }
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
 const longestNumber = 100 // digits, because a label has at most 100 characters
 
-// labelRank returns a text that sorts as the label does. Numbers have leading zeros, so that "Key 2"
-// is before "key 10". The tables of package collate would add 1.3 MB to the program.
+// labelRank returns a text that sorts as the label does. Numbers have leading zeros, so that "Key
+// 2" is before "key 10". The tables of package collate would add 1.3 MB to the program.
 func labelRank(label string) string {
 	// The chain is not safe for concurrent use, so every call makes its own.
 	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), label) // never fails
@@ -72,14 +72,14 @@ func labelRank(label string) string {
 	})
 }
 
-func orderBy[T cmp.Ordered](value func(models.APIKey) T) func(activeKeys) func(a, b models.APIKey) int {
-	return func(activeKeys) func(a, b models.APIKey) int {
-		return func(a, b models.APIKey) int { return cmp.Compare(value(a), value(b)) }
+func orderBy[T cmp.Ordered](value func(models.Key) T) func(activeKeys) func(a, b models.Key) int {
+	return func(activeKeys) func(a, b models.Key) int {
+		return func(a, b models.Key) int { return cmp.Compare(value(a), value(b)) }
 	}
 }
 
 // lastUsed returns the time of last use, or the lowest number for a key that was never used.
-func lastUsed(key models.APIKey) int64 {
+func lastUsed(key models.Key) int64 {
 	if key.LastUsedAt == nil {
 		return math.MinInt64
 	}
@@ -114,7 +114,7 @@ func keyViewOf(c *gin.Context) keyView {
 // sort sorts the keys. Equal keys keep their order.
 func (v keyView) sort(active activeKeys) {
 	order := v.sorted.order(active)
-	slices.SortStableFunc(active.keys, func(a, b models.APIKey) int {
+	slices.SortStableFunc(active.keys, func(a, b models.Key) int {
 		if v.direction == descending {
 			return order(b, a)
 		}

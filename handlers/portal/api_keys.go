@@ -66,8 +66,8 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.store.GenerateAPIKey(c.Request.Context(), session.AccountID,
-		models.NewAPIKey{Label: label, FormID: formID}, actorOf(c))
+	key, secret, err := p.store.Keys.Generate(c.Request.Context(), session.AccountID,
+		models.NewKey{Label: label, FormID: formID}, actorOf(c))
 	if err != nil {
 		return p.explainRefusal(c, label, err)
 	}
@@ -77,10 +77,10 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 
 // apiKeyGenerated returns the update of the page after a key was generated. If the list cannot be
 // read, it leaves the count as it is, because the key must be shown now.
-func (p *Portal) apiKeyGenerated(c *gin.Context, key models.APIKey, reveal templates.APIKeyReveal) templates.APIKeyGenerated {
+func (p *Portal) apiKeyGenerated(c *gin.Context, key models.Key, reveal templates.APIKeyReveal) templates.APIKeyGenerated {
 	row := p.apiKeyRow(key, activeKeys{})
 	generated := templates.APIKeyGenerated{FormID: uuid.New(), Row: &row, Reveal: reveal}
-	keys, err := p.store.APIKeys(c.Request.Context(), key.AccountID)
+	keys, err := p.store.Keys.Active(c.Request.Context(), key.AccountID)
 	if err != nil {
 		_ = c.Error(err)
 		return generated
@@ -96,7 +96,7 @@ func (p *Portal) apiKeyGenerated(c *gin.Context, key models.APIKey, reveal templ
 }
 
 // apiKeyReveal returns the view that shows a generated key once.
-func (p *Portal) apiKeyReveal(key models.APIKey, secret, agentID string) templates.APIKeyReveal {
+func (p *Portal) apiKeyReveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: p.tokenURL, AgentsURL: p.agentsURL, Back: homePath,
@@ -105,7 +105,7 @@ func (p *Portal) apiKeyReveal(key models.APIKey, secret, agentID string) templat
 
 // sameLabel returns the newest other key with the label of key, masked. It returns "" if there is
 // none.
-func sameLabel(keys []models.APIKey, key models.APIKey) string {
+func sameLabel(keys []models.Key, key models.Key) string {
 	for _, other := range keys {
 		if other.ID != key.ID && strings.EqualFold(other.Label, key.Label) {
 			return other.Masked()
@@ -144,7 +144,7 @@ func (p *Portal) refuseGeneration(c *gin.Context, status int, form templates.API
 
 // exampleAgent returns the id of an agent for the examples, empty if the account has none.
 func (p *Portal) exampleAgent(c *gin.Context) (string, error) {
-	first, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+	first, err := p.store.Agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
 	if err != nil || len(first.Items) == 0 {
 		return "", err
 	}

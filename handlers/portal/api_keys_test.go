@@ -42,7 +42,7 @@ func TestPageOfKeysListsThemInExactlyFiveColumns(t *testing.T) {
 			headers[i].exactly(name)
 		}
 		rows := table.all("row", "")[1:]
-		for i, key := range []models.APIKey{newer, older} {
+		for i, key := range []models.Key{newer, older} {
 			cells := rows[i].all("cell", "")
 			if len(cells) != 5 {
 				t.Fatalf("a row has %d cells, want 5", len(cells))

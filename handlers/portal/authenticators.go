@@ -13,7 +13,7 @@ import (
 
 // startAuthenticator shows the secret for an authenticator app, once, and asks for the first code.
 func (p *Portal) startAuthenticator(c *gin.Context) error {
-	secret, err := p.store.StartAuthenticator(c.Request.Context(), sessionFrom(c))
+	secret, err := p.store.Credentials.StartTOTP(c.Request.Context(), sessionFrom(c))
 	if err != nil {
 		return p.authenticatorUnchanged(c, err)
 	}
@@ -28,7 +28,7 @@ func (p *Portal) startAuthenticator(c *gin.Context) error {
 
 // enableAuthenticator turns two-step verification on and shows the recovery codes, once.
 func (p *Portal) enableAuthenticator(c *gin.Context) error {
-	codes, err := p.store.EnableAuthenticator(c.Request.Context(), sessionFrom(c), c.PostForm("code"), actorOf(c))
+	codes, err := p.store.Credentials.EnableTOTP(c.Request.Context(), sessionFrom(c), c.PostForm("code"), actorOf(c))
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	if limited || errors.Is(err, models.ErrWrongCode) {
 		refusal := problem.From(err)
@@ -44,7 +44,7 @@ func (p *Portal) enableAuthenticator(c *gin.Context) error {
 
 // renewRecoveryCodes replaces the recovery codes and shows the new ones, once.
 func (p *Portal) renewRecoveryCodes(c *gin.Context) error {
-	codes, err := p.store.RenewRecoveryCodes(c.Request.Context(), sessionFrom(c), actorOf(c))
+	codes, err := p.store.Credentials.RenewRecoveryCodes(c.Request.Context(), sessionFrom(c), actorOf(c))
 	if err != nil {
 		return p.authenticatorUnchanged(c, err)
 	}
@@ -57,7 +57,7 @@ func (p *Portal) showRecoveryCodes(c *gin.Context, page templates.RecoveryCodesP
 
 // disableAuthenticator turns two-step verification off.
 func (p *Portal) disableAuthenticator(c *gin.Context) error {
-	if err := p.store.DisableAuthenticator(c.Request.Context(), sessionFrom(c), actorOf(c)); err != nil {
+	if err := p.store.Credentials.DisableTOTP(c.Request.Context(), sessionFrom(c), actorOf(c)); err != nil {
 		return p.authenticatorUnchanged(c, err)
 	}
 	return p.redirectWith(c, accountPath, "Two-step verification turned off. Signed out of all other sessions.")
@@ -67,9 +67,9 @@ func (p *Portal) disableAuthenticator(c *gin.Context) error {
 // to change. It returns err if err has another cause.
 func (p *Portal) authenticatorUnchanged(c *gin.Context, err error) error {
 	switch {
-	case errors.Is(err, models.ErrAuthenticatorOn):
+	case errors.Is(err, models.ErrTOTPOn):
 		return p.redirectWith(c, accountPath, "Two-step verification is already on.")
-	case errors.Is(err, models.ErrAuthenticatorOff):
+	case errors.Is(err, models.ErrTOTPOff):
 		return p.redirectWith(c, accountPath, "Two-step verification is off. Set it up again.")
 	}
 	return err
@@ -77,7 +77,7 @@ func (p *Portal) authenticatorUnchanged(c *gin.Context, err error) error {
 
 // factors returns the sections of the account page about factors.
 func (p *Portal) factors(c *gin.Context) (templates.Factors, error) {
-	found, err := p.store.Factors(c.Request.Context(), sessionFrom(c))
+	found, err := p.store.Credentials.Factors(c.Request.Context(), sessionFrom(c))
 	if err != nil {
 		return templates.Factors{}, err
 	}

@@ -46,7 +46,7 @@ func (p *Portal) confirmSignIn(c *gin.Context) (passed bool, err error) {
 	if !sent {
 		return false, p.askPassword(c, problem.Problem{Status: http.StatusForbidden})
 	}
-	token, err := p.store.ConfirmPassword(c.Request.Context(), session, password, actorOf(c))
+	token, err := p.store.Sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
 	if err == nil {
 		now := p.now()
 		session.ConfirmedAt = &now

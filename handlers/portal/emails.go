@@ -15,7 +15,7 @@ import (
 // own deadlines.
 func (p *Portal) changeEmail(c *gin.Context) error {
 	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
-	err := p.store.ChangeEmail(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
+	err := p.store.Credentials.ChangeEmail(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
 	if err != nil {
 		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
 		return err

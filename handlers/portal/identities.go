@@ -63,7 +63,7 @@ func (p *Portal) finishProviderSignIn(c *gin.Context) error {
 func (p *Portal) signInWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
 	client := p.newClient(c)
 	client.Provider = p.provider.Name()
-	user, token, pending, err := p.store.SignInWithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), client)
+	user, token, pending, err := p.store.SignIn.WithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), client)
 	if err != nil {
 		return p.refuseIdentity(c, begun, found, err)
 	}
@@ -93,7 +93,7 @@ func (p *Portal) connectIdentity(c *gin.Context, begun attempt, found models.Ide
 		return p.refuseIdentity(c, begun, found, identity.ErrExpired)
 	}
 	c.Set(sessionContextKey, *session)
-	err = p.store.ConnectIdentity(c.Request.Context(), *session, found, p.provider.Name(), actorOf(c))
+	err = p.store.Credentials.ConnectIdentity(c.Request.Context(), *session, found, p.provider.Name(), actorOf(c))
 	if err != nil {
 		return p.refuseIdentity(c, begun, found, err)
 	}
@@ -102,7 +102,7 @@ func (p *Portal) connectIdentity(c *gin.Context, begun attempt, found models.Ide
 
 // removeIdentity disconnects the user's identity.
 func (p *Portal) removeIdentity(c *gin.Context) error {
-	err := p.store.DisconnectIdentity(c.Request.Context(), sessionFrom(c), p.provider.Issuer(), p.provider.Name(), actorOf(c))
+	err := p.store.Credentials.DisconnectIdentity(c.Request.Context(), sessionFrom(c), p.provider.Issuer(), p.provider.Name(), actorOf(c))
 	refused := errors.Is(err, models.ErrOnlySignIn)
 	if err != nil && !refused {
 		return err
@@ -153,7 +153,7 @@ func (p *Portal) identityForm(c *gin.Context) (templates.IdentityForm, error) {
 	}
 	form := templates.IdentityForm{Provider: p.provider.Name()}
 	session := sessionFrom(c)
-	found, err := p.store.IdentityOf(c.Request.Context(), session.AccountID, session.UserID, p.provider.Issuer())
+	found, err := p.store.Credentials.FindIdentity(c.Request.Context(), session.AccountID, session.UserID, p.provider.Issuer())
 	if errors.Is(err, models.ErrIdentityNotFound) {
 		return form, nil
 	}

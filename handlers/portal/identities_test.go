@@ -149,15 +149,15 @@ func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.connectAs(c.email).redirects("/account")
-		if err := s.store.SetUserDisabled(context.Background(), c.email, true); err != nil {
+		if err := s.store.People.SetDisabled(context.Background(), c.email, true); err != nil {
 			t.Fatal(err)
 		}
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity).one("alert", "disabled")
-		if err := s.store.SetUserDisabled(context.Background(), c.email, false); err != nil {
+		if err := s.store.People.SetDisabled(context.Background(), c.email, false); err != nil {
 			t.Fatal(err)
 		}
 		s.visitor(t).signInAs(c.email).redirects("/agents")
-		if err := s.store.SetAccountDisabled(context.Background(), c.account.ID, true, models.Operator()); err != nil {
+		if err := s.store.Accounts.SetDisabled(context.Background(), c.account.ID, true, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity)
@@ -221,13 +221,13 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 		page.one("link", "Go to Account")
 		other.get("/account").one("button", "Connect Acme ID")
 
-		users, err := s.store.Users(t.Context(), c.account.ID, models.Page{Limit: 10})
+		users, err := s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, user := range users.Items {
 			if user.Email == email {
-				if err := s.store.RemoveUser(t.Context(), c.account.ID, user.ID, models.Operator()); err != nil {
+				if err := s.store.People.Remove(t.Context(), c.account.ID, user.ID, models.Operator()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -238,12 +238,12 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 
 func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{PasswordsOff: true}, func(d *handlers.Deps) { d.PasswordsOff = true }, func(t *testing.T, s *site) {
-		account, err := s.store.CreateAccount(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password})
+		account, err := s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password})
 		if err != nil {
 			t.Fatal(err)
 		}
 		invite := func(email string) string {
-			_, token, err := s.store.CreateInvitation(t.Context(), account.ID, models.NewInvitation{Email: email, Role: models.RoleMember}, models.Operator())
+			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, models.NewInvitation{Email: email, Role: models.RoleMember}, models.Operator())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -328,7 +328,7 @@ func TestPasswordsAreOff(t *testing.T) {
 	change := func(d *handlers.Deps) { d.PasswordsOff = true }
 	onProviderSite(t, models.Options{PasswordsOff: true}, change, func(t *testing.T, s *site) {
 		v := s.visitor(t)
-		account, err := s.store.CreateAccount(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password})
+		account, err := s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password})
 		if err != nil {
 			t.Fatal(err)
 		}

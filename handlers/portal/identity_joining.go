@@ -19,7 +19,7 @@ func (p *Portal) startProviderJoin(c *gin.Context) error {
 	}
 	begun := attempt{Purpose: joins, Invitation: c.Param("token")}
 	var err error
-	p.withDeadline(c, func() { _, err = p.store.Invitation(c.Request.Context(), begun.Invitation) })
+	p.withDeadline(c, func() { _, err = p.store.Invitations.Find(c.Request.Context(), begun.Invitation) })
 	if err != nil {
 		return p.refuseToJoin(c, err)
 	}
@@ -35,7 +35,7 @@ func (p *Portal) startProviderJoin(c *gin.Context) error {
 func (p *Portal) joinWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
 	client := p.newClient(c)
 	client.Provider = p.provider.Name()
-	user, token, pending, err := p.store.JoinWithIdentity(c.Request.Context(), begun.Invitation, found, client)
+	user, token, pending, err := p.store.Invitations.AcceptWithIdentity(c.Request.Context(), begun.Invitation, found, client)
 	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {
 		return p.refuseToJoin(c, err)
 	}

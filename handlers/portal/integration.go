@@ -11,7 +11,7 @@ import (
 
 // showIntegration shows how to use a key with an agent: the one in the query string, or the first.
 func (p *Portal) showIntegration(c *gin.Context) error {
-	list, err := p.store.Agents(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
+	list, err := p.store.Agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // createInvitation invites a person and shows the link once.
 func (p *Portal) createInvitation(c *gin.Context) error {
 	email, role := strings.TrimSpace(c.PostForm("email")), models.Role(c.PostForm("role"))
-	invitation, token, err := p.store.CreateInvitation(c.Request.Context(), sessionFrom(c).AccountID,
+	invitation, token, err := p.store.Invitations.Create(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewInvitation{Email: email, Role: role}, actorOf(c))
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner}, err)
@@ -64,7 +64,7 @@ func (p *Portal) cancelInvitation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	invitation, err := p.store.CancelInvitation(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	invitation, err := p.store.Invitations.Cancel(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (p *Portal) cancelInvitation(c *gin.Context) error {
 }
 
 func (p *Portal) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
-	invitations, err := p.store.Invitations(c.Request.Context(), sessionFrom(c).AccountID)
+	invitations, err := p.store.Invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
 	var rows []templates.InvitationRow
 	for _, invitation := range invitations {
 		rows = append(rows, templates.InvitationRow{

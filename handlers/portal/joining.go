@@ -25,7 +25,7 @@ func (p *Portal) showInvitation(c *gin.Context) error {
 // password hashing, so it sets its own deadlines.
 func (p *Portal) join(c *gin.Context) error {
 	hideToken(c)
-	user, token, pending, err := p.store.AcceptInvitation(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
+	user, token, pending, err := p.store.Invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refuseToJoin(c, err)
@@ -39,7 +39,7 @@ func (p *Portal) join(c *gin.Context) error {
 // showJoinForm shows the form of the invitation in the path, with the problem of an earlier
 // attempt.
 func (p *Portal) showJoinForm(c *gin.Context, status int, form templates.JoinForm) error {
-	invitation, err := p.store.Invitation(c.Request.Context(), c.Param("token"))
+	invitation, err := p.store.Invitations.Find(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refuseToJoin(c, err)
 	}

@@ -83,7 +83,7 @@ func (s *site) customer(t testing.TB) customer {
 	t.Helper()
 	c := customer{visitor: s.visitor(t), email: fmt.Sprintf("customer%d@example.com", accounts.Add(1))}
 	var err error
-	c.account, err = s.store.CreateAccount(context.Background(), models.NewAccount{Name: "Example Ltd", Email: c.email, Password: password})
+	c.account, err = s.store.Accounts.Create(context.Background(), models.NewAccount{Name: "Example Ltd", Email: c.email, Password: password})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,17 +92,17 @@ func (s *site) customer(t testing.TB) customer {
 }
 
 // newKey generates a key in the store, without the portal.
-func (c customer) newKey(label string, replaces uuid.UUID) (key models.APIKey, secret string) {
+func (c customer) newKey(label string, replaces uuid.UUID) (key models.Key, secret string) {
 	c.t.Helper()
-	key, secret, err := c.store.GenerateAPIKey(context.Background(), c.account.ID,
-		models.NewAPIKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
+	key, secret, err := c.store.Keys.Generate(context.Background(), c.account.ID,
+		models.NewKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return key, secret
 }
 
-func (c customer) key(label string) models.APIKey {
+func (c customer) key(label string) models.Key {
 	c.t.Helper()
 	key, _ := c.newKey(label, uuid.Nil)
 	return key
@@ -110,22 +110,22 @@ func (c customer) key(label string) models.APIKey {
 
 func (c customer) use(secret string) {
 	c.t.Helper()
-	if _, err := c.store.Authenticate(context.Background(), secret); err != nil {
+	if _, err := c.store.API.Authenticate(context.Background(), secret); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c customer) revoke(key models.APIKey) {
+func (c customer) revoke(key models.Key) {
 	c.t.Helper()
-	if _, err := c.store.RevokeAPIKey(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
+	if _, err := c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // keys returns the active keys.
-func (c customer) keys() []models.APIKey {
+func (c customer) keys() []models.Key {
 	c.t.Helper()
-	keys, err := c.store.APIKeys(context.Background(), c.account.ID)
+	keys, err := c.store.Keys.Active(context.Background(), c.account.ID)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (c customer) keys() []models.APIKey {
 
 func (c customer) agent(name string) models.Agent {
 	c.t.Helper()
-	agent, err := c.store.CreateAgent(context.Background(), c.account.ID, models.NewAgent{Name: name}, models.Operator())
+	agent, err := c.store.Agents.Create(context.Background(), c.account.ID, models.NewAgent{Name: name}, models.Operator())
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 
 // passkeyOptions returns the options with which a browser creates a passkey.
 func (p *Portal) passkeyOptions(c *gin.Context) error {
-	passkeys, err := p.store.Passkeys(c.Request.Context(), sessionFrom(c))
+	passkeys, err := p.store.Credentials.Passkeys(c.Request.Context(), sessionFrom(c))
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (p *Portal) createPasskey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = p.store.AddPasskey(c.Request.Context(), session, models.Passkey{
+	err = p.store.Credentials.AddPasskey(c.Request.Context(), session, models.Passkey{
 		CredentialID: credential.ID, Credential: string(record), SignCount: int64(credential.Authenticator.SignCount),
 		Name: templates.Device(c.Request.UserAgent()),
 	}, challenge.Challenge, actorOf(c))
@@ -93,7 +93,7 @@ func (p *Portal) removePasskey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = p.store.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
+	err = p.store.Credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
 	switch {
 	case errors.Is(err, models.ErrOnlySignIn):
 		return p.redirectWith(c, accountPath, "This is your only way to sign in. Set a password or add another passkey first.")
@@ -127,7 +127,7 @@ func (p *Portal) signInWithPasskey(c *gin.Context) error {
 	var token string
 	var pending bool
 	if err == nil {
-		user, token, pending, err = p.store.SignInWithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
+		user, token, pending, err = p.store.SignIn.WithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
 	}
 	switch {
 	case err == nil:
@@ -150,7 +150,7 @@ func (p *Portal) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
 	if !known || err != nil {
 		return models.Passkey{}, "", models.ErrPasskeyNotFound
 	}
-	passkey, err := p.store.Passkey(c.Request.Context(), answer.RawID)
+	passkey, err := p.store.Credentials.FindPasskey(c.Request.Context(), answer.RawID)
 	if err != nil {
 		return models.Passkey{}, "", err
 	}
@@ -170,7 +170,7 @@ func (p *Portal) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
 
 // passkeyItems returns the passkeys of the account page.
 func (p *Portal) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
-	passkeys, err := p.store.Passkeys(c.Request.Context(), sessionFrom(c))
+	passkeys, err := p.store.Credentials.Passkeys(c.Request.Context(), sessionFrom(c))
 	for _, passkey := range passkeys {
 		item := templates.PasskeyItem{ID: passkey.ID, Name: passkey.Name, Created: templates.NewMoment(passkey.CreatedAt, p.now())}
 		if passkey.LastUsedAt != nil {

@@ -18,7 +18,7 @@ const passwordResetPath = "/password-resets"
 
 // requireMail responds 404 if the portal sends no mail or accepts no passwords.
 func (p *Portal) requireMail(c *gin.Context) {
-	if !p.store.SendsMail() || p.passwordsOff {
+	if !p.store.Outbox.Enabled() || p.passwordsOff {
 		p.NotFound(c)
 		c.Abort()
 	}
@@ -32,7 +32,7 @@ func (p *Portal) newPasswordReset(c *gin.Context) error {
 // createPasswordReset asks for a link. The response is the same for every email.
 func (p *Portal) createPasswordReset(c *gin.Context) error {
 	form := templates.ForgottenForm{Email: strings.TrimSpace(c.PostForm("email"))}
-	err := p.store.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
+	err := p.store.Credentials.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
 	status := http.StatusOK
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	_, invalid := errors.AsType[*models.InvalidError](err)
@@ -56,7 +56,7 @@ func (p *Portal) createPasswordReset(c *gin.Context) error {
 // because programs that scan messages open the links in them.
 func (p *Portal) showPasswordReset(c *gin.Context) error {
 	hideToken(c)
-	user, err := p.store.PasswordResetUser(c.Request.Context(), c.Param("token"))
+	user, err := p.store.Credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refusePasswordReset(c, err)
 	}
@@ -69,7 +69,7 @@ func (p *Portal) showPasswordReset(c *gin.Context) error {
 func (p *Portal) usePasswordReset(c *gin.Context) error {
 	hideToken(c)
 	token := c.Param("token")
-	user, err := p.store.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
+	user, err := p.store.Credentials.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 		switch {
@@ -86,7 +86,7 @@ func (p *Portal) usePasswordReset(c *gin.Context) error {
 
 // refuseNewPassword shows the form again with the reason.
 func (p *Portal) refuseNewPassword(c *gin.Context, token, message string) error {
-	user, err := p.store.PasswordResetUser(c.Request.Context(), token)
+	user, err := p.store.Credentials.PasswordResetUser(c.Request.Context(), token)
 	if err != nil {
 		return p.refusePasswordReset(c, err)
 	}

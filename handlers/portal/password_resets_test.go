@@ -18,12 +18,12 @@ const newPassword = "four words of another kind"
 func (s *site) resetToken(t testing.TB, email string) string {
 	t.Helper()
 	for {
-		mail, token, err := s.store.ClaimMail(t.Context())
+		mail, token, err := s.store.Outbox.Claim(t.Context())
 		if errors.Is(err, models.ErrNoMail) {
 			return ""
 		}
 		modelstest.Must(t, err)
-		modelstest.Must(t, s.store.MailSent(t.Context(), mail))
+		modelstest.Must(t, s.store.Outbox.Sent(t.Context(), mail))
 		if token != "" && mail.Recipient == email {
 			return token
 		}
@@ -97,7 +97,7 @@ func TestResetRequestsAreLimitedByAddressAndEmail(t *testing.T) {
 		}
 		// From elsewhere the answer is the same, but no further mail is queued.
 		elsewhere := models.Client{Address: "203.0.113.9"}
-		modelstest.Must(t, s.store.RequestPasswordReset(t.Context(), c.email, elsewhere))
+		modelstest.Must(t, s.store.Credentials.RequestPasswordReset(t.Context(), c.email, elsewhere))
 		links := 0
 		for s.resetToken(t, c.email) != "" {
 			links++
@@ -142,7 +142,7 @@ func TestOnlyNewDevicesAreReported(t *testing.T) {
 		c.signIn(c.email, password).redirects("/api-keys")
 		reported := 0
 		for {
-			mail, _, err := s.store.ClaimMail(t.Context())
+			mail, _, err := s.store.Outbox.Claim(t.Context())
 			if errors.Is(err, models.ErrNoMail) {
 				break
 			}

@@ -13,7 +13,7 @@ import (
 // changePassword changes the user's password, or sets the first one. It waits in the queue for
 // password hashing, so it sets its own deadlines.
 func (p *Portal) changePassword(c *gin.Context) error {
-	token, err := p.store.ChangePassword(c.Request.Context(), sessionFrom(c),
+	token, err := p.store.Credentials.ChangePassword(c.Request.Context(), sessionFrom(c),
 		c.PostForm(passwordField), c.PostForm("new_password"), actorOf(c))
 	p.withDeadline(c, func() {
 		if err != nil {

@@ -46,7 +46,7 @@ func (p *Portal) updateRole(c *gin.Context) error {
 		return err
 	}
 	role := models.Role(c.PostForm("role"))
-	user, err := p.store.SetUserRole(c.Request.Context(), sessionFrom(c).AccountID, id, role, actorOf(c))
+	user, err := p.store.People.SetRole(c.Request.Context(), sessionFrom(c).AccountID, id, role, actorOf(c))
 	if err != nil {
 		return p.explainPeople(c, err)
 	}
@@ -90,7 +90,7 @@ func (p *Portal) showRow(c *gin.Context, location string, change func(*templates
 	if err != nil {
 		return err
 	}
-	user, err := p.store.User(c.Request.Context(), sessionFrom(c).AccountID, id)
+	user, err := p.store.People.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 	if err == nil && user.RemovedAt != nil {
 		err = models.ErrUserNotFound
 	}
@@ -119,7 +119,7 @@ func (p *Portal) peoplePage(c *gin.Context) (templates.PeoplePage, error) {
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
-	users, err := p.store.Users(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
+	users, err := p.store.People.List(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}

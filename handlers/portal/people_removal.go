@@ -17,7 +17,7 @@ const paramRemoved = "removed"
 // newPersonRemoval shows in the table the confirmation that a person is to be removed.
 func (p *Portal) newPersonRemoval(c *gin.Context) error {
 	return p.showRow(c, "", func(row *templates.PersonRow) error {
-		keys, err := p.store.KeysGeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, row.ID)
+		keys, err := p.store.Keys.GeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, row.ID)
 		row.Confirming, row.Keys = true, len(keys)
 		return err
 	})
@@ -31,11 +31,11 @@ func (p *Portal) createPersonRemoval(c *gin.Context) error {
 		return err
 	}
 	session, ctx := sessionFrom(c), c.Request.Context()
-	user, err := p.store.User(ctx, session.AccountID, id)
+	user, err := p.store.People.Find(ctx, session.AccountID, id)
 	if err != nil {
 		return err
 	}
-	if err := p.store.RemoveUser(ctx, session.AccountID, id, actorOf(c)); err != nil {
+	if err := p.store.People.Remove(ctx, session.AccountID, id, actorOf(c)); err != nil {
 		return p.explainPeople(c, err)
 	}
 	if id == session.UserID {
@@ -64,7 +64,7 @@ func (p *Portal) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
 	if !ok || !may(sessionFrom(c), managePeople) {
 		return nil, nil
 	}
-	user, err := p.store.User(c.Request.Context(), sessionFrom(c).AccountID, id)
+	user, err := p.store.People.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 	if errors.Is(err, models.ErrUserNotFound) || err == nil && user.RemovedAt == nil {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (p *Portal) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
 
 // keysOf returns the active keys that a person has generated, or nil if there are none.
 func (p *Portal) keysOf(c *gin.Context, user models.User) (*templates.LeftKeys, error) {
-	keys, err := p.store.KeysGeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, user.ID)
+	keys, err := p.store.Keys.GeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, user.ID)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}

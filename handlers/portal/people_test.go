@@ -16,7 +16,7 @@ import (
 func (c customer) colleague(role models.Role) customer {
 	c.t.Helper()
 	email := uuid.NewString() + "@example.com"
-	_, err := c.store.AddUser(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, models.Operator())
+	_, err := c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, models.Operator())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func (c customer) colleague(role models.Role) customer {
 // id returns the id of the customer's user.
 func (c customer) id() string {
 	c.t.Helper()
-	users, err := c.store.Users(c.t.Context(), c.account.ID, models.Page{Limit: 100})
+	users, err := c.store.People.List(c.t.Context(), c.account.ID, models.Page{Limit: 100})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestPeopleAreListed(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c, other := s.customer(t), s.customer(t)
 			member := c.colleague(models.RoleMember)
-			absent, err := s.store.AddUser(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator())
+			absent, err := s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,12 +62,12 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 	setStandby("nobody")
 	for waits := false; !waits; { // each server process reads the setting at a different time
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := s.store.RevokeAPIKey(ctx, c.account.ID, spare.ID, models.Operator())
+		_, err := s.store.Keys.Revoke(ctx, c.account.ID, spare.ID, models.Operator())
 		waits = errors.Is(err, models.ErrUnavailable)
 		cancel()
 	}
 	// A slow server may cancel the statement before the commit, or show the commit later.
-	active := func(k models.APIKey) bool { return k.ID == key.ID }
+	active := func(k models.Key) bool { return k.ID == key.ID }
 	for slices.ContainsFunc(c.keys(), active) {
 		c.post(path, nil).is(http.StatusServiceUnavailable)
 	}

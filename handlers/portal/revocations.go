@@ -49,11 +49,11 @@ func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
 
 // confirmRevocation returns the key unchanged if it is active. Before a page says that a key was
 // revoked, the revocation must be one that no failover can undo.
-func (p *Portal) confirmRevocation(c *gin.Context, key models.APIKey) (models.APIKey, error) {
+func (p *Portal) confirmRevocation(c *gin.Context, key models.Key) (models.Key, error) {
 	if key.RevokedAt == nil {
 		return key, nil
 	}
-	return p.store.ConfirmRevocation(c.Request.Context(), key.AccountID, key.ID)
+	return p.store.Keys.FindReplicated(c.Request.Context(), key.AccountID, key.ID)
 }
 
 // createRevocation revokes a key on the page of keys.
@@ -66,12 +66,12 @@ func (p *Portal) createRevocation(c *gin.Context) error {
 }
 
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
-func (p *Portal) revoke(c *gin.Context) (key models.APIKey, already bool, err error) {
+func (p *Portal) revoke(c *gin.Context) (key models.Key, already bool, err error) {
 	id, err := idOf(c)
 	if err != nil {
-		return models.APIKey{}, false, err
+		return models.Key{}, false, err
 	}
-	key, err = p.store.RevokeAPIKey(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	key, err = p.store.Keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return key, true, nil
 	}
@@ -101,8 +101,8 @@ func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 }
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
-func (p *Portal) showRevoked(c *gin.Context, key models.APIKey, already bool) error {
-	keys, err := p.store.APIKeys(c.Request.Context(), key.AccountID)
+func (p *Portal) showRevoked(c *gin.Context, key models.Key, already bool) error {
+	keys, err := p.store.Keys.Active(c.Request.Context(), key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -116,11 +116,11 @@ func (p *Portal) showRevoked(c *gin.Context, key models.APIKey, already bool) er
 }
 
 // redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
-func (p *Portal) redirectRevoked(c *gin.Context, key models.APIKey, already bool) error {
+func (p *Portal) redirectRevoked(c *gin.Context, key models.Key, already bool) error {
 	return p.redirectWith(c, homePath, revokedNotice(key, already))
 }
 
-func revokedNotice(key models.APIKey, already bool) string {
+func revokedNotice(key models.Key, already bool) string {
 	if already {
 		return fmt.Sprintf("API key “%s” (%s) was already revoked.", key.Label, key.Masked())
 	}

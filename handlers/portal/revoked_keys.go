@@ -28,7 +28,7 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	keys, err := p.store.RevokedAPIKeys(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
+	keys, err := p.store.Keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
 	if err != nil {
 		return err
 	}
@@ -42,12 +42,12 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedAPIKey, before, open uuid.UUID) ([]templates.RevokedKeyRow, error) {
+func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedKey, before, open uuid.UUID) ([]templates.RevokedKeyRow, error) {
 	ids := make([]uuid.UUID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.ID
 	}
-	refusals, err := p.store.Refusals(c.Request.Context(), sessionFrom(c).AccountID, ids...)
+	refusals, err := p.store.Keys.Refusals(c.Request.Context(), sessionFrom(c).AccountID, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedAPIKey, bef
 			continue
 		}
 		rows[i].Address = revokedAddress(before, uuid.Nil)
-		details, err := p.apiKeyDetails(c, key.APIKey)
+		details, err := p.apiKeyDetails(c, key.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 		c.use(secret)
 		c.post("/api-keys/"+key.ID.String()+"/revocation", nil)
 		for range 2 {
-			if _, err := c.store.Authenticate(context.Background(), secret); !errors.Is(err, models.ErrKeyRevoked) {
+			if _, err := c.store.API.Authenticate(context.Background(), secret); !errors.Is(err, models.ErrKeyRevoked) {
 				t.Fatal(err)
 			}
 		}
@@ -83,14 +83,14 @@ func TestRowsUnderRotationNameEachOther(t *testing.T) {
 		second, _ := c.newKey("production", old.ID)
 		bothVoices(t, func(t *testing.T, as voice) {
 			page := as.of(t, c.visitor).get("/api-keys").is(http.StatusOK)
-			row := func(key models.APIKey) element {
+			row := func(key models.Key) element {
 				found, ok := page.byID("api-key-" + key.ID.String())
 				if !ok {
 					t.Fatalf("no row of %s", key.Masked())
 				}
 				return found
 			}
-			for key, badge := range map[*models.APIKey]string{
+			for key, badge := range map[*models.Key]string{
 				&old: "Replaced by " + second.Masked(), &first: "Replaces " + old.Masked(), &second: "Replaces " + old.Masked(),
 			} {
 				link := row(*key).one("link", badge)

@@ -24,7 +24,7 @@ const (
 // rotation is the state of a rotation. It is derived from the two keys and their usage, so a user
 // can leave and continue at any time.
 type rotation struct {
-	old, replacement models.APIKey
+	old, replacement models.Key
 	started          bool // a replacement exists
 	hours            map[uuid.UUID][]int64
 }
@@ -38,14 +38,14 @@ func (p *Portal) findRotation(c *gin.Context) (rotation, error) {
 		return rotation{old: old}, err
 	}
 	ctx := c.Request.Context()
-	replacement, err := p.store.Replacement(ctx, old.AccountID, old.ID)
+	replacement, err := p.store.Keys.Replacement(ctx, old.AccountID, old.ID)
 	if errors.Is(err, models.ErrKeyNotFound) {
 		return rotation{old: old}, nil
 	}
 	if err != nil {
 		return rotation{}, err
 	}
-	hours, err := p.store.HourlyRequests(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
+	hours, err := p.store.Keys.HourlyRequests(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
 	return rotation{old: old, replacement: replacement, started: true, hours: hours}, err
 }
 
@@ -55,7 +55,7 @@ func (p *Portal) rotationPage(c *gin.Context, r rotation) (templates.RotationPag
 		return templates.RotationPage{Old: progress.Old, Progress: &progress}, nil
 	}
 	page := templates.RotationPage{Old: p.rotatedKey(r.old, nil, 0), FormID: uuid.New()}
-	keys, err := p.store.APIKeys(c.Request.Context(), r.old.AccountID)
+	keys, err := p.store.Keys.Active(c.Request.Context(), r.old.AccountID)
 	if len(keys) >= models.MaxActiveKeys {
 		page.Full = len(keys)
 	}
@@ -79,7 +79,7 @@ func (p *Portal) rotationProgress(r rotation) templates.RotationProgress {
 }
 
 // rotatedKey returns one of the two keys. The heights in its chart are relative to highest.
-func (p *Portal) rotatedKey(key models.APIKey, hours []int64, highest int64) templates.RotatedKey {
+func (p *Portal) rotatedKey(key models.Key, hours []int64, highest int64) templates.RotatedKey {
 	now := p.now()
 	rotated := templates.RotatedKey{
 		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),

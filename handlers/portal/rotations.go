@@ -47,14 +47,14 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.store.GenerateAPIKey(c.Request.Context(), old.AccountID,
-		models.NewAPIKey{Label: old.Label, FormID: formID, Replaces: old.ID}, actorOf(c))
+	key, secret, err := p.store.Keys.Generate(c.Request.Context(), old.AccountID,
+		models.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID}, actorOf(c))
 	if err != nil {
 		return p.explainNoReplacement(c, old, err)
 	}
 	reveal := p.apiKeyReveal(key, secret, agentID)
 	reveal.Back = rotationPath(old.ID)
-	hours, err := p.store.HourlyRequests(c.Request.Context(), old.AccountID, rotationHours, old.ID)
+	hours, err := p.store.Keys.HourlyRequests(c.Request.Context(), old.AccountID, rotationHours, old.ID)
 	if err != nil {
 		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}
@@ -68,7 +68,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 }
 
 // explainNoReplacement shows the rotation with the reason why no replacement was generated.
-func (p *Portal) explainNoReplacement(c *gin.Context, old models.APIKey, err error) error {
+func (p *Portal) explainNoReplacement(c *gin.Context, old models.Key, err error) error {
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
 		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
 			"This form has already created the key %s. Its value cannot be shown again.", repeated.Key.Masked()))

@@ -13,13 +13,13 @@ import (
 )
 
 // keyInUse generates a key and returns a function that uses it.
-func (c customer) keyInUse(label string, replaces uuid.UUID) (models.APIKey, func()) {
+func (c customer) keyInUse(label string, replaces uuid.UUID) (models.Key, func()) {
 	c.t.Helper()
 	key, secret := c.newKey(label, replaces)
 	return key, func() { c.use(secret) }
 }
 
-func rotationOf(key models.APIKey) string { return "/api-keys/" + key.ID.String() + "/rotation" }
+func rotationOf(key models.Key) string { return "/api-keys/" + key.ID.String() + "/rotation" }
 
 func TestARotationBeginsWithTheReplacement(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
@@ -50,7 +50,7 @@ func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
 			if done.attr("method") != "get" || done.attr("action") != rotationOf(old) {
 				t.Error("Done does not lead back to the rotation")
 			}
-			replacement, err := s.store.Replacement(context.Background(), c.account.ID, old.ID)
+			replacement, err := s.store.Keys.Replacement(context.Background(), c.account.ID, old.ID)
 			if err != nil || replacement.Label != "production" || !strings.HasSuffix(key, replacement.LastFour) {
 				t.Fatalf("the replacement is %+v, %v", replacement, err)
 			}
@@ -145,7 +145,7 @@ func TestDiscardedReplacementCanBeReplaced(t *testing.T) {
 func TestFullAccountCannotStartARotation(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		var old models.APIKey
+		var old models.Key
 		for range models.MaxActiveKeys {
 			old = c.key("one of many")
 		}

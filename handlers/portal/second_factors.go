@@ -35,7 +35,7 @@ func (p *Portal) newSecondFactor(c *gin.Context) error {
 func (p *Portal) requireSecondFactor(c *gin.Context) error {
 	session := sessionFrom(c)
 	required := c.PostForm("required") == "yes"
-	if err := p.store.RequireSecondFactor(c.Request.Context(), session.AccountID, required, actorOf(c)); err != nil {
+	if err := p.store.Accounts.RequireSecondFactor(c.Request.Context(), session.AccountID, required, actorOf(c)); err != nil {
 		return err
 	}
 	notice := "A second factor is now required of everyone in this account."

@@ -44,11 +44,11 @@ func (p *Portal) pendingToken(c *gin.Context) (token string) {
 // authenticator app.
 func (p *Portal) showSecondStep(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.Query("next"))}
-	user, err := p.store.PendingSignInUser(c.Request.Context(), p.pendingToken(c))
+	user, err := p.store.SignIn.PendingUser(c.Request.Context(), p.pendingToken(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
-	factors, err := p.store.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
+	factors, err := p.store.Credentials.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (p *Portal) showSecondStep(c *gin.Context) error {
 // finishSignIn checks the code of the second step and signs in.
 func (p *Portal) finishSignIn(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.PostForm("next"))}
-	user, token, err := p.store.FinishSignIn(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
+	user, token, err := p.store.SignIn.Finish(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}

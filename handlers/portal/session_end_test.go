@@ -27,7 +27,7 @@ func TestDisablingAUserEndsTheSessionAtOnce(t *testing.T) {
 				refused.one("alert", "This account is disabled. Contact the operator.")
 				v.signIn(c.email, "wrong").is(http.StatusUnprocessableEntity).one("alert", "Incorrect")
 				modelstest.Exec(t, s.databaseURL, "UPDATE "+table+" SET disabled_at = NULL")
-				if agents, err := s.store.Agents(t.Context(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
+				if agents, err := s.store.Agents.List(t.Context(), c.account.ID, models.Page{Limit: 10}); err != nil || len(agents.Items) != 0 {
 					t.Errorf("%s: agents %v, %v", table, agents, err)
 				}
 			}
@@ -38,7 +38,7 @@ func TestDisablingAUserEndsTheSessionAtOnce(t *testing.T) {
 func TestAResetPasswordEndsTheSession(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		if err := s.store.ResetPassword(t.Context(), c.email, "four words of another kind"); err != nil {
+		if err := s.store.Credentials.ResetPassword(t.Context(), c.email, "four words of another kind"); err != nil {
 			t.Fatal(err)
 		}
 		c.get("/api-keys").redirects(toSignIn)

@@ -64,9 +64,9 @@ func (s *sessionStore) New(r *http.Request, name string) (*sessions.Session, err
 // find returns the session with the token. A background request does not keep it alive.
 func (s *sessionStore) find(r *http.Request, token string) (models.Session, error) {
 	if r.Context().Value(backgroundKey{}) != nil {
-		return s.store.PeekSession(r.Context(), token)
+		return s.store.Sessions.Peek(r.Context(), token)
 	}
-	return s.store.Session(r.Context(), token, clientOf(r))
+	return s.store.Sessions.Find(r.Context(), token, clientOf(r))
 }
 
 // Save ends the session if its MaxAge is negative, and otherwise does nothing. The error may be
@@ -98,7 +98,7 @@ func (s *sessionStore) end(r *http.Request, session *sessions.Session) error {
 		return nil
 	}
 	actor := models.UserActor(stored.UserID, clientOf(r).Address)
-	err := s.store.EndSession(r.Context(), stored.AccountID, stored.ID, actor)
+	err := s.store.Sessions.End(r.Context(), stored.AccountID, stored.ID, actor)
 	if errors.Is(err, models.ErrSessionNotFound) {
 		return nil
 	}

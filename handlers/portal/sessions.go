@@ -32,7 +32,7 @@ func (p *Portal) newSession(c *gin.Context) error {
 
 func (p *Portal) signInPage(form templates.SignInForm) templates.SignInPage {
 	page := templates.SignInPage{Form: form, ForgottenURL: p.supportURL, Passkeys: p.webauthn != nil}
-	if p.store.SendsMail() {
+	if p.store.Outbox.Enabled() {
 		page.ForgottenURL = passwordResetPath
 	}
 	if p.provider != nil {
@@ -50,7 +50,7 @@ func (p *Portal) signInForm(next string) templates.SignInForm {
 func (p *Portal) createSession(c *gin.Context) error {
 	form := p.signInForm(p.destination(c.PostForm("next")))
 	form.Email = strings.TrimSpace(c.PostForm("email"))
-	user, err := p.store.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), p.newClient(c))
+	user, err := p.store.SignIn.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), p.newClient(c))
 	if err == nil {
 		p.withDeadline(c, func() { err = p.signIn(c, user, models.WithPassword, form.Next) })
 	}
@@ -77,7 +77,7 @@ func (p *Portal) showSession(c *gin.Context) error {
 
 // signIn signs in a user who has proved an identity with this method, and opens the page next.
 func (p *Portal) signIn(c *gin.Context, user models.User, method models.SignInMethod, next string) error {
-	token, pending, err := p.store.SignIn(c.Request.Context(), user, method, p.newClient(c))
+	token, pending, err := p.store.SignIn.Start(c.Request.Context(), user, method, p.newClient(c))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const SignInLinkPath = "/sign-in-links"
 // showSignInLink shows the button that uses the link. Opening the page does not use the link,
 // because programs that scan messages open the links in them.
 func (p *Portal) showSignInLink(c *gin.Context) error {
-	user, err := p.store.SignInLinkUser(c.Request.Context(), c.Param("token"))
+	user, err := p.store.SignIn.LinkUser(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
@@ -29,7 +29,7 @@ func (p *Portal) showSignInLink(c *gin.Context) error {
 // useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
 func (p *Portal) useSignInLink(c *gin.Context) error {
 	hideToken(c)
-	user, token, err := p.store.UseSignInLink(c.Request.Context(), c.Param("token"), p.newClient(c))
+	user, token, err := p.store.SignIn.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}

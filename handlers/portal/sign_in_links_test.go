@@ -14,11 +14,11 @@ import (
 // the member's email.
 func (c customer) link() (path, email string) {
 	c.t.Helper()
-	user, err := c.store.AddUser(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator())
+	user, err := c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator())
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	token, _, err := c.store.CreateSignInLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
+	token, _, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -67,18 +67,18 @@ func TestSignInLinkThatDoesNotWork(t *testing.T) {
 		}
 		v.post("/sign-in-links/x", nil).is(http.StatusGone)
 	}
-	if err := s.store.SetAccountDisabled(t.Context(), c.account.ID, true, models.Operator()); err != nil {
+	if err := s.store.Accounts.SetDisabled(t.Context(), c.account.ID, true, models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	v.get(path).is(http.StatusGone)
-	if err := s.store.SetAccountDisabled(t.Context(), c.account.ID, false, models.Operator()); err != nil {
+	if err := s.store.Accounts.SetDisabled(t.Context(), c.account.ID, false, models.Operator()); err != nil {
 		t.Fatal(err)
 	}
-	user, err := s.store.Users(t.Context(), c.account.ID, models.Page{Limit: 1})
+	user, err := s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := s.store.CreateSignInLink(t.Context(), c.account.ID, user.Items[0].ID, models.Operator())
+	token, _, err := s.store.SignIn.CreateLink(t.Context(), c.account.ID, user.Items[0].ID, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}

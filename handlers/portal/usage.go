@@ -29,17 +29,17 @@ func (p *Portal) showUsage(c *gin.Context) error {
 }
 
 // apiKeyDetails returns the chart and the figures of a key, active or revoked.
-func (p *Portal) apiKeyDetails(c *gin.Context, key models.APIKey) (templates.APIKeyDetails, error) {
+func (p *Portal) apiKeyDetails(c *gin.Context, key models.Key) (templates.APIKeyDetails, error) {
 	ctx, now := c.Request.Context(), p.now()
-	requests, refusals, err := p.store.DailyUsage(ctx, key.AccountID, key.ID, usageDays)
+	requests, refusals, err := p.store.Keys.DailyUsage(ctx, key.AccountID, key.ID, usageDays)
 	if err != nil {
 		return templates.APIKeyDetails{}, err
 	}
-	creator, err := p.store.KeyCreator(ctx, key.AccountID, key.ID)
+	creator, err := p.store.Keys.Creator(ctx, key.AccountID, key.ID)
 	if err != nil {
 		return templates.APIKeyDetails{}, err
 	}
-	recent, err := p.store.RecentUsage(ctx, key.AccountID, key.ID)
+	recent, err := p.store.Keys.RecentUsage(ctx, key.AccountID, key.ID)
 	return templates.APIKeyDetails{
 		ID: key.ID, Chart: templates.NewUsageChart(requests, refusals, now),
 		LastDay:  templates.Count(recent[key.ID].Requests),

@@ -69,7 +69,7 @@ func TestDetailsOfARevokedKeyAreRemoved(t *testing.T) {
 func TestConfirmationShowsTheUseOfTheKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		ask := func(key models.APIKey) answer {
+		ask := func(key models.Key) answer {
 			return c.fragments().get("/api-keys/" + key.ID.String() + "/revocation").is(http.StatusOK)
 		}
 		ask(c.used("busy", 2)).says("Still in use. Used just now, 2 requests in the last 24 hours.")

@@ -49,7 +49,7 @@ func newFixture(t *testing.T, url string) *fixture {
 		}
 	})
 	var err error
-	f.account, err = f.store.CreateAccount(t.Context(),
+	f.account, err = f.store.Accounts.Create(t.Context(),
 		models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery"})
 	must(t, err)
 	return f
@@ -72,17 +72,17 @@ func newSource(t *testing.T, url string) authn.Source {
 	return source
 }
 
-func (f *fixture) generate(t *testing.T) (models.APIKey, authn.KeyHash) {
+func (f *fixture) generate(t *testing.T) (models.Key, authn.KeyHash) {
 	t.Helper()
-	key, secret, err := f.store.GenerateAPIKey(t.Context(), f.account.ID,
-		models.NewAPIKey{Label: "test", FormID: uuid.New()}, models.Operator())
+	key, secret, err := f.store.Keys.Generate(t.Context(), f.account.ID,
+		models.NewKey{Label: "test", FormID: uuid.New()}, models.Operator())
 	must(t, err)
 	return key, sha256.Sum256([]byte(secret))
 }
 
-func (f *fixture) revoke(t *testing.T, key models.APIKey) {
+func (f *fixture) revoke(t *testing.T, key models.Key) {
 	t.Helper()
-	if _, err := f.store.RevokeAPIKey(t.Context(), f.account.ID, key.ID, models.Operator()); err != nil {
+	if _, err := f.store.Keys.Revoke(t.Context(), f.account.ID, key.ID, models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -157,7 +157,7 @@ func TestLookupDuringRevocations(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		const keys, workers = 20, 16
 		var hashes [keys]authn.KeyHash
-		var generated [keys]models.APIKey
+		var generated [keys]models.Key
 		for i := range keys {
 			generated[i], hashes[i] = f.generate(t)
 		}

@@ -32,7 +32,7 @@ type deployment struct {
 func deploy(t *testing.T, url string) deployment {
 	t.Helper()
 	store := modelstest.Open(t, url, models.Options{})
-	account, err := store.CreateAccount(t.Context(), models.NewAccount{Name: "Ada", Email: "ada@example.com", Password: "correct horse battery"})
+	account, err := store.Accounts.Create(t.Context(), models.NewAccount{Name: "Ada", Email: "ada@example.com", Password: "correct horse battery"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func deploy(t *testing.T, url string) deployment {
 // generate returns a key that the store has used, and therefore remembers.
 func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret string) {
 	t.Helper()
-	key, secret, err := d.GenerateAPIKey(t.Context(), d.account.ID, models.NewAPIKey{Label: label, FormID: uuid.New()}, models.Operator())
+	key, secret, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: label, FormID: uuid.New()}, models.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,21 +52,21 @@ func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret s
 
 func (d deployment) accepts(t *testing.T, label, secret string) {
 	t.Helper()
-	if _, err := d.Authenticate(t.Context(), secret); err != nil {
+	if _, err := d.API.Authenticate(t.Context(), secret); err != nil {
 		t.Errorf("%s: %v", label, err)
 	}
 }
 
 func (d deployment) refuses(t *testing.T, label, secret string, want error) {
 	t.Helper()
-	if _, err := d.Authenticate(t.Context(), secret); !errors.Is(err, want) {
+	if _, err := d.API.Authenticate(t.Context(), secret); !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", label, err, want)
 	}
 }
 
 func (d deployment) revoke(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	if _, err := d.RevokeAPIKey(t.Context(), d.account.ID, id, models.Operator()); err != nil {
+	if _, err := d.Keys.Revoke(t.Context(), d.account.ID, id, models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +85,7 @@ func (d deployment) backUp(t *testing.T) string {
 
 func (d deployment) actions(t *testing.T, action models.Action) []models.Activity {
 	t.Helper()
-	activities, err := d.Activities(t.Context(), d.account.ID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
+	activities, err := d.Activity.List(t.Context(), d.account.ID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,15 +95,15 @@ func (d deployment) actions(t *testing.T, action models.Action) []models.Activit
 // session signs the first user of the deployment in with the password and returns the session.
 func (d deployment) session(t *testing.T) models.Session {
 	t.Helper()
-	user, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{})
+	user, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := d.SignIn(t.Context(), user, models.WithPassword, models.Client{})
+	token, _, err := d.SignIn.Start(t.Context(), user, models.WithPassword, models.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := d.PeekSession(t.Context(), token)
+	session, err := d.Sessions.Peek(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,22 +126,22 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		other := modelstest.Open(t, url, models.Options{})
 		_, kept := d.generate(t, "kept")
 		revokedID, revoked := d.generate(t, "revoked after the backup")
-		user, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
+		user, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		file := d.backUp(t)
 
 		_, later := d.generate(t, "generated after the backup")
-		if _, err := other.Authenticate(t.Context(), later); err != nil {
+		if _, err := other.API.Authenticate(t.Context(), later); err != nil {
 			t.Fatal(err)
 		}
-		session, err := d.CreateSession(t.Context(), user, models.Client{})
+		session, err := d.Sessions.Create(t.Context(), user, models.Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.revoke(t, revokedID)
-		if err := d.ResetPassword(t.Context(), "ada@example.com", "another horse battery"); err != nil {
+		if err := d.Credentials.ResetPassword(t.Context(), "ada@example.com", "another horse battery"); err != nil {
 			t.Fatal(err)
 		}
 
@@ -153,10 +153,10 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		d.refuses(t, "revoked", revoked, models.ErrKeyRevoked)
 		d.refuses(t, "later", later, models.ErrKeyUnknown)
 		deployment{other, url, d.account}.refuses(t, "later, on another instance", later, models.ErrKeyUnknown)
-		if _, err := d.Session(t.Context(), session, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+		if _, err := d.Sessions.Find(t.Context(), session, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("the session has not ended: %v", err)
 		}
-		if _, err := d.VerifyPassword(t.Context(), "ada@example.com", "another horse battery", models.Client{Address: "192.0.2.1"}); err != nil {
+		if _, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "another horse battery", models.Client{Address: "192.0.2.1"}); err != nil {
 			t.Errorf("the restore undid the change of password: %v", err)
 		}
 		restored := d.actions(t, models.ActionDatabaseRestored)
@@ -223,7 +223,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 		go func() {
 			var revoked []uuid.UUID
 			for id := range secrets {
-				_, err := d.RevokeAPIKey(t.Context(), d.account.ID, id, models.Operator())
+				_, err := d.Keys.Revoke(t.Context(), d.account.ID, id, models.Operator())
 				if err == nil || errors.Is(err, models.ErrKeyAlreadyRevoked) {
 					revoked = append(revoked, id)
 				} else if !errors.Is(err, models.ErrUnavailable) {
@@ -289,7 +289,7 @@ func TestRemovedUserCannotSignInAfterRestore(t *testing.T) {
 		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
-		_, err := d.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
+		_, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
 		if !errors.Is(err, models.ErrSignInDisabled) {
 			t.Errorf("%v, want %v", err, models.ErrSignInDisabled)
 		}
@@ -301,40 +301,40 @@ func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		d := deploy(t, url)
 		add := func(email string) models.User {
-			user, err := d.AddUser(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator())
+			user, err := d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator())
 			if err != nil {
 				t.Fatal(err)
 			}
 			return user
 		}
 		demoted, removed := add("bob@example.com"), add("eve@example.com")
-		link, _, err := d.CreateSignInLink(t.Context(), d.account.ID, demoted.ID, models.Operator())
+		link, _, err := d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, models.Operator())
 		if err != nil {
 			t.Fatal(err)
 		}
-		invitation, token, err := d.CreateInvitation(t.Context(), d.account.ID, models.NewInvitation{Email: "guest@example.com", Role: models.RoleOwner}, models.Operator())
+		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, models.NewInvitation{Email: "guest@example.com", Role: models.RoleOwner}, models.Operator())
 		if err != nil {
 			t.Fatal(err)
 		}
 		file := d.backUp(t)
-		if _, err := d.CancelInvitation(t.Context(), d.account.ID, invitation.ID, models.Operator()); err != nil {
+		if _, err := d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		modelstest.Exec(t, url, "UPDATE users SET role = 'member' WHERE email = 'bob@example.com'")
-		if err := d.RemoveUser(t.Context(), d.account.ID, removed.ID, models.Operator()); err != nil {
+		if err := d.People.Remove(t.Context(), d.account.ID, removed.ID, models.Operator()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
-		users, err := d.Users(t.Context(), d.account.ID, models.Page{Limit: 10})
+		users, err := d.People.List(t.Context(), d.account.ID, models.Page{Limit: 10})
 		if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
 			t.Errorf("users %+v, %v", users, err)
 		}
-		if _, err := d.SignInLinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
+		if _, err := d.SignIn.LinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
 			t.Errorf("the link: %v", err)
 		}
-		if _, err := d.Invitation(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
+		if _, err := d.Invitations.Find(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
 			t.Errorf("the cancelled invitation: %v", err)
 		}
 		add("eve@example.com")
@@ -350,21 +350,21 @@ func TestRestoreKeepsIdentitiesDisconnected(t *testing.T) {
 		kept := models.Identity{Issuer: "https://kept.example", Subject: "ada"}
 		ended := models.Identity{Issuer: "https://ended.example", Subject: "ada"}
 		for _, identity := range []models.Identity{kept, ended} {
-			if err := d.ConnectIdentity(t.Context(), session, identity, "Example", actor); err != nil {
+			if err := d.Credentials.ConnectIdentity(t.Context(), session, identity, "Example", actor); err != nil {
 				t.Fatal(err)
 			}
 		}
 		file := d.backUp(t)
-		if err := d.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor); err != nil {
+		if err := d.Credentials.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, _, err := d.SignInWithIdentity(t.Context(), kept, false, models.Client{}); err != nil {
+		if _, _, _, err := d.SignIn.WithIdentity(t.Context(), kept, false, models.Client{}); err != nil {
 			t.Errorf("the connected identity: %v", err)
 		}
-		if _, _, _, err := d.SignInWithIdentity(t.Context(), ended, false, models.Client{}); !errors.Is(err, models.ErrIdentityNotFound) {
+		if _, _, _, err := d.SignIn.WithIdentity(t.Context(), ended, false, models.Client{}); !errors.Is(err, models.ErrIdentityNotFound) {
 			t.Errorf("the disconnected identity: %v", err)
 		}
 	})

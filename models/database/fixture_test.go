@@ -83,21 +83,21 @@ type customer struct {
 func (f *fixture) customer(t *testing.T) customer {
 	t.Helper()
 	store := modelstest.Open(t, f.url, models.Options{})
-	account, err := store.CreateAccount(t.Context(), models.NewAccount{Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery"})
+	account, err := store.Accounts.Create(t.Context(), models.NewAccount{Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery"})
 	must(t, err)
 	return customer{store, account}
 }
 
 // revokesAKey generates a key, uses it and revokes it.
 func (c customer) revokesAKey(ctx context.Context) error {
-	key, secret, err := c.store.GenerateAPIKey(ctx, c.account.ID, models.NewAPIKey{Label: "prod", FormID: uuid.New()}, models.Operator())
+	key, secret, err := c.store.Keys.Generate(ctx, c.account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())
 	if err != nil {
 		return err
 	}
-	if _, err := c.store.Authenticate(ctx, secret); err != nil {
+	if _, err := c.store.API.Authenticate(ctx, secret); err != nil {
 		return err
 	}
-	_, err = c.store.RevokeAPIKey(ctx, c.account.ID, key.ID, models.Operator())
+	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, models.Operator())
 	return err
 }
 

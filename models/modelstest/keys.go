@@ -18,11 +18,11 @@ import (
 // Keys adds many active keys to an account, even above its limit, and returns their values.
 func Keys(t testing.TB, url string, accountID uuid.UUID, n int) []string {
 	t.Helper()
-	db, secrets, rows := OpenDatabase(t, url), make([]string, n), make([]models.APIKey, n)
+	db, secrets, rows := OpenDatabase(t, url), make([]string, n), make([]models.Key, n)
 	for i := range secrets {
 		secrets[i] = newSecret()
 		hash := sha256.Sum256([]byte(secrets[i]))
-		rows[i] = models.APIKey{
+		rows[i] = models.Key{
 			ID: uuid.Must(uuid.NewV7()), AccountID: accountID, Label: "one of many", KeyHash: hash[:],
 			LastFour: secrets[i][len(secrets[i])-4:], FormID: uuid.New(), CreatedAt: time.Now(),
 		}
