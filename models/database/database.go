@@ -19,8 +19,9 @@ import (
 // every request gets a response.
 const Timeout = 1800 * time.Millisecond
 
-// PortalConnections and apiConnections limit the pools of one instance. Two more connections
-// authenticate and write usage. PostgreSQL's default is 100 connections for all instances.
+// PortalConnections and apiConnections limit the pools of one instance, which open connections when
+// they need them. Two more connections authenticate and write usage. PostgreSQL's default is 100
+// connections for all instances.
 const (
 	PortalConnections = 8
 	apiConnections    = 3

@@ -22,6 +22,9 @@ const (
 	// connectTimeout is the limit of one attempt to connect, unless the URL has
 	// connect_timeout.
 	connectTimeout = 10 * time.Second
+	// idleTime is how long a pool keeps a connection without use. Many instances share the
+	// connections of one server, and few of them are busy at the same time.
+	idleTime = 30 * time.Second
 	// pgxConnectTimeout is pgx's value for a URL without connect_timeout.
 	pgxConnectTimeout = 2 * time.Minute
 )
@@ -109,7 +112,7 @@ func postgresPool(c *connector, connections int) *bun.DB {
 	pool := sql.OpenDB(c)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
+	pool.SetConnMaxIdleTime(idleTime)
 	return bun.NewDB(pool, pgdialect.New())
 }
 
