@@ -109,7 +109,7 @@ func openPostgres(databaseURL string) (*Connections, error) {
 }
 
 func postgresPool(c *connector, connections int) *bun.DB {
-	pool := sql.OpenDB(c)
+	pool := sql.OpenDB(pooled{c})
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(idleTime)
