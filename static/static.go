@@ -15,6 +15,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Prefix is the path of the assets.
@@ -63,10 +64,10 @@ type Assets struct {
 type Asset struct {
 	contentType string
 	plain       []byte
-	gzipped     []byte
+	gzipped     func() []byte
 }
 
-// New bundles, hashes and compresses the assets. It returns an error when a source file is missing.
+// New bundles and hashes the assets. It returns an error when a source file is missing.
 func New() (*Assets, error) {
 	assets := &Assets{urls: map[string]string{}, served: map[string]Asset{}}
 	for name, files := range bundles {
@@ -106,7 +107,7 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Vary", "Accept-Encoding")
 	if AcceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
-		body = a.gzipped
+		body = a.gzipped()
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
@@ -115,28 +116,27 @@ func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (a *Assets) add(name string, content []byte) error {
 	extension := path.Ext(name)
-	asset := Asset{contentType: contentTypes[extension], plain: content}
+	asset := Asset{
+		contentType: contentTypes[extension], plain: content,
+		gzipped: sync.OnceValue(func() []byte { return compress(content) }),
+	}
 	if asset.contentType == "" {
 		return fmt.Errorf("asset %s: no content type is known for %q", name, extension)
 	}
-	var compressed bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-	if err != nil {
-		return fmt.Errorf("compress %s: %w", name, err)
-	}
-	if _, err := writer.Write(content); err != nil {
-		return fmt.Errorf("compress %s: %w", name, err)
-	}
-	if err := writer.Close(); err != nil {
-		return fmt.Errorf("compress %s: %w", name, err)
-	}
-	asset.gzipped = compressed.Bytes()
-
 	sum := sha256.Sum256(content)
 	hashed := strings.TrimSuffix(name, extension) + "." + hex.EncodeToString(sum[:8]) + extension
 	a.urls[name] = Prefix + hashed
 	a.served[hashed] = asset
 	return nil
+}
+
+// compress runs at the first request, because it would take a fifth of the program's start.
+func compress(content []byte) []byte {
+	var compressed bytes.Buffer
+	writer, _ := gzip.NewWriterLevel(&compressed, gzip.BestCompression) // the level is valid
+	_, _ = writer.Write(content)                                        // a buffer never fails
+	_ = writer.Close()
+	return compressed.Bytes()
 }
 
 func concatenate(files []string) ([]byte, error) {
