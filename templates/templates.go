@@ -76,24 +76,34 @@ type Frame struct {
 	Now     string // server time, RFC 3339
 }
 
-// Templates holds the parsed screens. It is safe for concurrent use.
+// Templates holds the screens. It is safe for concurrent use.
 type Templates struct {
-	screens   map[string]*template.Template // by file
-	fragments map[string]*template.Template // by name, the set that defines the fragment
+	screens   map[string]parser // by file
+	fragments map[string]parser // by name, of the set that defines the fragment
 }
 
-// New parses every screen. The template function "asset" calls assetURL. New returns an error when
-// a template does not parse, or when two screens define the same fragment.
+// parser returns a set of templates. It parses the set at the first call, because parsing all
+// screens would take half of the program's start.
+type parser func() (*template.Template, error)
+
+// New lists the screens. The template function "asset" calls assetURL. New returns an error when two
+// screens define the same fragment.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
-	base := template.New("").Funcs(template.FuncMap{"asset": assetURL})
+	// The base is never executed, because a set cannot be cloned after that.
+	base := sync.OnceValues(func() (*template.Template, error) {
+		set := template.New("").Funcs(template.FuncMap{"asset": assetURL})
+		for _, pattern := range shared {
+			if err := parse(set, pattern); err != nil {
+				return nil, err
+			}
+		}
+		return set, nil
+	})
+	t := &Templates{screens: map[string]parser{}, fragments: map[string]parser{}}
 	for _, pattern := range shared {
-		if err := parse(base, pattern); err != nil {
+		if err := t.addFragments(pattern, sync.OnceValues(func() (*template.Template, error) { return clone(base) })); err != nil {
 			return nil, err
 		}
-	}
-	t := &Templates{screens: map[string]*template.Template{}, fragments: map[string]*template.Template{}}
-	for _, defined := range base.Templates() {
-		t.fragments[defined.Name()] = base
 	}
 	names, err := fs.Glob(files, "*/*.html")
 	if err != nil {
@@ -103,11 +113,54 @@ func New(assetURL func(name string) (string, error)) (*Templates, error) {
 		if folder := path.Dir(name); folder == "layouts" || folder == "partials" {
 			continue
 		}
-		if err := t.add(base, name); err != nil {
+		t.screens[name] = sync.OnceValues(func() (*template.Template, error) {
+			set, err := clone(base)
+			if err == nil {
+				err = parse(set, name)
+			}
+			return set, err
+		})
+		if err := t.addFragments(name, t.screens[name]); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+func clone(base parser) (*template.Template, error) {
+	set, err := base()
+	if err != nil {
+		return nil, err
+	}
+	return set.Clone()
+}
+
+// definition matches the start of a fragment.
+var definition = regexp.MustCompile(`\{\{define "([^"]+)"`)
+
+// addFragments adds the fragments in the files that match the pattern.
+func (t *Templates) addFragments(pattern string, set parser) error {
+	names, err := fs.Glob(files, pattern)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, match := range definition.FindAllSubmatch(text, -1) {
+			fragment := string(match[1])
+			if fragment == "title" || fragment == "content" {
+				continue
+			}
+			if t.fragments[fragment] != nil {
+				return fmt.Errorf("%s: template %q is defined twice", name, fragment)
+			}
+			t.fragments[fragment] = set
+		}
+	}
+	return nil
 }
 
 // indentation matches the space before a tag or an action at the start of a line.
@@ -132,33 +185,16 @@ func parse(set *template.Template, pattern string) error {
 	return nil
 }
 
-func (t *Templates) add(base *template.Template, name string) error {
-	set, err := base.Clone()
-	if err != nil {
-		return fmt.Errorf("parse %s: %w", name, err)
-	}
-	if err := parse(set, name); err != nil {
-		return err
-	}
-	t.screens[name] = set
-	for _, defined := range set.Templates() {
-		switch fragment := defined.Name(); {
-		case base.Lookup(fragment) != nil, fragment == "title", fragment == "content", fragment == path.Base(name):
-		case t.fragments[fragment] != nil:
-			return fmt.Errorf("%s: template %q is defined twice", name, fragment)
-		default:
-			t.fragments[fragment] = set
-		}
-	}
-	return nil
-}
-
 // Page renders a page inside its layout.
 func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 	s := page.screen()
-	set, ok := t.screens[s.file]
+	parse, ok := t.screens[s.file]
 	if !ok {
 		return nil, fmt.Errorf("no screen %s", s.file)
+	}
+	set, err := parse()
+	if err != nil {
+		return nil, err
 	}
 	layout := s.layout
 	switch {
@@ -177,9 +213,13 @@ func (t *Templates) Page(frame Frame, page Page) ([]byte, error) {
 
 // Fragment renders a fragment, followed by the notice if it is not empty.
 func (t *Templates) Fragment(fragment Fragment, notice string) ([]byte, error) {
-	set, ok := t.fragments[fragment.fragment()]
+	parse, ok := t.fragments[fragment.fragment()]
 	if !ok {
 		return nil, fmt.Errorf("no fragment %q", fragment.fragment())
+	}
+	set, err := parse()
+	if err != nil {
+		return nil, err
 	}
 	html, err := execute(set, fragment.fragment(), fragment)
 	if err != nil || notice == "" {
