@@ -38,6 +38,25 @@ func (c *checker) add(name, format string, args ...any) {
 	c.errors = append(c.errors, name+": "+fmt.Sprintf(format, args...))
 }
 
+// together checks that all values of a group are set, or none, and reports whether one is. The
+// arguments are the names of variables and their values in turn.
+func (c *checker) together(group ...string) bool {
+	var names, missing []string
+	for i := 0; i < len(group); i += 2 {
+		names = append(names, group[i])
+		if group[i+1] == "" {
+			missing = append(missing, group[i])
+		}
+	}
+	if len(missing) == len(names) {
+		return false
+	}
+	for _, name := range missing {
+		c.add(name, "missing; set %s together, or none of them", strings.Join(names, ", "))
+	}
+	return true
+}
+
 // duration parses a duration such as 10m, from least to most inclusive.
 func (c *checker) duration(name, value string, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(value)

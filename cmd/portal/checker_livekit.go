@@ -17,18 +17,11 @@ const maxLiveKitName = 128
 // because users confuse the API key and the secret.
 func (c *checker) liveKit(address, apiKey, apiSecret, agentName string) *livekit.Server {
 	before := len(c.errors)
-	if address == "" && apiKey == "" && apiSecret == "" {
+	if !c.together("PORTAL_LIVEKIT_URL", address, "PORTAL_LIVEKIT_API_KEY", apiKey, "PORTAL_LIVEKIT_API_SECRET", apiSecret) {
 		if agentName != "" {
 			c.add("PORTAL_LIVEKIT_AGENT_NAME", "needs PORTAL_LIVEKIT_URL, PORTAL_LIVEKIT_API_KEY and PORTAL_LIVEKIT_API_SECRET; set them or unset it")
 		}
 		return nil
-	}
-	for _, setting := range []struct{ name, value string }{
-		{"PORTAL_LIVEKIT_URL", address}, {"PORTAL_LIVEKIT_API_KEY", apiKey}, {"PORTAL_LIVEKIT_API_SECRET", apiSecret},
-	} {
-		if setting.value == "" {
-			c.add(setting.name, "missing; set PORTAL_LIVEKIT_URL, PORTAL_LIVEKIT_API_KEY and PORTAL_LIVEKIT_API_SECRET together, or none of them")
-		}
 	}
 	u := c.webSocket("PORTAL_LIVEKIT_URL", address)
 	c.liveKitName("PORTAL_LIVEKIT_API_KEY", apiKey)

@@ -11,27 +11,13 @@ import (
 // provider returns the OpenID Connect provider of the configuration, or nil if there is none. Its
 // messages do not contain the client secret.
 func (c *checker) provider(given *config) *identity.Config {
-	values := []struct{ name, value string }{
-		{"PORTAL_OIDC_ISSUER", given.OIDCIssuer},
-		{"PORTAL_OIDC_CLIENT_ID", given.OIDCClientID},
-		{"PORTAL_OIDC_CLIENT_SECRET", given.OIDCClientSecret},
-		{"PORTAL_OIDC_NAME", given.OIDCName},
-	}
 	trust := c.choice("PORTAL_OIDC_TRUST_EMAIL", given.OIDCTrustEmail, "true", "false")
-	var missing []string
-	for _, v := range values {
-		if v.value == "" {
-			missing = append(missing, v.name)
-		}
-	}
-	if len(missing) == len(values) {
+	if !c.together("PORTAL_OIDC_ISSUER", given.OIDCIssuer, "PORTAL_OIDC_CLIENT_ID", given.OIDCClientID,
+		"PORTAL_OIDC_CLIENT_SECRET", given.OIDCClientSecret, "PORTAL_OIDC_NAME", given.OIDCName) {
 		if trust {
 			c.add("PORTAL_OIDC_TRUST_EMAIL", "has no effect without PORTAL_OIDC_ISSUER; set the other PORTAL_OIDC variables or unset it")
 		}
 		return nil
-	}
-	for _, name := range missing {
-		c.add(name, "missing; set all of PORTAL_OIDC_ISSUER, _CLIENT_ID, _CLIENT_SECRET and _NAME, or none of them")
 	}
 	found := &identity.Config{ClientID: given.OIDCClientID, ClientSecret: given.OIDCClientSecret, TrustEmail: trust}
 	if given.OIDCIssuer != "" {
@@ -40,12 +26,16 @@ func (c *checker) provider(given *config) *identity.Config {
 	if given.OIDCName != "" {
 		found.Name = c.productName("PORTAL_OIDC_NAME", given.OIDCName)
 	}
-	for _, v := range values[1:3] {
-		if strings.ContainsFunc(v.value, func(r rune) bool { return r < ' ' || r > '~' }) {
-			c.add(v.name, "must have only printable ASCII characters (RFC 6749, appendix A)")
-		}
-	}
+	c.ascii("PORTAL_OIDC_CLIENT_ID", given.OIDCClientID)
+	c.ascii("PORTAL_OIDC_CLIENT_SECRET", given.OIDCClientSecret)
 	return found
+}
+
+// ascii checks the credentials of a client at the provider (RFC 6749, appendix A).
+func (c *checker) ascii(name, value string) {
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		c.add(name, "must have only printable ASCII characters")
+	}
 }
 
 // issuer checks the issuer of an OpenID Connect provider: an https URL without query and fragment.

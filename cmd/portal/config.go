@@ -18,8 +18,8 @@ import (
 )
 
 // config is the configuration as text. Each field is an environment variable and, unless it is a
-// secret, a flag of serve, which overrides the variable. The method settings checks all values
-// together, so that all errors are reported at once.
+// secret, a flag of serve, which overrides the variable. All fields are text, because kong would stop
+// at the first value of a wrong type. Instead kong calls Validate, which reports all errors at once.
 type config struct {
 	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
 	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address."`
@@ -44,9 +44,9 @@ type config struct {
 
 	TestSignInLimit string `env:"PORTAL_TEST_SIGN_IN_LIMIT" default:"10" placeholder:"NUMBER" help:"Wrong passwords a minute before sign-in is refused. For tests only. Default: ${default}." hidden:""`
 
-	LiveKitURL       string `env:"PORTAL_LIVEKIT_URL" placeholder:"URL" help:"LiveKit server for which tokens are issued too, as browsers reach it: a wss: or ws: URL. Default: off."`
-	LiveKitAPIKey    string `env:"PORTAL_LIVEKIT_API_KEY" placeholder:"KEY" help:"API key of the LiveKit server. Its secret is in PORTAL_LIVEKIT_API_SECRET."`
-	LiveKitAgentName string `env:"PORTAL_LIVEKIT_AGENT_NAME" placeholder:"NAME" help:"LiveKit agent that joins each new room. Default: none."`
+	LiveKitURL       string `env:"PORTAL_LIVEKIT_URL" name:"livekit-url" placeholder:"URL" help:"LiveKit server for which tokens are issued too, as browsers reach it: a wss: or ws: URL. Default: off."`
+	LiveKitAPIKey    string `env:"PORTAL_LIVEKIT_API_KEY" name:"livekit-api-key" placeholder:"KEY" help:"API key of the LiveKit server. Its secret is in PORTAL_LIVEKIT_API_SECRET."`
+	LiveKitAgentName string `env:"PORTAL_LIVEKIT_AGENT_NAME" name:"livekit-agent-name" placeholder:"NAME" help:"LiveKit agent that joins each new room. Default: none."`
 	MailFrom         string `env:"PORTAL_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of emails, such as portal@example.com; needs PORTAL_SMTP_URL. Default: no emails."`
 
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
@@ -57,6 +57,8 @@ type config struct {
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
 	SMTPURL          string `kong:"-" env:"PORTAL_SMTP_URL"`
+
+	settings settings // set by Validate
 }
 
 // settings is the parsed configuration.
@@ -98,9 +100,9 @@ const (
 	longestSession  = 10 * 365 * 24 * time.Hour
 )
 
-// settings parses all values, including the secrets in the environment. The error is of type
-// inputErrors.
-func (c *config) settings() (settings, error) {
+// Validate parses all values, including the secrets in the environment. The error is of type
+// inputErrors. Kong calls it after it has set the fields.
+func (c *config) Validate() error {
 	c.fill()
 	var check checker
 	s := settings{
@@ -145,7 +147,8 @@ func (c *config) settings() (settings, error) {
 	if s.secret != "" && s.secret == s.secretPrevious {
 		check.add("PORTAL_SECRET_PREVIOUS", "must not be the same as PORTAL_SECRET; set it to the previous secret or unset it")
 	}
-	return s, check.err()
+	c.settings = s
+	return check.err()
 }
 
 // fill reads the secrets from the environment. It treats an empty value as not set, because compose
@@ -163,7 +166,9 @@ func (c *config) fill() {
 	}
 }
 
-func configFields() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[config]()) }
+func configFields() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[config]()), func(f reflect.StructField) bool { return !f.IsExported() })
+}
 
 // unknownNames returns the names in an environment that begin with PORTAL_ and are not in config,
 // sorted.

@@ -35,7 +35,7 @@ type commandLine struct {
 		Enable  accountEnableCommand  `cmd:"" help:"Accept an account's keys and users again."`
 
 		ResetPassword accountResetPasswordCommand `cmd:"" help:"Set a user's password, read from standard input, and end all sessions of the user."`
-	} `cmd:"" help:"For operators: accounts."`
+	} `cmd:"" help:"Accounts, for operators."`
 	User struct {
 		List    userListCommand    `cmd:"" help:"List the users of an account."`
 		Add     userAddCommand     `cmd:"" help:"Add a user to an account; read the password from standard input and print the user's id."`
@@ -43,20 +43,20 @@ type commandLine struct {
 		Enable  userEnableCommand  `cmd:"" help:"Let a user sign in again."`
 
 		ResetSecondFactor userResetSecondFactorCommand `cmd:"" help:"Remove a user's authenticator app, recovery codes and passkeys, and sign the user out."`
-	} `cmd:"" help:"For operators: users."`
+	} `cmd:"" help:"Users, for operators."`
 	Agent struct {
 		Create agentCreateCommand `cmd:"" help:"Create an agent of an account; print its id."`
 		List   agentListCommand   `cmd:"" help:"List the agents of an account."`
-	} `cmd:"" help:"For operators: agents."`
+	} `cmd:"" help:"Agents, for operators."`
 	Key struct {
 		List   keyListCommand   `cmd:"" help:"List the API keys of an account, revoked ones too."`
 		Revoke keyRevokeCommand `cmd:"" help:"Revoke an API key, given by its id or on standard input; print its id."`
-	} `cmd:"" help:"For operators: API keys."`
+	} `cmd:"" help:"API keys, for operators."`
 	Demo struct {
 		Seed demoSeedCommand `cmd:"" help:"Create an account with keys, 30 days of usage and activity, and print how to sign in."`
 	} `cmd:"" help:"For tests and screenshots."`
-	Backup  backupCommand  `cmd:"" help:"For operators: copy the database to a new file while portals run."`
-	Restore restoreCommand `cmd:"" help:"For operators: replace the database with a backup; revoked keys stay revoked."`
+	Backup  backupCommand  `cmd:"" help:"Copy the database to a new file while portals run."`
+	Restore restoreCommand `cmd:"" help:"Replace the database with a backup; revoked keys stay revoked."`
 
 	Healthcheck healthcheckCommand `cmd:"" hidden:"" help:"Check whether the portal on this host is ready. For containers without other tools."`
 
@@ -100,18 +100,25 @@ func run(ctx context.Context, args []string, t terminal) int {
 		kong.Writers(t.out, t.err),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t),
+		kong.PostBuild(func(k *kong.Kong) error {
+			k.Model.HelpFlag.Help = "Show help."
+			return nil
+		}),
 	)
 	if err != nil {
 		return report(t.err, err)
 	}
 	command, err := parser.Parse(args)
-	if err != nil {
-		return report(t.err, inputError("%s; run portal --help", err))
-	}
 	for _, name := range unknownNames(os.Environ()) {
 		_, _ = fmt.Fprintf(t.err, "portal: %s: unknown variable ignored; check its spelling or unset it\n", name)
 	}
-	return report(t.err, command.Run())
+	if _, invalid := errors.AsType[inputErrors](err); err != nil && !invalid {
+		err = inputError("%s; run portal --help", err)
+	}
+	if err == nil {
+		err = command.Run()
+	}
+	return report(t.err, err)
 }
 
 // report writes err to w, one line for each error, and returns the exit status.

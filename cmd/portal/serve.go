@@ -20,14 +20,10 @@ type serveCommand struct {
 // Run serves until ctx ends. It then finishes the running requests, writes the usage counts to the
 // database and returns nil.
 func (c serveCommand) Run(ctx context.Context, t terminal) error {
-	s, err := c.settings()
-	if err != nil {
-		return err
-	}
 	tuneCollector()
-	logger, flush := newLogger(t.err, s.logLevel)
+	logger, flush := newLogger(t.err, c.settings.logLevel)
 	defer flush()
-	err = serve(ctx, s, logger, func(store *models.Store) error {
+	err := serve(ctx, c.settings, logger, func(store *models.Store) error {
 		if !c.Demo {
 			return nil
 		}
