@@ -48,8 +48,8 @@ check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, open
 	tools/check-vulnerabilities
 	tools/check-licenses
 
-bench: $(assets) ## Measure the speed of authentication; needs the PostgreSQL server
-	go run ./cmd/bench
+bench: $(assets) ## Measure the speed of authentication with the flags in BENCH, such as -short
+	go run ./cmd/bench $(BENCH)
 
 chaos: $(assets) ## Inject faults into a deployment for ten minutes or CHAOSTIME, and check its consistency
 	tools/install-test-packages

@@ -1,156 +1,59 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"time"
-
-	"github.com/uptrace/bun"
-
-	"portal/models"
 )
 
-const (
-	pageInterval = 25 * time.Millisecond // between two pages of the visitor
-	// pageStretch makes a run this many times longer than other loads, because it has few
-	// pages.
-	pageStretch = 3
-
-	pageP50 = 5 * time.Millisecond
-	pageP99 = 25 * time.Millisecond
-)
-
-// measuredPages are the paths that the visitor reads, which are also their routes.
-var measuredPages = []string{"/api-keys", "/activity", "/agents"}
-
-// pagesUnderLoad measures how long the portal takes for a page, while nothing else happens and
-// while the API is under full load with the keys of the same account.
-func pagesUnderLoad(ctx context.Context, b *bench) (err error) {
-	f, err := b.newFixture(ctx, "pages", models.MaxActiveKeys, 0)
+// pages measures how long a page takes, while nothing else happens and while the API is under full
+// load with the keys of the same account.
+func (b *bench) pages(ctx context.Context) error {
+	tenant, err := b.newTenant(ctx, b.cluster, "pages", maxKeys)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.close(ctx)) }()
-	if err := f.fillPages(ctx, b.activities); err != nil {
+	fillErr := tenant.fillPages(ctx, b.large)
+	s, err := b.startPortal(ctx, tenant)
+	if err := errors.Join(fillErr, err); err != nil {
 		return err
 	}
-	visitor, err := f.server.signIn(ctx)
+	paths := []string{"/api-keys", "/activity", "/agents"}
+	alone, aloneErr := s.pageLoads(ctx, b.cluster, paths...)
+	loaded, err := s.pageLoads(ctx, b.cluster, paths...)
+	if err := errors.Join(err, aloneErr); err != nil {
+		return err
+	}
+	for _, l := range loaded {
+		l.rate = 20
+		l.beside(&load{servers: []*server{s}, keys: tenant.keys, connections: busy})
+	}
+	results, err := b.interleave(ctx, append(alone, loaded...)...)
 	if err != nil {
 		return err
 	}
-	idle := f.load("no load", f.tenant.keys[:models.MaxActiveKeys])
-	idle.connections = 0
-	full := f.load("full load of the API", idle.keys)
-	loads := []*load{idle, full}
-	took := map[*load]map[string]*histogram{idle: {}, full: {}}
-	for _, l := range loads {
-		l.background = func(ctx context.Context) error { return visitor.readPages(ctx, pageInterval, measuredPages) }
+	var rows [][]string
+	for i, path := range paths {
+		r, under := results[i], results[len(paths)+i]
+		rows = append(rows, loadRow(r, r, path, "alone"), loadRow(under, r, path, "full load of the API"))
+		b.target(path+" under full load: p50 in ms", under.median(p50)/1e6, "≤", 5)
+		b.target(path+" under full load: p99 in ms", under.median(p99)/1e6, "≤", 25)
 	}
-	for range b.rounds {
-		for _, l := range loads {
-			if err := l.truncateLogs(); err != nil {
-				return err
-			}
-			m, err := l.run(ctx, b.warmUp(), pageStretch*b.duration)
-			if err != nil {
-				return err
-			}
-			b.progress("%s: %.0f requests/s", l.name, m.rate())
-			if err := f.server.readDurations(took[l]); err != nil {
-				return err
-			}
-		}
-	}
-	b.printPages(loads, took)
+	b.print("Pages", fmt.Sprintf("PostgreSQL. The account has %d keys in use, %s activities and 1,000 agents. Alone, one client\n"+
+		"loads the page again and again. Under full load it loads 20 a second while %d connections use the API with the keys of\n"+
+		"the account; CPU is then for a request of either.", maxKeys, thousands(b.large), busy),
+		"page | | "+loadHeader("alone"), rows)
 	return nil
 }
-
-func (b *bench) printPages(loads []*load, took map[*load]map[string]*histogram) {
-	t := table{
-		title: "Pages under load",
-		about: fmt.Sprintf("PostgreSQL. The account has %d keys in use, %s activities (50 a page) and %s agents (100 a page). "+
-			"Full load is %d connections with these keys. Figures are the time in the portal's access log.",
-			models.MaxActiveKeys, thousands(b.activities), thousands(pageAgents), busy),
-		header: []string{"page", "", "pages", "p50", "p99"},
-	}
-	for _, path := range measuredPages {
-		for _, l := range loads {
-			h := took[l][path]
-			if h == nil {
-				h = &histogram{}
-			}
-			t.add(path, l.name, thousands(h.total), milliseconds(float64(h.percentile(0.5))), milliseconds(float64(h.percentile(0.99))))
-		}
-		under := took[loads[1]][path]
-		b.atMost(path+" under full load: p50 in ms", float64(under.percentile(0.5))/1e6, float64(pageP50.Milliseconds()))
-		b.atMost(path+" under full load: p99 in ms", float64(under.percentile(0.99))/1e6, float64(pageP99.Milliseconds()))
-	}
-	b.print(t)
-}
-
-// pageAgents is the largest number of agents of an account.
-const pageAgents = 1_000
 
 // fillPages gives the first account activities, agents, and 30 days of usage before today.
-func (f *fixture) fillPages(ctx context.Context, activities int) error {
-	account, now := f.tenant.accountID, time.Now()
-	const days, rest = 30, pageAgents - 1
-	return inTransaction(ctx, f.url, func(tx bun.Tx) error {
-		return errors.Join(
-			insert(ctx, tx, rest, func(i int) models.Agent {
-				return models.Agent{ID: newID(), AccountID: account, Name: fmt.Sprintf("Agent %d", i), CreatedAt: now}
-			}),
-			insert(ctx, tx, activities, func(i int) models.Activity {
-				key := f.tenant.keys[i%models.MaxActiveKeys].id
-				return models.Activity{
-					ID: newID(), AccountID: account, ActorKind: models.ActorOperator, Action: models.ActionKeyRenamed,
-					SubjectID: &key, Label: "Bench", FormerLabel: "Former", At: now, Count: 1,
-				}
-			}),
-			insert(ctx, tx, days*models.MaxActiveKeys, func(i int) dailyUsage {
-				return dailyUsage{
-					APIKeyID: f.tenant.keys[i/days].id.String(), Requests: int64(i),
-					Day: now.UTC().Truncate(models.Day).Add(-time.Duration(1+i%days) * models.Day),
-				}
-			}),
-		)
-	})
-}
-
-// dailyUsage is a row of the requests with a key.
-type dailyUsage struct {
-	bun.BaseModel `bun:"table:api_key_daily_usage"`
-
-	APIKeyID string
-	Day      time.Time
-	Requests int64
-}
-
-// readDurations adds the durations of the measured pages in the access log.
-func (s *server) readDurations(took map[string]*histogram) error {
-	log, err := os.ReadFile(s.log.Name())
-	if err != nil {
-		return err
-	}
-	for line := range bytes.Lines(log) {
-		if !bytes.Contains(line, []byte(`"method":"GET"`)) {
-			continue // most lines are of the API
-		}
-		var entry struct {
-			Route    string        `json:"route"`
-			Duration time.Duration `json:"duration_ns"`
-		}
-		if err := json.Unmarshal(line, &entry); err != nil {
-			return fmt.Errorf("access log: %w", err)
-		}
-		if took[entry.Route] == nil {
-			took[entry.Route] = &histogram{}
-		}
-		took[entry.Route].record(entry.Duration)
-	}
-	return nil
+func (t *tenant) fillPages(ctx context.Context, activities int) error {
+	return t.exec(ctx,
+		fmt.Sprintf(`INSERT INTO agents (id, account_id, name, created_at)
+			SELECT gen_random_uuid(), '%s', 'Agent ' || i, now() FROM generate_series(2, 1000) AS i`, t.accountID),
+		fmt.Sprintf(`INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, former_label, address, at)
+			SELECT gen_random_uuid(), account_id, 'operator', 'key.renamed', id, 'Bench', 'Former', '', now() - i * interval '1 second'
+			FROM generate_series(1, %d) AS i CROSS JOIN api_keys`, activities/maxKeys),
+		`INSERT INTO api_key_daily_usage (api_key_id, day, requests)
+			SELECT id, current_date - i, 100 * i FROM generate_series(1, 30) AS i CROSS JOIN api_keys`)
 }

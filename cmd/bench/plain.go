@@ -1,73 +1,51 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"database/sql"
 	"errors"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers/middleware"
 )
 
 // plainCommand is the hidden command that serves the plain handler.
-const plainCommand = "serve-plain"
+const plainCommand, withMiddleware = "serve-plain", "with-middleware"
 
-// plainConnections is the number of database connections that the portal has.
-const plainConnections = 8
-
-// plainStatement is prepared by the driver once for each connection.
-const plainStatement = "SELECT id FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL"
-
-type tokenBody struct {
-	AccessToken string `json:"access_token"`
-	TokenType   string `json:"token_type"`
-	ExpiresIn   int    `json:"expires_in"` // seconds
-}
-
-type tokenInput struct {
-	AgentID string `json:"agentId" binding:"required,uuid"`
-}
-
-// plainHandler is the endpoint without any tuning: Gin, encoding/json, golang-jwt and Ed25519. With
-// a database, it runs one prepared statement per request. Without one, it accepts every key with
-// the right prefix.
-func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
+// plainHandler is the endpoint without any tuning and without a store: Gin, encoding/json,
+// golang-jwt and Ed25519. It accepts every key with the right prefix.
+func plainHandler(use ...gin.HandlerFunc) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
+	engine.Use(use...)
+	signing := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	engine.POST("/api/widget/token", func(c *gin.Context) {
-		key, found := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
-		if !found || !strings.HasPrefix(key, "nas_") {
+		if !strings.HasPrefix(c.GetHeader("Authorization"), "Bearer nas_") {
 			c.AbortWithStatus(http.StatusUnauthorized)
 			return
 		}
-		if db != nil {
-			hash := sha256.Sum256([]byte(key))
-			var id string
-			if err := db.QueryRowContext(c.Request.Context(), plainStatement, hash[:]).Scan(&id); err != nil {
-				c.AbortWithStatus(http.StatusUnauthorized)
-				return
-			}
+		var input struct {
+			AgentID string `json:"agentId" binding:"required,uuid"`
 		}
-		var input tokenInput
 		if err := c.ShouldBindJSON(&input); err != nil {
 			c.AbortWithStatus(http.StatusBadRequest)
 			return
 		}
 		now := time.Now()
 		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-			"iss": "http://" + host, "aud": "widget", "sub": uuid.UUID{1}.String(),
-			"client_id": uuid.UUID{2}.String(),
-			"agent_id":  input.AgentID, "scope": "widget:connect",
+			"iss": "http://" + host, "aud": "widget", "sub": uuid.UUID{1}.String(), "client_id": uuid.UUID{2}.String(),
+			"agent_id": input.AgentID, "scope": "widget:connect",
 			"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(10 * time.Minute).Unix(), "jti": uuid.NewString(),
 		})
 		token.Header["typ"] = "at+jwt"
@@ -77,28 +55,41 @@ func plainHandler(signing ed25519.PrivateKey, db *sql.DB) http.Handler {
 			c.AbortWithStatus(http.StatusInternalServerError)
 			return
 		}
-		c.JSON(http.StatusOK, tokenBody{AccessToken: signed, TokenType: "Bearer", ExpiresIn: 600})
+		c.JSON(http.StatusOK, struct {
+			AccessToken string `json:"access_token"`
+			TokenType   string `json:"token_type"`
+			ExpiresIn   int    `json:"expires_in"` // seconds
+		}{signed, "Bearer", 600})
 	})
 	return engine
 }
 
-// servePlain serves the plain handler until SIGTERM. An empty databaseURL means no database.
-func servePlain(address, databaseURL string) error {
-	var db *sql.DB
-	if databaseURL != "" {
-		var err error
-		if db, err = sql.Open("pgx", databaseURL); err != nil {
-			return err
-		}
-		db.SetMaxOpenConns(plainConnections)
-		db.SetMaxIdleConns(plainConnections)
+// portalMiddleware returns the middleware with which the portal serves its API.
+func portalMiddleware() []gin.HandlerFunc {
+	metrics, _ := middleware.Metrics(prometheus.NewRegistry()) // a new registry has no duplicates
+	logger := slog.New(slog.NewJSONHandler(bufio.NewWriterSize(os.Stderr, 64<<10), nil))
+	noPage := func(string) bool { return false }
+	render := func(c *gin.Context, _ error) { c.AbortWithStatus(http.StatusInternalServerError) }
+	return []gin.HandlerFunc{
+		middleware.RequestID(), metrics, middleware.AccessLog(logger),
+		middleware.SecurityHeaders(&url.URL{Scheme: "http", Host: host}, noPage), middleware.Recovery(logger, render),
 	}
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer restore()
-	s := &http.Server{
-		Addr: address, Handler: plainHandler(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), db),
-		ReadHeaderTimeout: stopTimeout,
+}
+
+// startPlain starts the plain handler.
+func (b *bench) startPlain(ctx context.Context, key apiKey, options string) (*server, error) {
+	// The portal sets its garbage collector to the same values (cmd/portal/memory.go).
+	return b.start(ctx, key, []string{"/proc/self/exe", plainCommand},
+		"PLAIN_ADDR=ADDRESS", "PLAIN_OPTIONS="+options, "GOGC=400", "GOMEMLIMIT=256MiB")
+}
+
+// servePlain serves the plain handler until ctx ends.
+func servePlain(ctx context.Context) error {
+	var use []gin.HandlerFunc
+	if os.Getenv("PLAIN_OPTIONS") == withMiddleware {
+		use = portalMiddleware()
 	}
+	s := &http.Server{Addr: os.Getenv("PLAIN_ADDR"), Handler: plainHandler(use...), ReadHeaderTimeout: stopTimeout}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
