@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -8,22 +9,52 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/google/uuid"
+
 	"portal/models"
 )
 
 const demoEmail = "demo@example.com"
 
-// seedDemo creates an account and an agent in an empty database, and writes the email, the
-// password and the agent's id to w. In a database with an account it only logs a message.
-func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
+// demoAccount is how to sign in to an account for demonstrations, and its first agent.
+type demoAccount struct {
+	email, password string
+	agentID         uuid.UUID
+}
+
+// createDemo creates an account with a random password and these agents.
+func createDemo(ctx context.Context, store *models.Store, email string, agents ...string) (demoAccount, error) {
+	demo := demoAccount{email: email, password: rand.Text()}
+	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.password})
+	if err != nil {
+		return demo, err
+	}
+	for _, name := range agents {
+		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name}, models.Operator())
+		if err != nil {
+			return demo, err
+		}
+		demo.agentID = cmp.Or(demo.agentID, agent.ID)
+	}
+	return demo, nil
+}
+
+// String returns the lines for the operator.
+func (d demoAccount) String() string {
+	return fmt.Sprintf("Email:    %s\nPassword: %s\nAgent ID: %s\n", d.email, d.password, d.agentID)
+}
+
+// serveDemo creates an account with one agent in an empty database, and prints them to w. In a
+// database with an account it only logs a message. It creates no keys, because the first thing to
+// show is how to generate one.
+func serveDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Accounts.Empty(ctx)
 	if err != nil {
 		return err
 	}
-	password := rand.Text()
-	var account models.Account
+	var demo demoAccount
 	if empty {
-		account, err = store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: demoEmail, Password: password})
+		demo, err = createDemo(ctx, store, demoEmail, "Demo agent")
 	}
 	// Another instance may have created the account in the meantime.
 	if !empty || errors.Is(err, models.ErrEmailTaken) {
@@ -33,10 +64,6 @@ func seedDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slo
 	if err != nil {
 		return fmt.Errorf("create the demo account: %w", err)
 	}
-	agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: "Demo agent"}, models.Operator())
-	if err != nil {
-		return fmt.Errorf("create the demo agent: %w", err)
-	}
-	_, err = fmt.Fprintf(w, "Email:    %s\nPassword: %s\nAgent ID: %s\n", demoEmail, password, agent.ID)
+	_, err = fmt.Fprint(w, demo)
 	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -49,16 +48,19 @@ var demoRevokedKeys = []struct {
 func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
 	seed.setClock(seed.daysAgo(34))
-	password := rand.Text()
 	return withStoreOptions(ctx, models.Options{Now: seed.clock}, func(store *models.Store) error {
 		seed.store = store
-		if err := seed.createAccount(ctx, c.Email, password); err != nil {
+		demo, err := createDemo(ctx, store, c.Email, "Front desk", "Night shift", "Outbound surveys")
+		if err == nil {
+			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.email, demo.password, models.Client{Address: "192.0.2.10"})
+		}
+		if err != nil {
 			return forOperator(err)
 		}
 		if err := errors.Join(seed.createKeys(ctx), seed.revokeKeys(ctx), seed.rotate(ctx), seed.signIn(ctx)); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(t.out, "Email:    %s\nPassword: %s\nAgent ID: %s\nAPI key:  %s\n", c.Email, password, seed.agent.ID, seed.secret)
+		_, err = fmt.Fprintf(t.out, "%sAPI key:  %s\n", demo, seed.secret)
 		return err
 	})
 }
@@ -70,7 +72,6 @@ type demoSeed struct {
 	now   atomic.Int64 // nanoseconds since 1970; the store reads it in the background too
 
 	user   models.User
-	agent  models.Agent
 	keys   []models.Key
 	secret string // of the first key
 }
@@ -82,27 +83,6 @@ func (s *demoSeed) setClock(now time.Time) { s.now.Store(now.UnixNano()) }
 func (s *demoSeed) daysAgo(days int) time.Time { return s.today.AddDate(0, 0, -days) }
 
 func (s *demoSeed) actor() models.Actor { return models.UserActor(s.user.ID, "192.0.2.10") }
-
-func (s *demoSeed) createAccount(ctx context.Context, email, password string) error {
-	if _, err := s.store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: password}); err != nil {
-		return err
-	}
-	user, err := s.store.SignIn.VerifyPassword(ctx, email, password, models.Client{Address: "192.0.2.10"})
-	if err != nil {
-		return err
-	}
-	s.user = user
-	for _, name := range []string{"Front desk", "Night shift", "Outbound surveys"} {
-		agent, err := s.store.Agents.Create(ctx, user.AccountID, models.NewAgent{Name: name}, s.actor())
-		if err != nil {
-			return err
-		}
-		if s.agent.ID == uuid.Nil {
-			s.agent = agent
-		}
-	}
-	return nil
-}
 
 // createKeys generates the active keys, one a day, and their usage.
 func (s *demoSeed) createKeys(ctx context.Context) error {

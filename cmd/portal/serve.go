@@ -27,7 +27,7 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 		if !c.Demo {
 			return nil
 		}
-		return seedDemo(ctx, store, t.out, logger)
+		return serveDemo(ctx, store, t.out, logger)
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped before it was ready
