@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -108,7 +107,12 @@ func (p *passwords) checkAndCount(ctx context.Context, email, password string, a
 		// Other instances may have reached the limit during the hashing. Then a right
 		// password is refused like a wrong one. Otherwise, each instance would allow one
 		// more guess.
-		err = cmp.Or(p.guesses.check(ctx, p.db, a.limited), p.guesses.countRight(ctx, email), err)
+		if limited := p.guesses.check(ctx, p.db, a.limited); limited != nil {
+			return User{}, limited
+		}
+		if err := p.guesses.countRight(ctx, email); err != nil {
+			return User{}, err
+		}
 	case errors.Is(err, ErrWrongCredentials):
 		// The response must not say that a password is wrong unless the attempt was
 		// counted.
