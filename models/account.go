@@ -57,7 +57,7 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 		PasswordHash: hash, Role: RoleOwner, CreatedAt: account.CreatedAt,
 	}
 	err = a.db.InTx(ctx, "create account", func(ctx context.Context, tx Tx) error {
-		if _, err := tx.NewInsert().Model(&account).Exec(ctx); err != nil {
+		if err := tx.Insert(ctx, &account); err != nil {
 			return err
 		}
 		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)

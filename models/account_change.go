@@ -75,7 +75,7 @@ func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor 
 	}
 	activity := Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: account.Name}
 	account.Name = name
-	if _, err := tx.NewUpdate().Model(&account).Column("name").WherePK().Exec(ctx); err != nil {
+	if err := tx.Update(ctx, &account, "name"); err != nil {
 		return err
 	}
 	return tx.RecordActivity(ctx, actor, activity)

@@ -212,25 +212,3 @@ func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
 }
 
 var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
-
-// Record writes an activity about a subject.
-func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
-}
-
-// RecordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
-// it. It also queues the mails about it.
-func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
-	if activity.ID == uuid.Nil {
-		activity.ID = newID()
-	}
-	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
-	activity.ActorKind, activity.Address = actor.Kind, actor.Address
-	if actor.Kind == ActorUser {
-		activity.ActorID = &actor.ID
-	}
-	if _, err := tx.NewInsert().Model(&activity).Exec(ctx); err != nil {
-		return err
-	}
-	return queueNotice(ctx, tx, activity)
-}

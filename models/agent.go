@@ -230,7 +230,7 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		if err != nil {
 			return err
 		}
-		if _, err := tx.NewDelete().Model((*lastToken)(nil)).Where("agent_id = ?", id).Exec(ctx); err != nil {
+		if err := tx.Delete(ctx, (*lastToken)(nil), "agent_id = ?", id); err != nil {
 			return err
 		}
 		return tx.RecordEnd(ctx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 
 	"portal/models/usage"
 )
@@ -127,14 +126,10 @@ func (k *Keys) find(ctx context.Context, filter keyFilter) (Key, error) {
 }
 
 // lock returns one of the account's keys, or [ErrKeyNotFound], and locks its row until the
-// transaction ends. SQLite needs no lock: its transactions run one at a time.
+// transaction ends.
 func (k *Keys) lock(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
 	return k.scan(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		q = selectKey(accountID, id)(q)
-		if k.db.Dialect().Name() == dialect.PG {
-			q = q.For("NO KEY UPDATE OF api_key")
-		}
-		return q
+		return k.db.locked(selectKey(accountID, id)(q), "NO KEY UPDATE OF api_key")
 	})
 }
 

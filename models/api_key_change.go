@@ -15,7 +15,7 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, actor Actor)
 	return k.change(ctx, accountID, id, func(ctx context.Context, tx Tx, key *Key) error {
 		now := tx.Now()
 		key.RevokedAt = &now
-		if _, err := tx.NewUpdate().Model(key).Column("revoked_at").WherePK().Exec(ctx); err != nil {
+		if err := tx.Update(ctx, key, "revoked_at"); err != nil {
 			return err
 		}
 		return tx.RecordEnd(ctx, accountID, actor, ActionKeyRevoked, id, key.Label)
@@ -38,7 +38,7 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 			AccountID: accountID, Action: ActionKeyRenamed, SubjectID: &id, Label: label, FormerLabel: key.Label,
 		}
 		key.Label = label
-		if _, err := tx.NewUpdate().Model(key).Column("label").WherePK().Exec(ctx); err != nil {
+		if err := tx.Update(ctx, key, "label"); err != nil {
 			return err
 		}
 		return tx.RecordActivity(ctx, actor, activity)

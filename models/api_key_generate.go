@@ -47,7 +47,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
 			return err
 		}
-		if _, err := tx.NewInsert().Model(&key).Exec(ctx); err != nil {
+		if err := tx.Insert(ctx, &key); err != nil {
 			return err
 		}
 		return tx.Record(ctx, accountID, actor, ActionKeyGenerated, key.ID, key.Label)

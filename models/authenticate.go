@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun/dialect"
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
@@ -97,11 +96,7 @@ func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) er
 	var exists bool
 	query := a.db.api.NewSelect().TableExpr("auth_epoch").Column("value").
 		ColumnExpr("EXISTS (SELECT 1 FROM agents WHERE account_id = ? AND id = ?)", p.AccountID, agentID)
-	if a.db.api.Dialect().Name() == dialect.PG {
-		// The rows of a standby may be out of date.
-		query = query.Where("NOT pg_is_in_recovery()")
-	}
-	err := query.Scan(ctx, &epoch, &exists)
+	err := a.db.onPrimary(query).Scan(ctx, &epoch, &exists)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = authn.ErrNoEpoch
 	}

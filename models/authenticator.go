@@ -72,7 +72,7 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 // [ErrUnavailable].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
 	err = c.guesses.code(ctx, session.UserID, func(ctx context.Context, tx Tx) (right bool, err error) {
-		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return false, err
 		}
 		app, err := findTOTPApp(ctx, tx, session.UserID)
@@ -107,14 +107,14 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 // [ErrTOTPOff] or [ErrUnavailable].
 func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
 	err := c.db.InTx(ctx, "disable authenticator", func(ctx context.Context, tx Tx) error {
-		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		result, err := tx.NewDelete().Model((*totpApp)(nil)).Where("user_id = ? AND enabled_at IS NOT NULL", session.UserID).Exec(ctx)
 		if err := unlessAffected(result, err, ErrTOTPOff); err != nil {
 			return err
 		}
-		if _, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("user_id = ?", session.UserID).Exec(ctx); err != nil {
+		if err := tx.Delete(ctx, (*recoveryCode)(nil), "user_id = ?", session.UserID); err != nil {
 			return err
 		}
 		return factorChanged(ctx, tx, session, actor, ActionTOTPOff)

@@ -187,8 +187,7 @@ func (c *Calls) recordEnded(ctx context.Context, work *hangUp) error {
 			}
 			work.Ended, work.RecordedAt = 0, &now
 		}
-		_, err := tx.NewUpdate().Model(work).Column("ended", "recorded_at").WherePK().Exec(ctx)
-		return err
+		return tx.Update(ctx, work, "ended", "recorded_at")
 	})
 }
 

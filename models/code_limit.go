@@ -32,7 +32,7 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, c
 		return right, err
 	}
 	app.RefusedCodes++
-	_, err = tx.NewUpdate().Model(&app).Column("refused_codes", "refused_since").WherePK().Exec(ctx)
+	err = tx.Update(ctx, &app, "refused_codes", "refused_since")
 	if err != nil || app.RefusedCodes != warningCodes {
 		return false, err
 	}

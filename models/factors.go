@@ -54,7 +54,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error
 		if err != nil {
 			return err
 		}
-		if err := lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
+		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
 			return err
 		}
 		if err := deleteFactors(ctx, tx, user.ID); err != nil {
@@ -71,16 +71,9 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error
 // deleteFactors deletes the factors of a user besides the password.
 func deleteFactors(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	for _, model := range []any{(*totpApp)(nil), (*recoveryCode)(nil), (*Passkey)(nil)} {
-		if _, err := tx.NewDelete().Model(model).Where("user_id = ?", userID).Exec(ctx); err != nil {
+		if err := tx.Delete(ctx, model, "user_id = ?", userID); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// lockFactors locks the row of one of the account's users until the transaction ends, so that one
-// transaction at a time changes the factors. It returns [ErrWrongCredentials] if there is no such
-// user.
-func lockFactors(ctx context.Context, tx Tx, accountID, userID uuid.UUID) error {
-	return tx.lockUser(ctx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, userID)
 }

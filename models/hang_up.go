@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 
 	"portal/models/widget"
 )
@@ -58,24 +57,9 @@ func (c *Calls) EndingFor(ctx context.Context) (time.Duration, error) {
 	return c.db.Now().Sub(oldest.ExpiresAt.Add(-HangUpLife)), failed("find the oldest hang-up", err)
 }
 
-// RecordEnd records the activity of a revocation, removal or disabling, and queues the end of the
-// calls of its subject. It does so even without a LiveKit server, because operators' commands do
-// not know whether the portal has one.
-func (tx Tx) RecordEnd(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	activity := Activity{ID: newID(), AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label}
-	if err := tx.RecordActivity(ctx, actor, activity); err != nil {
-		return err
-	}
-	now := tx.Now()
-	work := hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(HangUpLife)}
-	_, err := tx.NewInsert().Model(&work).Exec(ctx)
-	return err
-}
-
 // allowCalls cancels the end of calls of an agent or account that exists or is enabled again.
 func allowCalls(ctx context.Context, tx Tx, subjectID uuid.UUID) error {
-	_, err := tx.NewDelete().Model((*hangUp)(nil)).Where("subject_id = ?", subjectID).Exec(ctx)
-	return err
+	return tx.Delete(ctx, (*hangUp)(nil), "subject_id = ?", subjectID)
 }
 
 // claim returns the work that is due. No other instance gets it before it is released or
@@ -88,9 +72,7 @@ func (c *Calls) claim(ctx context.Context) ([]hangUp, error) {
 	if found, err := due.Exists(ctx); err != nil || !found {
 		return nil, err
 	}
-	if c.db.Dialect().Name() == dialect.PG {
-		due = due.For("UPDATE SKIP LOCKED")
-	}
+	due = c.db.locked(due, "UPDATE SKIP LOCKED")
 	var claimed []hangUp
 	err := c.db.NewUpdate().Model(&claimed).Set("due_at = ?", now.Add(hangUpLease)).Where("activity_id IN (?)", due).
 		Returning("activity_id, subject_id, due_at, expires_at, ended, recorded_at").Scan(ctx)

@@ -172,7 +172,7 @@ func (p *passwords) has(user User) bool {
 func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
 	err := tx.lockEnabledAccount(ctx, session.AccountID)
 	if err == nil {
-		err = lockEnabledUser(ctx, tx, session.UserID)
+		err = tx.lockEnabledUser(ctx, session.UserID)
 	}
 	if errors.Is(err, ErrWrongCredentials) {
 		return User{}, ErrSignInDisabled

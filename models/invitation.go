@@ -82,7 +82,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, n NewInvi
 		if err := checkNewInvitation(ctx, tx, invitation, actor); err != nil {
 			return err
 		}
-		if _, err := tx.NewInsert().Model(&invitation).Exec(ctx); err != nil {
+		if err := tx.Insert(ctx, &invitation); err != nil {
 			return err
 		}
 		activity := Activity{ID: newID(), AccountID: accountID, Action: ActionInvitationCreated, SubjectID: &invitation.ID, Label: email}
@@ -113,7 +113,7 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	case !errors.Is(err, ErrUserNotFound):
 		return err
 	}
-	_, err = tx.NewDelete().Model((*Invitation)(nil)).Where("account_id = ? AND expires_at <= ?", n.AccountID, n.CreatedAt).Exec(ctx)
+	err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND expires_at <= ?", n.AccountID, n.CreatedAt)
 	if err != nil {
 		return err
 	}

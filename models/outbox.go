@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 )
 
 const (
@@ -98,10 +97,7 @@ func (o *Outbox) due(db bun.IDB) *bun.SelectQuery {
 // claim leases the next mail. If the returned mail has no recipient, it was deleted, because
 // nobody should get it.
 func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err error) {
-	due := o.due(tx)
-	if o.db.Dialect().Name() == dialect.PG {
-		due = due.For("UPDATE SKIP LOCKED")
-	}
+	due := o.db.locked(o.due(tx), "UPDATE SKIP LOCKED")
 	var id uuid.UUID
 	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
 		Where("id = (?)", due).Returning("id").Scan(ctx, &id)

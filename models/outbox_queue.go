@@ -100,7 +100,7 @@ func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 	for i := range mails {
 		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
 	}
-	_, err = tx.NewInsert().Model(&mails).Exec(ctx)
+	err = tx.Insert(ctx, &mails)
 	return err == nil, err
 }
 

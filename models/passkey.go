@@ -54,7 +54,7 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
 	err := c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
-		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		if err := useChallenge(ctx, tx, challenge); err != nil {
@@ -81,7 +81,7 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 // in any more, or [ErrUnavailable].
 func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
 	err := c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
-		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		user, err := findUser(ctx, tx, "u.id = ?", session.UserID)

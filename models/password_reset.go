@@ -78,7 +78,7 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	}
 	token = newToken()
 	link := passwordResetLink{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(passwordResetLife)}
-	_, err = tx.NewInsert().Model(&link).Exec(ctx)
+	err = tx.Insert(ctx, &link)
 	return user.Email, token, err
 }
 
@@ -124,7 +124,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		if err != nil {
 			return err
 		}
-		if err = lockEnabledUser(ctx, tx, user.ID); errors.Is(err, ErrWrongCredentials) {
+		if err = tx.lockEnabledUser(ctx, user.ID); errors.Is(err, ErrWrongCredentials) {
 			return ErrSignInDisabled
 		}
 		if err != nil {
@@ -145,8 +145,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 
 // endPasswordResets deletes the user's links.
 func endPasswordResets(ctx context.Context, tx Tx, userID uuid.UUID) error {
-	_, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("user_id = ?", userID).Exec(ctx)
-	return err
+	return tx.Delete(ctx, (*passwordResetLink)(nil), "user_id = ?", userID)
 }
 
 // checkPasswordReset returns the user of a link and the name of the user's account.

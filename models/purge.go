@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 )
 
 const (
@@ -117,9 +116,7 @@ func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
 	defer cancel()
 	batch := s.db.NewSelect().TableExpr(old.table).ColumnExpr(old.key).Where(old.where, old.args...).Limit(purgeBatch)
-	if s.db.Dialect().Name() == dialect.PG {
-		batch = batch.For("UPDATE SKIP LOCKED")
-	}
+	batch = s.db.locked(batch, "UPDATE SKIP LOCKED")
 	result, err := s.db.NewDelete().TableExpr(old.table).Where("(?) IN (?)", bun.Safe(old.key), batch).Exec(ctx)
 	if err != nil {
 		return 0, err

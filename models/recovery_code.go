@@ -31,7 +31,7 @@ type recoveryCode struct {
 // returns the new codes. The error may be [ErrTOTPOff] or [ErrUnavailable].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
 	err = c.db.InTx(ctx, "renew recovery codes", func(ctx context.Context, tx Tx) error {
-		if err := lockFactors(ctx, tx, session.AccountID, session.UserID); err != nil {
+		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
 		app, err := findTOTPApp(ctx, tx, session.UserID)
@@ -54,7 +54,7 @@ func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, a
 
 // replaceRecoveryCodes stores new recovery codes of a user and returns them.
 func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes []string, err error) {
-	if _, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("user_id = ?", userID).Exec(ctx); err != nil {
+	if err := tx.Delete(ctx, (*recoveryCode)(nil), "user_id = ?", userID); err != nil {
 		return nil, err
 	}
 	rows := make([]recoveryCode, recoveryCodes)
@@ -67,7 +67,7 @@ func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes [
 		}
 		codes = append(codes, strings.Join(groups, "-"))
 	}
-	_, err = tx.NewInsert().Model(&rows).Exec(ctx)
+	err = tx.Insert(ctx, &rows)
 	return codes, err
 }
 

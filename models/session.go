@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 
 	"portal/models/password"
 )
@@ -98,10 +97,10 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 		return "", err
 	}
 	// The lock also lets only one sign-in of a user at a time count the sessions.
-	if err := lockPassword(ctx, tx, user); err != nil {
+	if err := tx.lockPassword(ctx, user); err != nil {
 		return "", err
 	}
-	if _, err := tx.NewInsert().Model(&session).Exec(ctx); err != nil {
+	if err := tx.Insert(ctx, &session); err != nil {
 		return "", err
 	}
 	if _, err := tx.NewUpdate().Model((*User)(nil)).Set("last_sign_in_at = ?", now).Where("id = ?", user.ID).Exec(ctx); err != nil {
@@ -116,21 +115,6 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 		activity.NewDevice = user.Email
 	}
 	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)
-}
-
-// lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled. Until the
-// transaction ends, nobody can disable it. SQLite needs no lock: its transactions run one at a
-// time.
-func (tx Tx) lockEnabledAccount(ctx context.Context, id uuid.UUID) error {
-	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
-	if tx.db.Dialect().Name() == dialect.PG {
-		query = query.For("SHARE")
-	}
-	err := query.Scan(ctx, new(uuid.UUID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrWrongCredentials
-	}
-	return err
 }
 
 // Find returns the session with this token and updates when it was last seen. It returns

@@ -23,7 +23,7 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 	defer cancel()
 	token = newToken()
 	err = s.db.InTx(ctx, "confirm password", func(ctx context.Context, tx Tx) error {
-		if err := lockPassword(ctx, tx, user); err != nil {
+		if err := tx.lockPassword(ctx, user); err != nil {
 			return err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?, confirmed_at = ?", hashToken(token), tx.Now()).

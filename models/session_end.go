@@ -74,6 +74,5 @@ func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.U
 func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) error {
 	old := tx.NewSelect().Model((*Session)(nil)).Column("id").Where("user_id = ? AND id <> ?", userID, newest).
 		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)
-	_, err := tx.NewDelete().Model((*Session)(nil)).Where("id IN (?)", old).Exec(ctx)
-	return err
+	return tx.Delete(ctx, (*Session)(nil), "id IN (?)", old)
 }

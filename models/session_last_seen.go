@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun/dialect"
 )
 
 // lastSeenBuffer holds when and where sessions were last seen until the background flush writes
@@ -89,7 +88,7 @@ func (s *Sessions) flush(ctx context.Context) error {
 		query := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
 			Set("last_seen_at = seen.at, last_address = seen.address").
 			Where("session.id = seen.id AND session.last_seen_at < seen.at")
-		if s.db.Dialect().Name() == dialect.PG {
+		if isPostgres(s.db) {
 			query = query.Where("session.id IN (SELECT id FROM sessions WHERE id IN (SELECT id FROM seen) FOR NO KEY UPDATE SKIP LOCKED)")
 		}
 		_, err := query.Exec(ctx)

@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"net/netip"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 )
 
 // An email, network address, device or session may have Options.SignInLimit wrong passwords within
@@ -110,22 +108,6 @@ func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects [][]byte) err
 	}
 	_, err := db.NewInsert().Model(&failures).Exec(ctx)
 	return err
-}
-
-// lockSubjects locks these subjects until the transaction ends, so that one transaction at a time
-// counts them. All transactions lock the email, the address and the device in this order, so they
-// cannot deadlock. SQLite needs no lock: its transactions run one at a time.
-func (tx Tx) lockSubjects(ctx context.Context, subjects [][]byte) error {
-	if tx.db.Dialect().Name() != dialect.PG {
-		return nil
-	}
-	for _, subject := range subjects {
-		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash will do
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // network returns the part of an address that identifies one client: the whole IPv4 address, or the

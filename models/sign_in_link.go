@@ -43,10 +43,10 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 		}
 		old := tx.NewSelect().Model((*signInLink)(nil)).Column("token_hash").Where("user_id = ?", userID).
 			OrderExpr("expires_at DESC").Offset(maxSignInLinks - 1).Limit(math.MaxInt32)
-		if _, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash IN (?)", old).Exec(ctx); err != nil {
+		if err := tx.Delete(ctx, (*signInLink)(nil), "token_hash IN (?)", old); err != nil {
 			return err
 		}
-		if _, err := tx.NewInsert().Model(&link).Exec(ctx); err != nil {
+		if err := tx.Insert(ctx, &link); err != nil {
 			return err
 		}
 		return tx.Record(ctx, accountID, actor, ActionLinkCreated, userID, user.Email)

@@ -34,24 +34,23 @@ func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, e
 	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
 		return "", err
 	}
-	if err := lockPassword(ctx, tx, user); err != nil {
+	if err := tx.lockPassword(ctx, user); err != nil {
 		return "", err
 	}
 	old := tx.NewSelect().Model((*pendingSignIn)(nil)).Column("token_hash").Where("user_id = ?", user.ID).
 		OrderExpr("expires_at DESC").Offset(maxPendingSignIns - 1).Limit(math.MaxInt32)
-	if _, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("token_hash IN (?)", old).Exec(ctx); err != nil {
+	if err := tx.Delete(ctx, (*pendingSignIn)(nil), "token_hash IN (?)", old); err != nil {
 		return "", err
 	}
 	token = newToken()
 	pending := pendingSignIn{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(pendingSignInLife)}
-	_, err = tx.NewInsert().Model(&pending).Exec(ctx)
+	err = tx.Insert(ctx, &pending)
 	return token, err
 }
 
 // endPendingSignIns deletes the pending sign-ins of a user.
 func endPendingSignIns(ctx context.Context, tx Tx, userID uuid.UUID) error {
-	_, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("user_id = ?", userID).Exec(ctx)
-	return err
+	return tx.Delete(ctx, (*pendingSignIn)(nil), "user_id = ?", userID)
 }
 
 // PendingUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending],
@@ -89,7 +88,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
 			return false, err
 		}
-		if err := lockFactors(ctx, tx, user.AccountID, user.ID); err != nil {
+		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
 			return false, err
 		}
 		// Read again under the lock.
@@ -168,8 +167,7 @@ func (g *guesses) code(ctx context.Context, userID uuid.UUID, try func(ctx conte
 			return err
 		}
 		failure := signInFailure{ID: newID(), Subject: subjects[0], At: tx.Now()}
-		_, err = tx.NewInsert().Model(&failure).Exec(ctx)
-		return err
+		return tx.Insert(ctx, &failure)
 	})
 	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
 		limit.Codes = true

@@ -7,7 +7,6 @@ import (
 	"regexp"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -51,7 +50,7 @@ func (a *API) startSpan(ctx context.Context) (context.Context, trace.Span) {
 
 func systemOf(db bun.IDB) []attribute.KeyValue {
 	system := "sqlite"
-	if db.Dialect().Name() == dialect.PG {
+	if isPostgres(db) {
 		system = "postgresql"
 	}
 	return []attribute.KeyValue{attribute.String("db.system.name", system)}

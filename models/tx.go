@@ -2,6 +2,9 @@ package models
 
 import (
 	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -9,10 +12,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/schema"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// DB is the handle of a database, with the clock. Services use it to read, and to open transactions.
+// DB is the database with the clock. Services read from it and open transactions. Only DB and [Tx]
+// know whether it is SQLite or PostgreSQL.
 type DB struct {
 	*bun.DB
 	api *bun.DB // for the API's reads; see [database.Connections]
@@ -22,21 +27,48 @@ type DB struct {
 	logger  *slog.Logger
 	tracer  trace.Tracer // nil: no spans
 
-	mail         bool // queue mails about activities
-	mailsDropped *atomic.Uint64
+	mail         bool           // queue mails about activities
+	mailsDropped *atomic.Uint64 // because too many waited
 }
 
 // Now returns the time with the precision of the database: UTC, in whole microseconds.
 func (db *DB) Now() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
 
-// InTx calls work in a transaction, and commits it unless work fails. The operation is part of the
-// error.
+// InTx calls work in a transaction, and commits it unless work fails. The error begins with the
+// operation.
 func (db *DB) InTx(ctx context.Context, operation string, work func(ctx context.Context, tx Tx) error) error {
 	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx, db}) })
 	return failed(operation, err)
 }
 
-// Tx is a transaction.
+// locked lets a query lock the rows that it selects, with a strength such as "SHARE". SQLite needs
+// no lock, because its transactions run one at a time.
+func (db *DB) locked(query *bun.SelectQuery, strength string) *bun.SelectQuery {
+	if isPostgres(db) {
+		query = query.For(strength)
+	}
+	return query
+}
+
+// onPrimary lets a query find no rows on a standby, whose rows may be out of date.
+func (db *DB) onPrimary(query *bun.SelectQuery) *bun.SelectQuery {
+	if isPostgres(db) {
+		query = query.Where("NOT pg_is_in_recovery()")
+	}
+	return query
+}
+
+// unixTime returns the expression for the time in a column in seconds.
+func (db *DB) unixTime(column string) schema.QueryWithArgs {
+	if isPostgres(db) {
+		return bun.SafeQuery("CAST(date_part('epoch', ?) AS bigint)", bun.Ident(column))
+	}
+	return bun.SafeQuery("unixepoch(?)", bun.Ident(column))
+}
+
+func isPostgres(db bun.IDB) bool { return db.Dialect().Name() == dialect.PG }
+
+// Tx is a transaction of [DB.InTx].
 type Tx struct {
 	bun.Tx
 	db *DB
@@ -45,24 +77,128 @@ type Tx struct {
 // Now is [DB.Now].
 func (tx Tx) Now() time.Time { return tx.db.Now() }
 
-// lockAccount locks the account's row until the transaction ends, so that only one transaction at a
-// time counts and adds its keys. SQLite needs no lock: its transactions run one at a time.
-func (tx Tx) lockAccount(ctx context.Context, accountID uuid.UUID) error {
-	if tx.db.Dialect().Name() != dialect.PG {
+// Insert inserts a row, or the rows of a slice.
+func (tx Tx) Insert(ctx context.Context, model any) error {
+	_, err := tx.NewInsert().Model(model).Exec(ctx)
+	return err
+}
+
+// Update writes these columns of the row with the model's primary key.
+func (tx Tx) Update(ctx context.Context, model any, columns ...string) error {
+	_, err := tx.NewUpdate().Model(model).Column(columns...).WherePK().Exec(ctx)
+	return err
+}
+
+// Delete deletes the rows of the model's table that match where.
+func (tx Tx) Delete(ctx context.Context, model any, where string, args ...any) error {
+	_, err := tx.NewDelete().Model(model).Where(where, args...).Exec(ctx)
+	return err
+}
+
+// Record writes an activity about a subject. The label is the subject's name.
+func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
+	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
+}
+
+// RecordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
+// it. It also queues the mails about it.
+func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
+	if activity.ID == uuid.Nil {
+		activity.ID = newID()
+	}
+	activity.At, activity.Count = tx.Now(), max(1, activity.Count)
+	activity.ActorKind, activity.Address = actor.Kind, actor.Address
+	if actor.Kind == ActorUser {
+		activity.ActorID = &actor.ID
+	}
+	if err := tx.Insert(ctx, &activity); err != nil {
+		return err
+	}
+	return queueNotice(ctx, tx, activity)
+}
+
+// RecordEnd is Record for a revocation, removal or disabling. It also queues the end of the calls
+// of the subject, even without a LiveKit server, because operators' commands do not know whether
+// the portal has one.
+func (tx Tx) RecordEnd(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
+	activity := Activity{ID: newID(), AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label}
+	if err := tx.RecordActivity(ctx, actor, activity); err != nil {
+		return err
+	}
+	now := tx.Now()
+	return tx.Insert(ctx, &hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(HangUpLife)})
+}
+
+// The locks below last until the transaction ends. Every transaction takes them in this order:
+// subjects of sign-in, account, user, and then keys, links and sessions.
+
+// lockSubjects lets only one transaction at a time count the wrong passwords of these subjects. All
+// transactions lock the email, the address and the device in this order, so they cannot deadlock.
+func (tx Tx) lockSubjects(ctx context.Context, subjects [][]byte) error {
+	if !isPostgres(tx) {
 		return nil
 	}
-	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").
-		Where("id = ?", accountID).For("NO KEY UPDATE").Exec(ctx)
-	return err
+	for _, subject := range subjects {
+		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash will do
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lockAccountsTable reads the account, so that the transaction uses the table accounts before
 // others. A restore locks the tables in this order. A transaction that changes a key and then
 // records an activity, which refers to the account, would otherwise deadlock with it.
 func (tx Tx) lockAccountsTable(ctx context.Context, accountID uuid.UUID) error {
-	if tx.db.Dialect().Name() != dialect.PG {
+	if !isPostgres(tx) {
 		return nil
 	}
 	_, err := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID).Exec(ctx)
+	return err
+}
+
+// lockAccount locks the account, so that only one transaction at a time counts and adds its keys.
+func (tx Tx) lockAccount(ctx context.Context, accountID uuid.UUID) error {
+	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID)
+	_, err := tx.db.locked(query, "NO KEY UPDATE").Exec(ctx)
+	return err
+}
+
+// lockEnabledAccount returns [ErrWrongCredentials] if the account is disabled, and lets nobody
+// disable it.
+func (tx Tx) lockEnabledAccount(ctx context.Context, id uuid.UUID) error {
+	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ? AND disabled_at IS NULL", id)
+	return lockOne(ctx, tx.db.locked(query, "SHARE"))
+}
+
+// lockUser locks one of the account's users, so that only one transaction at a time changes the
+// factors. It returns [ErrWrongCredentials] if there is no such user.
+func (tx Tx) lockUser(ctx context.Context, accountID, id uuid.UUID) error {
+	return tx.lockUserWhere(ctx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
+}
+
+// lockEnabledUser locks a user, or returns [ErrWrongCredentials] if the user was disabled.
+func (tx Tx) lockEnabledUser(ctx context.Context, id uuid.UUID) error {
+	return tx.lockUserWhere(ctx, "id = ? AND disabled_at IS NULL", id)
+}
+
+// lockPassword locks a user, or returns [ErrWrongCredentials] if the user was disabled or the
+// password has changed since it was verified.
+func (tx Tx) lockPassword(ctx context.Context, user User) error {
+	return tx.lockUserWhere(ctx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
+}
+
+func (tx Tx) lockUserWhere(ctx context.Context, where string, args ...any) error {
+	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
+	return lockOne(ctx, tx.db.locked(query, "NO KEY UPDATE"))
+}
+
+// lockOne returns [ErrWrongCredentials] if the query finds no row.
+func lockOne(ctx context.Context, query *bun.SelectQuery) error {
+	err := query.Scan(ctx, new(uuid.UUID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrWrongCredentials
+	}
 	return err
 }

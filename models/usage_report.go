@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
-	"github.com/uptrace/bun/schema"
 )
 
 // Day is 24 hours of UTC.
@@ -212,14 +210,6 @@ func (k *Keys) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit v
 		}
 	})
 	return nil
-}
-
-// unixTime returns the expression for the time in a column in seconds.
-func (db *DB) unixTime(column string) schema.QueryWithArgs {
-	if db.Dialect().Name() == dialect.PG {
-		return bun.SafeQuery("CAST(date_part('epoch', ?) AS bigint)", bun.Ident(column))
-	}
-	return bun.SafeQuery("unixepoch(?)", bun.Ident(column))
 }
 
 // eachCount calls visit with each count of a text of readUsage: three numbers between spaces.

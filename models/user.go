@@ -78,7 +78,7 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 		if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
 			return err
 		}
-		_, err = tx.NewDelete().Model((*Invitation)(nil)).Where("account_id = ? AND email_hash = ?", accountID, user.EmailHash).Exec(ctx)
+		err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash = ?", accountID, user.EmailHash)
 		if err != nil {
 			return err
 		}
@@ -151,12 +151,11 @@ func setDisabled(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled b
 func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
 	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
 	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*passwordResetLink)(nil), (*pendingSignIn)(nil)} {
-		if _, err := tx.NewDelete().Model(model).Where("user_id IN (?)", users).Exec(ctx); err != nil {
+		if err := tx.Delete(ctx, model, "user_id IN (?)", users); err != nil {
 			return err
 		}
 	}
-	_, err := tx.NewDelete().Model((*Invitation)(nil)).Where("inviter_id IN (?)", users).Exec(ctx)
-	return err
+	return tx.Delete(ctx, (*Invitation)(nil), "inviter_id IN (?)", users)
 }
 
 // findUser returns the user that matches where, or [ErrUserNotFound].

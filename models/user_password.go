@@ -2,13 +2,11 @@ package models
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun/dialect"
 
 	"portal/models/password"
 )
@@ -41,7 +39,7 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 	err = c.setPassword(ctx, knownPlace(user.Email), newPassword, func(ctx context.Context, tx Tx, hash string) error {
 		// Of two concurrent changes, the second finds that its old password is no longer
 		// stored.
-		if err := lockPassword(ctx, tx, user); err != nil {
+		if err := tx.lockPassword(ctx, user); err != nil {
 			return err
 		}
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?", hashToken(token)).
@@ -177,33 +175,8 @@ func replacePassword(ctx context.Context, tx Tx, user User, hash string, keep uu
 	if err := endPasswordResets(ctx, tx, user.ID); err != nil {
 		return err
 	}
-	if _, err := tx.NewDelete().Model((*signInLink)(nil)).Where("user_id = ?", user.ID).Exec(ctx); err != nil {
+	if err := tx.Delete(ctx, (*signInLink)(nil), "user_id = ?", user.ID); err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
-}
-
-// lockPassword returns [ErrWrongCredentials] if the user was disabled or the password changed since
-// it was verified. It locks the user's row until the transaction ends. SQLite needs no lock: its
-// transactions run one at a time.
-func lockPassword(ctx context.Context, tx Tx, user User) error {
-	return tx.lockUser(ctx, "id = ? AND password_hash = ? AND disabled_at IS NULL", user.ID, user.PasswordHash)
-}
-
-// lockEnabledUser is lockPassword for any password.
-func lockEnabledUser(ctx context.Context, tx Tx, id uuid.UUID) error {
-	return tx.lockUser(ctx, "id = ? AND disabled_at IS NULL", id)
-}
-
-// lockUser locks the row that matches where, or returns [ErrWrongCredentials].
-func (tx Tx) lockUser(ctx context.Context, where string, args ...any) error {
-	query := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	if tx.db.Dialect().Name() == dialect.PG {
-		query = query.For("NO KEY UPDATE")
-	}
-	err := query.Scan(ctx, new(uuid.UUID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrWrongCredentials
-	}
-	return err
 }

@@ -44,12 +44,12 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 			if err := checkOwnerLeft(ctx, tx, user); err != nil {
 				return err
 			}
-			if _, err := tx.NewDelete().Model((*Invitation)(nil)).Where("inviter_id = ?", id).Exec(ctx); err != nil {
+			if err := tx.Delete(ctx, (*Invitation)(nil), "inviter_id = ?", id); err != nil {
 				return err
 			}
 		}
 		user.Role = role
-		if _, err := tx.NewUpdate().Model(&user).Column("role").WherePK().Exec(ctx); err != nil {
+		if err := tx.Update(ctx, &user, "role"); err != nil {
 			return err
 		}
 		return tx.Record(ctx, accountID, actor, action, id, user.Email)
@@ -87,7 +87,7 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 			return err
 		}
 		// The person may become another user.
-		if _, err := tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ?", id).Exec(ctx); err != nil {
+		if err := tx.Delete(ctx, (*Identity)(nil), "user_id = ?", id); err != nil {
 			return err
 		}
 		return tx.Record(ctx, accountID, actor, ActionUserRemoved, id, user.Email)
