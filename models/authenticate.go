@@ -40,13 +40,13 @@ func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 		return Principal{}, failed("authenticate", err)
 	}
 	if !found.Active {
-		a.usage.Count(found.ID, a.db.Now(), 0, 1)
+		a.usage.Count(found.AccountID, found.ID, a.db.Now(), 0, 1)
 		if !found.Revoked {
 			return Principal{}, ErrAccountDisabled
 		}
 		return Principal{}, ErrKeyRevoked
 	}
-	a.usage.Count(found.ID, a.db.Now(), 1, 0)
+	a.usage.Count(found.AccountID, found.ID, a.db.Now(), 1, 0)
 	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
 }
 

@@ -154,7 +154,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 }
 
 // smallTables do not grow with the number of customers or with time.
-var smallTables = []string{"auth_epoch", "usage_flushes", "outbox"}
+var smallTables = []string{"auth_epoch", "outbox"}
 
 // scans returns the parts of a statement's plan that read a whole table.
 func (f *fixture) scans(t *testing.T, statement string) []string {

@@ -24,9 +24,6 @@ const (
 
 	hourlyUsageKept = 48 * time.Hour
 	dailyUsageKept  = 400 * Day
-	// flushesKept is how long the row of a recorder is kept after its last write. If an
-	// instance cannot write for longer, it may count a piece twice.
-	flushesKept = 7 * Day
 	// activitiesKept is how long activities are kept. A trigger refuses to delete newer ones.
 	activitiesKept = 400 * Day
 )
@@ -67,7 +64,6 @@ func (s *Store) purge(ctx context.Context) error {
 	for _, old := range []expired{
 		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
 		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
-		{"usage_flushes", "recorder_id", "written_at < ?", []any{now.Add(-flushesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},

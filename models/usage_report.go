@@ -19,8 +19,8 @@ type requestCounts struct {
 }
 
 // AddUsage counts earlier requests with a key. It is for demo data.
-func (k *Keys) AddUsage(keyID uuid.UUID, at time.Time, requests, refusals int64) {
-	k.usage.Count(keyID, at, requests, refusals)
+func (k *Keys) AddUsage(key Key, at time.Time, requests, refusals int64) {
+	k.usage.Count(key.AccountID, key.ID, at, requests, refusals)
 }
 
 // RecentUsage is the recent usage of one key. It counts whole hours, so each count can cover up to
@@ -151,7 +151,7 @@ func keysWithID(ids []uuid.UUID) keyFilter {
 type usageRow struct {
 	Hour          *time.Time `bun:",scanonly"` // the current hour; nil for a key that was never used
 	requestCounts            // in the current hour
-	Piece         int64      `bun:",scanonly"` // the last of this instance's pieces that the counts include
+	UsedAt        *time.Time `bun:",scanonly"` // nil if the key was never used
 	Past          string     `bun:",scanonly"` // the time in seconds, the requests and the refusals of each stored count
 }
 
@@ -160,7 +160,7 @@ type visitUsage func(keyID uuid.UUID, at time.Time, n requestCounts)
 
 // readUsage calls visit with every count of the selected keys from first on: the stored counts, the
 // counts of each key's current hour, and the counts that this instance has not written yet. The
-// last two are always by the hour. Package usage explains why each request is counted once.
+// last two are always by the hour.
 func (k *Keys) readUsage(
 	ctx context.Context, accountID uuid.UUID, by usagePeriod, first time.Time, keys keyFilter, visit visitUsage,
 ) error {
@@ -190,8 +190,7 @@ func (k *Keys) withUsage(query *bun.SelectQuery, by usagePeriod, first time.Time
 		ColumnExpr("string_agg(concat_ws(' ', ?, stored.requests, stored.refusals), ' ')", k.db.unixTime("stored."+by.column)).
 		Where("stored.api_key_id = api_key.id AND stored.? >= ?", bun.Ident(by.column), first)
 	return query.
-		ColumnExpr("last_use.hour, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
-		ColumnExpr("COALESCE((SELECT piece FROM usage_flushes WHERE recorder_id = ?), 0) AS piece", k.usage.ID()).
+		ColumnExpr("last_use.hour, last_use.used_at, COALESCE(last_use.requests, 0) AS requests, COALESCE(last_use.refusals, 0) AS refusals").
 		ColumnExpr("COALESCE((?), '') AS past", past)
 }
 
@@ -204,7 +203,7 @@ func (k *Keys) eachUsage(keyID uuid.UUID, row usageRow, first time.Time, visit v
 	if row.Hour != nil && !row.Hour.Before(first) {
 		visit(keyID, *row.Hour, row.requestCounts)
 	}
-	k.usage.Later(keyID, row.Piece, func(hour time.Time, requests, refusals int64) {
+	k.usage.Unwritten(keyID, row.UsedAt, func(hour time.Time, requests, refusals int64) {
 		if !hour.Before(first) {
 			visit(keyID, hour, requestCounts{requests, refusals})
 		}

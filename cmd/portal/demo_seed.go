@@ -113,7 +113,7 @@ func (s *demoSeed) use(key models.Key, weekday int64, from, to int) {
 			requests /= 4
 		}
 		if requests > 0 {
-			s.store.Keys.AddUsage(key.ID, at, requests, 0)
+			s.store.Keys.AddUsage(key, at, requests, 0)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.store.Keys.AddUsage(key.ID, s.clock(), int64(9*(i+1)), 0)
+		s.store.Keys.AddUsage(key, s.clock(), int64(9*(i+1)), 0)
 		s.setClock(s.daysAgo(demo.daysAgo))
 		actor := s.actor()
 		if i == 0 {
@@ -135,7 +135,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, actor); err != nil {
 			return err
 		}
-		s.store.Keys.AddUsage(key.ID, s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
+		s.store.Keys.AddUsage(key, s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (s *demoSeed) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.store.Keys.AddUsage(key.ID, s.today.Add(-20*time.Minute), 310, 0)
+	s.store.Keys.AddUsage(key, s.today.Add(-20*time.Minute), 310, 0)
 	return nil
 }
 

@@ -121,7 +121,7 @@ func (s sender) authentication(stats authn.Stats) {
 func (s sender) usage(stats usage.Stats) {
 	s.gauge("usage_pending_keys", "API keys whose latest usage is not in the database yet.", float64(stats.Pending))
 	s.gauge("usage_flush_lag_seconds", "Age of the oldest usage that is not in the database yet.", stats.Lag.Seconds())
-	s.counter("usage_writes_total", "Transactions that wrote usage.", float64(stats.Pieces))
+	s.counter("usage_writes_total", "Transactions that wrote usage.", float64(stats.Batches))
 	s.counter("usage_written_keys_total", "API keys whose usage these transactions wrote. If it grows more slowly at a steady rate of requests, usage is written less often.", float64(stats.Written))
 	s.counter("usage_dropped_requests_total", "Requests that were not counted, because the usage of too many API keys could not be written.", float64(stats.Dropped))
 }

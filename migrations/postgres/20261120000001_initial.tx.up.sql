@@ -118,13 +118,6 @@ END $$;
 CREATE TRIGGER api_key_last_uses_keep_past_hour AFTER UPDATE OF hour ON api_key_last_uses
     FOR EACH ROW WHEN (OLD.hour <> NEW.hour) EXECUTE FUNCTION keep_past_hour();
 
--- The number of the last piece of usage that each instance has written. Package usage explains it.
-CREATE TABLE usage_flushes (
-    recorder_id uuid PRIMARY KEY,
-    piece       bigint NOT NULL,
-    written_at  timestamptz NOT NULL
-);
-
 -- When a widget token was last issued for each agent.
 CREATE TABLE agent_last_tokens (
     agent_id  uuid PRIMARY KEY,

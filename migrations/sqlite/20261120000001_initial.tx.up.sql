@@ -115,13 +115,6 @@ BEGIN
         requests = requests + excluded.requests, refusals = refusals + excluded.refusals;
 END;
 
--- The number of the last piece of usage that each instance has written. Package usage explains it.
-CREATE TABLE usage_flushes (
-    recorder_id TEXT PRIMARY KEY,
-    piece       INTEGER NOT NULL,
-    written_at  TIMESTAMP NOT NULL
-);
-
 -- When a widget token was last issued for each agent.
 CREATE TABLE agent_last_tokens (
     agent_id  TEXT PRIMARY KEY,

@@ -8,5 +8,6 @@ func (r *Recorder) Flush(ctx context.Context) error { return r.flush(ctx, false)
 // The limits that tests and benchmarks need.
 const (
 	MaxPending = maxPending
-	PieceKeys  = pieceKeys
+	Reserve    = reserve
+	BatchKeys  = batchKeys
 )

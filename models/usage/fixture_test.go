@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,9 @@ import (
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
 var must = modelstest.Must
+
+// account is the account of all keys of a test that is not about accounts.
+var account = uuid.New()
 
 // noon is a time in the middle of a day and of an hour.
 var noon = time.Date(2026, time.March, 14, 12, 30, 0, 1000, time.UTC)
@@ -123,37 +127,19 @@ func sorted(keys []uuid.UUID) []uuid.UUID {
 // countEach counts a request with each key.
 func countEach(r *usage.Recorder, keys []uuid.UUID, at time.Time) {
 	for _, key := range keys {
-		r.Count(key, at, 1, 0)
+		r.Count(account, key, at, 1, 0)
 	}
 }
 
 var errLost = errors.New("the answer is lost")
 
 // lossy loses the answers of some writes.
-type lossy struct {
-	usage.Writer
-	lose func(p usage.Piece) bool
-}
+type lossy struct{ usage.Writer }
 
-func (l lossy) Write(ctx context.Context, p usage.Piece) error {
-	err := l.Writer.Write(ctx, p)
-	if err == nil && l.lose(p) {
+func (l lossy) Write(ctx context.Context, hour time.Time, entries []usage.Entry) error {
+	err := l.Writer.Write(ctx, hour, entries)
+	if err == nil && rand.N(2) == 0 {
 		err = errLost
 	}
 	return err
-}
-
-// slow fails at once if a write may not take as long as it would.
-type slow struct {
-	usage.Writer
-	takes    time.Duration
-	attempts *int
-}
-
-func (s slow) Write(ctx context.Context, p usage.Piece) error {
-	*s.attempts++
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < s.takes {
-		return context.DeadlineExceeded
-	}
-	return s.Writer.Write(ctx, p)
 }

@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 const (
-	// pieceTimeout is the time limit of a piece. It doubles with each failure up to
-	// maxPieceTimeout, because a piece must not become smaller while its outcome is unknown.
-	pieceTimeout    = 2 * time.Second
-	maxPieceTimeout = 32 * time.Second
-	// maxPause is the longest pause after a piece.
+	// writeTimeout is the time limit of a batch. A batch that would need longer is counted again
+	// at each attempt, so the limit is a multiple of the usual time.
+	writeTimeout = 10 * time.Second
+	// maxPause is the longest pause after a batch.
 	maxPause = 50 * time.Millisecond
 )
 
 // Run flushes at intervals until ctx ends, and calls failed with each error. It lets a running
-// piece finish.
+// batch finish.
 func (r *Recorder) Run(ctx context.Context, interval time.Duration, failed func(error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -51,115 +48,81 @@ func (r *Recorder) flush(ctx context.Context, yield bool) error {
 	r.mu.Lock()
 	waiting := len(r.open)
 	r.mu.Unlock()
-	if err := r.writePieces(ctx, yield); err != nil {
+	if err := r.writeRest(ctx, yield); err != nil {
 		return err
 	}
 	for range waiting {
 		r.take()
-		if err := r.writePieces(ctx, yield); err != nil {
+		if err := r.writeRest(ctx, yield); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take ends the counting in the oldest open generation, and prepares the generation for writing.
+// take ends the counting in the oldest open bucket, and prepares the bucket for writing.
 func (r *Recorder) take() {
 	r.mu.Lock()
-	g := r.open[0]
+	b := r.open[0]
 	r.open = r.open[1:]
-	r.pending -= len(g.counts)
-	r.writing = g
+	r.pending -= len(b.counts)
+	r.writing = b
 	r.mu.Unlock()
 
 	// Counting has ended, so sorting needs no lock.
-	entries := g.sorted()
+	entries := b.sorted()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g.entries, g.counts, g.first = entries, nil, r.next
-	r.next += int64(g.pieces())
+	b.entries, b.counts, b.keys = entries, nil, nil
 }
 
-// writePieces writes the rest of the generation that take has begun, if there is one. Only flush
-// changes it, so flush reads it without the lock.
-func (r *Recorder) writePieces(ctx context.Context, yield bool) error {
-	g := r.writing
-	if g == nil {
+// writeRest writes the rest of the bucket that take has begun, if there is one. Only flush changes
+// it, so flush reads it without the lock.
+func (r *Recorder) writeRest(ctx context.Context, yield bool) error {
+	b := r.writing
+	if b == nil {
 		return nil
 	}
-	for g.written < g.pieces() {
+	for b.unwritten() > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		started := time.Now()
-		number, entries := g.piece(g.written)
-		err := r.write(ctx, Piece{Recorder: r.id, Number: number, Hour: g.hour, Entries: entries}, g.failures)
-		locked, notWritten := errors.AsType[*LockedError](err)
-		if notWritten && !g.uncertain && r.postpone(g, locked.Keys) {
-			continue
-		}
-		g.uncertain = err != nil && (g.uncertain || !notWritten)
-		if err != nil {
-			g.failures++
+		if err := r.write(ctx, b); err != nil {
 			return err
 		}
-		g.failures = 0
-		r.wrote(g, len(entries))
 		if yield {
 			// The pause is as long as the write, so that others get half of the time.
 			time.Sleep(min(time.Since(started), maxPause))
 		}
 	}
-	r.retire(g)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b.done, r.writing = time.Now(), nil
+	r.written = append(r.written, b)
+	for time.Since(r.written[0].done) > kept {
+		r.written = r.written[1:]
+	}
 	return nil
 }
 
-// write writes a piece after some failures. It lets the piece finish when ctx is canceled, but not
+// write writes the next batch of a bucket. It lets the batch finish when ctx is canceled, but not
 // when its deadline has passed.
-func (r *Recorder) write(ctx context.Context, p Piece, failures int) error {
-	deadline := time.Now().Add(min(pieceTimeout<<min(failures, 8), maxPieceTimeout))
+func (r *Recorder) write(ctx context.Context, b *bucket) error {
+	deadline := time.Now().Add(writeTimeout)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(deadline) {
 		deadline = limit
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	return r.writer.Write(ctx, p)
-}
-
-// postpone moves the counts of these keys to the open generation of their hour. It reports whether
-// there were any.
-func (r *Recorder) postpone(g *generation, keys []uuid.UUID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	moved := false
-	for _, key := range keys {
-		if i, found := g.position(key); found && g.entries[i].counts != (counts{}) {
-			n := g.entries[i].counts
-			g.entries[i].counts = counts{}
-			r.add(g.hour, key, n)
-			moved = true
-		}
+	batch := b.next()
+	if err := r.writer.Write(limited, b.start(), batch); err != nil {
+		return err
 	}
-	return moved
-}
-
-// wrote notes that a piece was written.
-func (r *Recorder) wrote(g *generation, keys int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g.written++
-	r.stats.Pieces++
-	r.stats.Written += int64(keys)
-}
-
-// retire keeps a written generation for reports, and drops those that were written long ago.
-func (r *Recorder) retire(g *generation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g.done = time.Now()
-	r.writing = nil
-	r.retired = append(r.retired, g)
-	for len(r.retired) > 0 && time.Since(r.retired[0].done) > kept {
-		r.retired = r.retired[1:]
-	}
+	b.written += len(batch)
+	r.stats.Batches++
+	r.stats.Written += int64(len(batch))
+	return nil
 }

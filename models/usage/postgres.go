@@ -6,34 +6,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// postgresAdd adds a piece unless it or a later one is stored. A trigger moves the counts of a past
-// hour to the tables of hours and days.
-const postgresAdd = `WITH flush AS (
-		INSERT INTO usage_flushes AS stored (recorder_id, piece, written_at) VALUES ($1, $2, now())
-		ON CONFLICT (recorder_id) DO UPDATE SET piece = excluded.piece, written_at = excluded.written_at
-		WHERE stored.piece < excluded.piece
-		RETURNING recorder_id
-	)
-	INSERT INTO api_key_last_uses AS stored (api_key_id, used_at, hour, requests, refusals)
-	SELECT used.api_key_id, used.used_at, $3, used.requests, used.refusals
-	FROM flush CROSS JOIN unnest($4::uuid[], $5::timestamptz[], $6::bigint[], $7::bigint[]) AS used (api_key_id, used_at, requests, refusals)
+// postgresAdd adds a batch. A trigger moves the counts of a past hour to the tables of hours and
+// days.
+const postgresAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at, hour, requests, refusals)
+	SELECT used.api_key_id, used.used_at, $1, used.requests, used.refusals
+	FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::bigint[]) AS used (api_key_id, used_at, requests, refusals)
 	ON CONFLICT (api_key_id) DO UPDATE SET
 		used_at = GREATEST(stored.used_at, excluded.used_at),
 		requests = CASE WHEN stored.hour = excluded.hour THEN stored.requests ELSE 0 END + excluded.requests,
 		refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
 		hour = excluded.hour`
-
-// postgresLocked returns the keys whose rows another session holds.
-const postgresLocked = `WITH free AS (
-		SELECT api_key_id FROM api_key_last_uses WHERE api_key_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED
-	)
-	SELECT api_key_id FROM api_key_last_uses WHERE api_key_id = ANY ($1) AND api_key_id NOT IN (SELECT api_key_id FROM free)`
 
 // postgresSettings bound the wait for a row that another session holds. Without jit=off, PostgreSQL
 // may compile the plan each time.
@@ -52,42 +38,32 @@ func NewPostgres(dial func(context.Context) (*pgx.Conn, error), stop func() erro
 }
 
 // Write implements [Writer].
-func (p *Postgres) Write(ctx context.Context, piece Piece) error {
-	arguments := postgresArguments(piece)
+func (p *Postgres) Write(ctx context.Context, hour time.Time, entries []Entry) error {
+	arguments := postgresArguments(hour, entries)
 	reused := p.conn != nil
 	err := p.try(ctx, arguments)
-	if err == nil || p.conn != nil || !reused || ctx.Err() != nil {
-		return err
-	}
-	// The server may have closed the old connection, so try a new one.
-	err = p.try(ctx, arguments)
-	if locked, ok := errors.AsType[*LockedError](err); ok {
-		// The first attempt may hold the locks, and may still succeed. So the outcome is
-		// unknown.
-		err = locked.Err
+	if err != nil && reused && ctx.Err() == nil {
+		// The server may have closed the old connection, so try a new one.
+		err = p.try(ctx, arguments)
 	}
 	return err
 }
 
 // postgresArguments returns the arguments of postgresAdd.
-func postgresArguments(piece Piece) []any {
-	n := len(piece.Entries)
-	keys, lasts := make(pgtype.FlatArray[pgtype.UUID], 0, n), make(pgtype.FlatArray[pgtype.Timestamptz], 0, n)
-	requests, refusals := make(pgtype.FlatArray[pgtype.Int8], 0, n), make(pgtype.FlatArray[pgtype.Int8], 0, n)
-	for _, entry := range piece.Entries {
-		if entry.counts == (counts{}) {
-			continue
-		}
-		keys = append(keys, pgtype.UUID{Bytes: entry.Key, Valid: true})
-		lasts = append(lasts, pgtype.Timestamptz{Time: entry.lastUse(), Valid: entry.Last != 0})
-		requests = append(requests, pgtype.Int8{Int64: entry.Requests, Valid: true})
-		refusals = append(refusals, pgtype.Int8{Int64: entry.Refusals, Valid: true})
+func postgresArguments(hour time.Time, entries []Entry) []any {
+	n := len(entries)
+	keys, lasts := make(pgtype.FlatArray[pgtype.UUID], n), make(pgtype.FlatArray[pgtype.Timestamptz], n)
+	requests, refusals := make(pgtype.FlatArray[pgtype.Int8], n), make(pgtype.FlatArray[pgtype.Int8], n)
+	for i, entry := range entries {
+		keys[i] = pgtype.UUID{Bytes: entry.Key, Valid: true}
+		lasts[i] = pgtype.Timestamptz{Time: entry.lastUse(), Valid: entry.Last != 0}
+		requests[i] = pgtype.Int8{Int64: entry.Requests, Valid: true}
+		refusals[i] = pgtype.Int8{Int64: entry.Refusals, Valid: true}
 	}
-	return []any{pgtype.UUID{Bytes: piece.Recorder, Valid: true}, piece.Number, piece.Hour, keys, lasts, requests, refusals}
+	return []any{hour, keys, lasts, requests, refusals}
 }
 
-// try runs the statement with an open connection. It drops the connection after an error, unless
-// the error is a [*LockedError].
+// try runs the statement with an open connection, and drops the connection after an error.
 func (p *Postgres) try(ctx context.Context, arguments []any) error {
 	if p.conn == nil {
 		if err := p.connect(ctx); err != nil {
@@ -95,36 +71,10 @@ func (p *Postgres) try(ctx context.Context, arguments []any) error {
 		}
 	}
 	_, err := p.conn.Exec(ctx, "add", arguments...)
-	if err == nil {
-		return nil
-	}
-	if notWritten(err) {
-		keys, lockedErr := p.locked(ctx, arguments[3])
-		if lockedErr == nil {
-			return &LockedError{Keys: keys, Err: err}
-		}
-		err = errors.Join(err, lockedErr)
-	}
-	p.drop()
-	return err
-}
-
-// notWritten reports whether the server rolled the statement back because of other sessions' locks.
-func notWritten(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "40P01") // lock_not_available, deadlock_detected
-}
-
-// locked returns the keys whose rows another session holds.
-func (p *Postgres) locked(ctx context.Context, keys any) ([]uuid.UUID, error) {
-	rows, err := p.conn.Query(ctx, "locked", keys)
 	if err != nil {
-		return nil, err
+		p.drop()
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (key uuid.UUID, err error) {
-		err = row.Scan(&key)
-		return key, err
-	})
+	return err
 }
 
 func (p *Postgres) connect(ctx context.Context) error {
@@ -135,9 +85,6 @@ func (p *Postgres) connect(ctx context.Context) error {
 	p.conn = conn
 	if _, err = conn.PgConn().Exec(ctx, postgresSettings).ReadAll(); err == nil {
 		_, err = conn.Prepare(ctx, "add", postgresAdd)
-	}
-	if err == nil {
-		_, err = conn.Prepare(ctx, "locked", postgresLocked)
 	}
 	if err != nil {
 		p.drop()

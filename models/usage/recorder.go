@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -9,83 +8,86 @@ import (
 )
 
 const (
-	// kept is how long written generations stay in memory. It must be longer than the statement
-	// of a report.
+	// kept is how long written buckets stay in memory. It must be longer than the statement of a
+	// report.
 	kept = 4 * time.Second
 	// maxPending bounds the number of keys with counts that wait for a flush. It is only
 	// reached if writes fail for a long time.
 	maxPending = 1 << 20
+	// Beyond maxPending, each account may still have accountKeys keys, in reserve keys for all,
+	// so that an account with very many keys does not use up the memory for others.
+	accountKeys = 100
+	reserve     = 1 << 18
 	// maxHours bounds the number of hours with such counts.
 	maxHours = 1000
+
+	microsPerHour = int64(time.Hour / time.Microsecond)
 )
 
 // Recorder counts requests in memory. It is safe for concurrent use.
 type Recorder struct {
-	id     uuid.UUID
 	writer Writer
 	yield  bool
 	turn   chan struct{} // holds one token unless a flush runs
 
 	mu      sync.Mutex
-	open    []*generation // collect counts, one for each hour, the oldest first
-	pending int           // keys in open
-	writing *generation   // nil if there is none
-	retired []*generation // written a short time ago
-	next    int64         // number of the next piece
+	open    []*bucket // collect counts, one for each hour, the oldest first
+	pending int       // keys in open
+	writing *bucket   // nil if there is none
+	written []*bucket // a short time ago
 	stats   Stats
 }
 
 // New returns a recorder that writes with w and closes it. With yield, the recorder pauses after
-// each piece for as long as the piece took, so that others can write too.
+// each batch for as long as the batch took, so that others can write too.
 func New(w Writer, yield bool) *Recorder {
-	r := &Recorder{id: uuid.New(), writer: w, yield: yield, turn: make(chan struct{}, 1), next: 1}
+	r := &Recorder{writer: w, yield: yield, turn: make(chan struct{}, 1)}
 	r.turn <- struct{}{}
 	return r
 }
 
-// ID returns the id of the recorder's row in usage_flushes.
-func (r *Recorder) ID() uuid.UUID { return r.id }
-
-// Count adds requests with a key at a time. Refused requests do not count as a use of the key.
-func (r *Recorder) Count(key uuid.UUID, at time.Time, requests, refusals int64) {
+// Count adds requests with an account's key at a time. Refused requests do not count as a use of
+// the key.
+func (r *Recorder) Count(account, key uuid.UUID, at time.Time, requests, refusals int64) {
 	n := counts{Requests: requests, Refusals: refusals}
+	micros := at.UnixMicro()
 	if requests > 0 {
-		n.Last = at.UnixMicro()
+		n.Last = micros
 	}
-	hour := at.UTC().Truncate(time.Hour)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(hour, key, n)
-}
-
-// add adds counts to the open generation of the hour. The caller holds mu.
-func (r *Recorder) add(hour time.Time, key uuid.UUID, n counts) {
-	g := r.openAt(hour)
-	sum, found := g.counts[key]
+	b := r.openAt(micros / microsPerHour)
+	sum, found := b.counts[key]
 	if !found {
-		if r.pending >= maxPending {
-			r.stats.Dropped += n.Requests + n.Refusals
+		if !r.admit(b.keys[account]) {
+			r.stats.Dropped += requests + refusals
 			return
 		}
+		b.keys[account]++
 		r.pending++
 	}
 	sum.add(n)
-	g.counts[key] = sum
+	b.counts[key] = sum
 }
 
-// openAt returns the open generation of an hour. The caller holds mu.
-func (r *Recorder) openAt(hour time.Time) *generation {
-	for _, g := range slices.Backward(r.open) {
-		if g.hour.Equal(hour) {
-			return g
+// admit reports whether one more key of an account that has this many keys may wait for a flush.
+func (r *Recorder) admit(keys int) bool {
+	return r.pending < maxPending || keys < accountKeys && r.pending < maxPending+reserve
+}
+
+// openAt returns the open bucket of an hour. The caller holds mu.
+func (r *Recorder) openAt(hour int64) *bucket {
+	for i := len(r.open) - 1; i >= 0; i-- {
+		if r.open[i].hour == hour {
+			return r.open[i]
 		}
 	}
 	if len(r.open) >= maxHours {
 		return r.open[len(r.open)-1]
 	}
-	g := newGeneration(hour)
-	r.open = append(r.open, g)
-	return g
+	b := newBucket(hour)
+	r.open = append(r.open, b)
+	return b
 }
 
 // LastUse returns the later of the stored last use of a key, which may be nil, and the one in
@@ -94,8 +96,8 @@ func (r *Recorder) LastUse(key uuid.UUID, stored *time.Time) *time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var latest counts
-	for g := range r.generations {
-		n, _ := g.find(key)
+	for b := range r.buckets {
+		n, _ := b.find(key)
 		latest.Last = max(latest.Last, n.Last)
 	}
 	if latest.Last == 0 || stored != nil && !latest.lastUse().After(*stored) {
@@ -105,31 +107,39 @@ func (r *Recorder) LastUse(key uuid.UUID, stored *time.Time) *time.Time {
 	return &last
 }
 
-// Later calls visit with the key's counts in each hour that a report lacks. The report has all
-// pieces of this recorder up to the number piece.
-func (r *Recorder) Later(key uuid.UUID, piece int64, visit func(hour time.Time, requests, refusals int64)) {
+// Unwritten calls visit with the key's counts in each hour that a report lacks. The report has read
+// the stored last use, which may be nil.
+func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, visit func(hour time.Time, requests, refusals int64)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for g := range r.generations {
-		n, number := g.find(key)
-		if n != (counts{}) && (number == 0 || number > piece) {
-			visit(g.hour, n.Requests, n.Refusals)
+	for b := range r.buckets {
+		n, i := b.find(key)
+		if n == (counts{}) {
+			continue
+		}
+		lacking := i < 0 || i >= b.written
+		if i >= 0 && i < b.written+batchKeys && n.Last != 0 {
+			// The batch is being written or was a short time ago.
+			lacking = stored == nil || stored.UnixMicro() < n.Last
+		}
+		if lacking {
+			visit(b.start(), n.Requests, n.Refusals)
 		}
 	}
 }
 
-// generations yields all generations in memory. The caller holds mu.
-func (r *Recorder) generations(yield func(*generation) bool) {
-	for _, g := range r.retired {
-		if !yield(g) {
+// buckets yields all buckets in memory. The caller holds mu.
+func (r *Recorder) buckets(yield func(*bucket) bool) {
+	for _, b := range r.written {
+		if !yield(b) {
 			return
 		}
 	}
 	if r.writing != nil && !yield(r.writing) {
 		return
 	}
-	for _, g := range r.open {
-		if !yield(g) {
+	for _, b := range r.open {
+		if !yield(b) {
 			return
 		}
 	}
@@ -139,7 +149,7 @@ func (r *Recorder) generations(yield func(*generation) bool) {
 type Stats struct {
 	Pending int           // keys with usage that is not in the database yet
 	Lag     time.Duration // age of the oldest such usage
-	Pieces  int64         // transactions since the start
+	Batches int64         // transactions since the start
 	Written int64         // keys that they wrote
 	Dropped int64         // requests that were not counted, because too many keys waited for a flush
 }
@@ -149,10 +159,10 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	stats := r.stats
-	for g := range r.generations {
-		if n := g.unwritten(); n > 0 {
+	for b := range r.buckets {
+		if n := b.unwritten(); n > 0 {
 			stats.Pending += n
-			stats.Lag = max(stats.Lag, time.Since(g.since))
+			stats.Lag = max(stats.Lag, time.Since(b.since))
 		}
 	}
 	return stats

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"portal/models/modelstest"
 	"portal/models/usage"
 )
@@ -91,7 +89,7 @@ func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		r, before := usage.New(nil, false), heap()
 		for i := range n {
-			r.Count(uuid.UUID{0: byte(i), 1: byte(i >> 8), 2: byte(i >> 16)}, noon, 1, 0)
+			r.Count(account, id(i), noon, 1, 0)
 		}
 		b.ReportMetric(float64(heap()-before)/n, "bytes/key")
 		runtime.KeepAlive(r)
