@@ -19,29 +19,40 @@ const (
 	migrationLockInterval = 100 * time.Millisecond
 )
 
-// lock takes the advisory lock. It belongs to a connection, so it is released if the process dies.
+// lock takes the advisory lock until unlock. The lock belongs to a transaction that stays open, so it
+// is released if the process dies.
 func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(), err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return nil, Failed("connect", err)
 	}
+	unlock = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Timeout)
+		defer cancel()
+		_, _ = conn.ExecContext(ctx, "ROLLBACK")
+		_ = conn.Close()
+	}
+	// The usual limit of an idle transaction would release the lock during a long migration.
+	if _, err := conn.ExecContext(ctx, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+		unlock()
+		return nil, Failed("lock the migrations", err)
+	}
 	const awaited = "the migration of another instance"
 	for logged := false; ; logged = true {
 		var taken bool
-		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(?)", MigrationLock).Scan(&taken); err != nil {
-			return nil, errors.Join(Failed("lock the migrations", err), conn.Close())
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_xact_lock(?)", MigrationLock).Scan(&taken); err != nil {
+			unlock()
+			return nil, Failed("lock the migrations", err)
 		}
 		if taken {
-			return func() {
-				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", MigrationLock)
-				_ = conn.Close()
-			}, nil
+			return unlock, nil
 		}
 		if !logged {
 			m.logger.WarnContext(ctx, "waiting for "+awaited, slog.String("held_by", m.holder(ctx)))
 		}
 		if !sleepUntil(ctx, migrationLockInterval, deadline) {
-			return nil, errors.Join(m.waited(ctx, awaited), conn.Close())
+			unlock()
+			return nil, m.waited(ctx, awaited)
 		}
 	}
 }

@@ -92,3 +92,23 @@ func TestTheWaitForAnotherMigrationIsBounded(t *testing.T) {
 		t.Errorf("the log does not say what it waits for: %s", logs)
 	}
 }
+
+// The lock is held for longer than the server allows a transaction to be idle.
+func TestTheLockOfALongMigrationIsKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t))
+	slow := fstest.MapFS{"20990101000000_slow.tx.up.sql": {Data: []byte("SELECT pg_sleep(3)")}}
+	migrated := make(chan error, 1)
+	go func() { migrated <- f.MigrateTo(context.WithoutCancel(t.Context()), slow, noLog, time.Minute) }()
+	locked := func() bool {
+		return value[int](t, f, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
+	}
+	eventually(t, "the migration holds the lock", locked)
+	for ; len(migrated) == 0; time.Sleep(20 * time.Millisecond) {
+		if !locked() && len(migrated) == 0 {
+			t.Fatal("the lock was released during the migration")
+		}
+	}
+	must(t, <-migrated)
+}
