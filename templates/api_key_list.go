@@ -4,10 +4,10 @@ import "github.com/google/uuid"
 
 // APIKeyList is the list of active keys, or the text for an empty list.
 type APIKeyList struct {
-	Header  APIKeyListHeader
 	Columns []APIKeyColumn
 	Usage   APIKeyColumn // the usage figures, which are in the column Actions
 	Keys    []APIKeyRow
+	Limit   int    // of keys
 	Query   string // order of the list with its question mark; empty for the default
 	Version string // changes when the content of the list changes
 
@@ -16,17 +16,8 @@ type APIKeyList struct {
 
 func (APIKeyList) fragment() string { return "api-key-list" }
 
-// APIKeyListHeader is the heading of the list.
-type APIKeyListHeader struct {
-	Count, Limit int    // active keys, and the maximum
-	Focused      bool   // the heading takes the focus
-	Version      string // of the list that the page shows now; empty if it is unknown
-}
-
-func (APIKeyListHeader) fragment() string { return "api-key-list-header" }
-
-// Full reports whether the account has reached the maximum.
-func (h APIKeyListHeader) Full() bool { return h.Count >= h.Limit }
+// Full reports whether the account has reached the limit.
+func (l APIKeyList) Full() bool { return len(l.Keys) >= l.Limit }
 
 // APIKeyColumn is a sortable column.
 type APIKeyColumn struct {
@@ -98,11 +89,7 @@ type APIKeyDetails struct {
 
 func (APIKeyDetails) fragment() string { return "api-key-details" }
 
-// APIKeyRevoked updates the page after a key was revoked: it removes the row and updates the count,
-// or shows the text for an empty list.
-type APIKeyRevoked struct {
-	ID   uuid.UUID
-	List APIKeyList
-}
+// APIKeyRevoked removes the row of a revoked key.
+type APIKeyRevoked struct{ ID uuid.UUID }
 
 func (APIKeyRevoked) fragment() string { return "api-key-revoked" }

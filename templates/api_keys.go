@@ -41,7 +41,6 @@ type APIKeyReveal struct {
 	AgentID   string // an agent of the account; empty if it has none
 	TokenURL  string // endpoint of the example for an account with an agent
 	AgentsURL string // endpoint of the example for an account without agents
-	SameLabel string // another active key with this label, masked; empty if there is none
 	Back      string // URL of the page that Done leads to
 }
 
@@ -60,12 +59,9 @@ type FirstUse struct {
 
 func (FirstUse) fragment() string { return "first-use" }
 
-// APIKeyGenerated updates the page after a key was generated: a new form id, a new row, and the
-// dialog.
+// APIKeyGenerated updates the page after a key was generated: a new form id and the dialog.
 type APIKeyGenerated struct {
-	FormID uuid.UUID         // the next form's
-	Header *APIKeyListHeader // nil leaves the header as it is, because the count could not be read
-	Row    *APIKeyRow        // the new row; nil if the page has no table yet and fetches it
+	FormID uuid.UUID // the next form's
 	Reveal APIKeyReveal
 }
 

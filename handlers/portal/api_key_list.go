@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/templates"
@@ -16,6 +14,8 @@ import (
 
 const (
 	changesPath = homePath + "/changes"
+	// keysChanged is the event after which an open list fetches its changes.
+	keysChanged = "keys-changed"
 	// filterFrom is the smallest number of keys for which the list has a filter.
 	filterFrom = 11
 	// versionStep is the precision of the times of last use in a list's version. With a higher
@@ -49,9 +49,8 @@ func (p *Portal) apiKeysPage(c *gin.Context, form templates.APIKeyForm, replacem
 func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...templates.APIKeyRow) templates.APIKeyList {
 	keys := active.keys
 	list := templates.APIKeyList{
-		Header:  templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys},
 		Columns: view.columns(), Usage: view.column(usageColumn), Query: view.query(), Version: versionOf(keys),
-		Keys: make([]templates.APIKeyRow, len(keys)), Filterable: len(keys) >= filterFrom,
+		Keys: make([]templates.APIKeyRow, len(keys)), Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
 	}
 	view.sort(active)
 	for i, key := range keys {
@@ -64,16 +63,6 @@ func (p *Portal) apiKeyList(active activeKeys, view keyView, replacements ...tem
 		list.Keys[i] = row
 	}
 	return list
-}
-
-// versionWith returns the version of keys if the client's list lacks only the new key, and ""
-// otherwise. The parameter seen is the version of the client's list.
-func versionWith(keys []models.Key, newID uuid.UUID, seen string) string {
-	others := slices.DeleteFunc(slices.Clone(keys), func(key models.Key) bool { return key.ID == newID })
-	if versionOf(others) != seen {
-		return ""
-	}
-	return versionOf(keys)
 }
 
 // versionOf returns a hash of what the list shows.

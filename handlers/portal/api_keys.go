@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -71,28 +70,11 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	if err != nil {
 		return p.explainRefusal(c, label, err)
 	}
-	generated := p.apiKeyGenerated(c, key, p.apiKeyReveal(key, secret, agentID))
-	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true})
-}
-
-// apiKeyGenerated returns the update of the page after a key was generated. If the list cannot be
-// read, it leaves the count as it is, because the key must be shown now.
-func (p *Portal) apiKeyGenerated(c *gin.Context, key models.Key, reveal templates.APIKeyReveal) templates.APIKeyGenerated {
-	row := p.apiKeyRow(key, activeKeys{})
-	generated := templates.APIKeyGenerated{FormID: uuid.New(), Row: &row, Reveal: reveal}
-	keys, err := p.store.Keys.Active(c.Request.Context(), key.AccountID)
-	if err != nil {
-		_ = c.Error(err)
-		return generated
-	}
-	generated.Header = &templates.APIKeyListHeader{Count: len(keys), Limit: models.MaxActiveKeys}
-	generated.Reveal.SameLabel = sameLabel(keys, key)
-	if len(keys) == 1 {
-		generated.Row = nil // the page has no table yet
-	} else {
-		generated.Header.Version = versionWith(keys, key.ID, c.PostForm("seen"))
-	}
-	return generated
+	reveal := p.apiKeyReveal(key, secret, agentID)
+	return p.reply(c, reply{
+		fragment: templates.APIKeyGenerated{FormID: uuid.New(), Reveal: reveal},
+		page:     present(reveal), reveals: true, event: keysChanged,
+	})
 }
 
 // apiKeyReveal returns the view that shows a generated key once.
@@ -101,17 +83,6 @@ func (p *Portal) apiKeyReveal(key models.Key, secret, agentID string) templates.
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: p.tokenURL, AgentsURL: p.agentsURL, Back: homePath,
 	}
-}
-
-// sameLabel returns the newest other key with the label of key, masked. It returns "" if there is
-// none.
-func sameLabel(keys []models.Key, key models.Key) string {
-	for _, other := range keys {
-		if other.ID != key.ID && strings.EqualFold(other.Label, key.Label) {
-			return other.Masked()
-		}
-	}
-	return ""
 }
 
 // explainRefusal shows the form again with the reason why no key was generated.

@@ -102,8 +102,7 @@ func TestGeneratingShowsTheKeyOnceInADialog(t *testing.T) {
 		for _, name := range []string{"Copy key", "Copy .env line", "Done", "Close without copying"} {
 			dialog.one("button", name)
 		}
-		fragment.one("cell", "production")
-		fragment.none("cell", "another")
+		refreshed(t, c.visitor, fragment).one("cell", "production")
 		if len(fragment.body) > 6<<10 {
 			t.Errorf("the response has %d bytes", len(fragment.body))
 		}
@@ -113,6 +112,18 @@ func TestGeneratingShowsTheKeyOnceInADialog(t *testing.T) {
 		fragment.none("textbox", "Label") // the form stays, and the script empties it
 		neverAgain(t, c.visitor, key)
 	})
+}
+
+// refreshed returns the list that the page fetches after the event of a fragment.
+func refreshed(t *testing.T, v *visitor, fragment answer) answer {
+	t.Helper()
+	list := v.get("/api-keys")
+	event := fragment.header.Get("HX-Trigger")
+	poll, ok := list.byID("api-key-seen")
+	if !ok || event == "" || !strings.Contains(poll.attr("hx-trigger"), event+" from:document") {
+		t.Fatalf("the list does not wait for the event %q", event)
+	}
+	return list
 }
 
 // onceInTheField returns the key of a response, which must contain it exactly once.

@@ -20,6 +20,7 @@ type reply struct {
 	page     func() (templates.Page, error) // for a browser
 	location string                         // for a browser in place of a page: a redirect (303)
 	reveals  bool                           // it shows a key
+	event    string                         // for HTMX: what happened, for elements that refresh after it
 }
 
 // reply sends the fragment to HTMX, and the page or the redirect to a browser.
@@ -29,6 +30,9 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 	}
 	c.Set(revealsKey, r.reveals)
 	if askedByHTMX(c) {
+		if r.event != "" {
+			c.Header("HX-Trigger", r.event)
+		}
 		if r.status == http.StatusNoContent {
 			sendNothing(c)
 			return nil

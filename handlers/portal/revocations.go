@@ -102,16 +102,8 @@ func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
 func (p *Portal) showRevoked(c *gin.Context, key models.Key, already bool) error {
-	keys, err := p.store.Keys.Active(c.Request.Context(), key.AccountID)
-	if err != nil {
-		return err
-	}
-	list := p.apiKeyList(newActiveKeys(keys, nil), defaultKeyView())
-	list.Header.Focused = true
 	return p.reply(c, reply{
-		notice:   revokedNotice(key, already),
-		fragment: templates.APIKeyRevoked{ID: key.ID, List: list},
-		location: homePath,
+		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: homePath, event: keysChanged,
 	})
 }
 

@@ -134,19 +134,3 @@ func TestTheListIsSortedByUsage(t *testing.T) {
 }
 
 // With JavaScript, the form warns before the generation. Without it, the reveal warns.
-func TestTheRevealNamesKeysWithTheSameLabel(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		c.key("Production")
-		bothVoices(t, func(t *testing.T, as voice) {
-			v := as.of(t, c.visitor)
-			generate := func(label string) answer {
-				return v.post("/api-keys", map[string][]string{"label": {label}, "form_id": {uuid.NewString()}}).is(http.StatusOK)
-			}
-			generate("production").says("Another active key has the same label: ")
-			if containsText(generate(uuid.NewString()), "same label") {
-				t.Error("the response says that a new label is taken")
-			}
-		})
-	})
-}

@@ -21,7 +21,7 @@
     const [rows, newRows] = [rowsOf(list()), rowsOf(fragment)];
     if (rows && newRows) {
       arrange(rows, newRows, fragment);
-    } else if (isInUse(list())) {
+    } else if (rows && isInUse(rows)) {
       event.preventDefault();
     }
   });
@@ -136,16 +136,6 @@
     const field = document.activeElement;
     if (field?.matches('[data-select]')) {
       field.select();
-    }
-    // The list already shows this version, so the next poll does not need to fetch it.
-    const { version } = document.getElementById('api-key-list-header')?.dataset ?? {};
-    if (version && document.getElementById('api-key-seen')) {
-      document.getElementById('api-key-seen').value = version;
-      delete document.getElementById('api-key-list-header').dataset.version;
-    }
-    // The account's first key was generated in another window, so this page has no table yet.
-    if (document.querySelector('dialog[data-reveal]') && !rowsOf(list())) {
-      htmx.trigger('#api-key-seen', 'refresh');
     }
   });
 })();
