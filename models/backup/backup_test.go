@@ -177,6 +177,29 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 	})
 }
 
+// Other users of the machine must not read a restored database, whatever the mode of its folder.
+func TestRestoredSQLiteFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	file := deploy(t, modelstest.SQLiteURL(t)).backUp(t)
+	dir := filepath.Join(t.TempDir(), "data")
+	modelstest.Must(t, os.Mkdir(dir, 0o755))
+	url := "sqlite:" + filepath.Join(dir, "portal.db")
+	if _, err := backup.Restore(t.Context(), url, file, backup.RevokeAllKeys); err != nil {
+		t.Fatal(err)
+	}
+	modelstest.Open(t, url, models.Options{}) // with the -wal and -shm files
+	files, err := os.ReadDir(dir)
+	modelstest.Must(t, err)
+	if len(files) != 3 {
+		t.Errorf("want the database, -wal and -shm: %v", files)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: mode %v, want 0600: %v", file.Name(), info.Mode(), err)
+		}
+	}
+}
+
 func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {

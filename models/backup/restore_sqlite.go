@@ -53,6 +53,9 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 
 // copySQLite copies a database file and checks the copy. It does not change the original.
 func copySQLite(ctx context.Context, from, to string) (err error) {
+	if err := database.CreateSQLite(to); err != nil {
+		return err
+	}
 	db, err := sql.Open("sqlite", sqliteName(from)+"?mode=ro")
 	if err != nil {
 		return err
@@ -109,6 +112,9 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 // replaceSQLite locks the database for writing, calls prepare, and copies the file named from over
 // the database. Nobody can revoke a key after prepare and before the copy.
 func replaceSQLite(ctx context.Context, path, from string, prepare func() error) (err error) {
+	if err := database.CreateSQLite(path); err != nil {
+		return err
+	}
 	db, err := sql.Open("sqlite", sqliteName(path)+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return err

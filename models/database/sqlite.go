@@ -48,6 +48,20 @@ func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 	}, nil
 }
 
+// CreateSQLite creates an empty database with mode 0600, unless the file exists: SQLite lets every
+// user of the machine read a file that it creates. The -wal and -shm files get the same mode.
+func CreateSQLite(path string) error {
+	// An existing file must not be opened: closing it would release SQLite's locks.
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
 func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 	pool := sql.OpenDB(file)
 	pool.SetMaxOpenConns(connections)
@@ -93,7 +107,7 @@ func (f *sqliteFile) check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.opened == nil {
-		if err := f.createMissing(); err != nil {
+		if err := CreateSQLite(f.path); err != nil {
 			return err
 		}
 	}
@@ -109,19 +123,6 @@ func (f *sqliteFile) check() error {
 		return errFileReplaced
 	}
 	return nil
-}
-
-// createMissing creates the file with mode 0600: SQLite lets every user of the machine read a file
-// that it creates. An empty file is an empty database. The -wal and -shm files get the same mode.
-func (f *sqliteFile) createMissing() error {
-	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return file.Close()
 }
 
 // sqliteDriverConn has the methods that database/sql calls on a driver's connection.
