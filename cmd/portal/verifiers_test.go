@@ -108,11 +108,11 @@ func signToken(t *testing.T, current, issuer string, algorithm widget.Algorithm,
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := widget.NewTokens(keyring, issuer, time.Minute, now, algorithm).Issue(widget.Grant{})
+	token, _, err := widget.NewTokens(keyring, issuer, time.Minute, now, algorithm).Issue(nil, widget.Grant{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return string(token)
 }
 
 func withKeyfunc(t *testing.T, issuer, algorithm string) verify {

@@ -63,7 +63,7 @@ func FuzzTokenRequestBody(f *testing.F) {
 	target := newTarget(f)
 	for _, seed := range []string{
 		``, `{}`, `null`, `[]`, `"x"`, `{"agentId":null}`, `{"agentId":1}`, `{"agentId":{}}`, `{"AGENTID":"` + fuzzedAgent.String() + `"}`,
-		`{"agentId":"` + fuzzedAgent.String() + `"}`, ` {"agentId" : "` + strings.ToUpper(fuzzedAgent.String()) + `" } `,
+		`{"agentId":"` + fuzzedAgent.String() + `"}`, `{"agentId": "` + fuzzedAgent.String() + `"}`, ` {"agentId" : "` + strings.ToUpper(fuzzedAgent.String()) + `" } `,
 		`{"agentId":"` + fuzzedAgent.String() + `"}{}`, `{"agentId":"` + fuzzedAgent.String() + `"},`, "\ufeff" + `{"agentId":"` + fuzzedAgent.String() + `"}`,
 		`{"agentId":"x","agentId":"` + fuzzedAgent.String() + `"}`, `{"agentId":"` + fuzzedAgent.String() + `","agentId":"x"}`,
 		`{"agent\u0049d":"` + fuzzedAgent.String() + `"}`, `{"agentId":"{` + fuzzedAgent.String() + `}"}`, `{"agentId":"urn:uuid:` + fuzzedAgent.String() + `"}`,

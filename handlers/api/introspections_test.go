@@ -150,9 +150,9 @@ func forged(t *testing.T, c customer, s *service) string {
 	t.Helper()
 	keyring := handlerstest.Keyring(t, strings.Repeat("the forger's secret. ", 2), "")
 	token, _, err := widget.NewTokens(keyring, issuer, tokenTTL, s.clock.Now).
-		Issue(widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
+		Issue(nil, widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return string(token)
 }

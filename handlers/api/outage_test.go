@@ -117,7 +117,7 @@ func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	c := s.customer()
 	key := bearer(c.secret)
 	// The agent is not in memory, because no token has been requested.
-	token, _, err := s.tokens.Issue(widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
+	token, _, err := s.tokens.Issue(nil, widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +128,9 @@ func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	for _, ask := range []func() answer{
 		func() answer { return s.get("/api/agents", key) },
 		func() answer { return s.post("/api/widget/token", key, jsonBody(agentRequest(uuid.New()))) },
-		func() answer { return s.post("/api/widget/introspect", key, tokenForm(token)) },
+		func() answer { return s.post("/api/widget/introspect", key, tokenForm(string(token))) },
 		func() answer { return s.get("/api/authorize?agentId="+uuid.NewString(), key) },
-		func() answer { return s.get("/widget/authorize", bearer(token)) },
+		func() answer { return s.get("/widget/authorize", bearer(string(token))) },
 	} {
 		requests.Go(func() {
 			start := time.Now()

@@ -38,14 +38,19 @@ func (a Algorithm) method() jwt.SigningMethod {
 type keyPair struct {
 	jwk    jose.JSONWebKey                   // public
 	method jwt.SigningMethod                 // the only one for this key
-	sign   func(text string) ([]byte, error) // a closure, so that no field holds the private key
+	sign   func(text []byte) ([]byte, error) // a closure, so that no field holds the private key
 }
 
 func newKeyPair(algorithm Algorithm, private crypto.Signer) keyPair {
 	method := algorithm.method()
 	jwk := jose.JSONWebKey{Key: private.Public(), Algorithm: method.Alg(), Use: "sig"}
 	jwk.KeyID = thumbprint(jwk)
-	return keyPair{jwk, method, func(text string) ([]byte, error) { return method.Sign(text, private) }}
+	sign := func(text []byte) ([]byte, error) { return method.Sign(string(text), private) }
+	if key, ok := private.(ed25519.PrivateKey); ok {
+		// The method of the library copies the text and the public key.
+		sign = func(text []byte) ([]byte, error) { return ed25519.Sign(key, text), nil }
+	}
+	return keyPair{jwk, method, sign}
 }
 
 // header returns the first part of every token that the key pair signs.

@@ -5,7 +5,6 @@ package widget
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -74,7 +73,8 @@ type Tokens struct {
 
 	algorithms []Algorithm // the first signs; the keys of all are published
 	header     string      // base64url, the same for every token
-	sign       func(text string) ([]byte, error)
+	claims     string      // the JSON of the first claims, the same for every token
+	sign       func(text []byte) ([]byte, error)
 	known      map[string]keyPair // every key that verifies, by kid
 	jwks       jose.JSONWebKeySet
 	parser     *jwt.Parser
@@ -113,7 +113,7 @@ func NewTokens(
 		}
 	}
 	signing := pairs[algorithms[0]][0]
-	t.header, t.sign = signing.header(), signing.sign
+	t.header, t.claims, t.sign = signing.header(), constantClaims(issuer), signing.sign
 	t.parser = jwt.NewParser(
 		jwt.WithValidMethods(methods),
 		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
@@ -136,27 +136,24 @@ func (t *Tokens) TTL() time.Duration { return t.ttl.Truncate(time.Second) }
 // one.
 func (t *Tokens) JWKS() jose.JSONWebKeySet { return t.jwks }
 
-// Issue returns a token and its claims. The caller must have checked that the key is active and
-// that the agent belongs to its account.
-func (t *Tokens) Issue(grant Grant) (string, Claims, error) {
+// Issue appends a token to b and returns the result and the token's claims. The caller must have
+// checked that the key is active and that the agent belongs to its account.
+func (t *Tokens) Issue(b []byte, grant Grant) ([]byte, Claims, error) {
 	now := t.now().Unix()
 	claims := Claims{
 		Issuer: t.issuer, Audience: audience, AccountID: grant.AccountID, KeyID: grant.KeyID,
 		AgentID: grant.AgentID, Scope: scope, IssuedAt: now,
 		NotBefore: now - int64(verifierSkew/time.Second), ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.New(),
 	}
-	payload, err := json.Marshal(claims)
+	var payload [maxLength / 8]byte // a longer issuer makes append allocate
+	start := len(b)
+	b = append(append(b, t.header...), '.')
+	b = base64.RawURLEncoding.AppendEncode(b, t.appendClaims(payload[:0], claims))
+	signature, err := t.sign(b[start:])
 	if err != nil {
-		return "", Claims{}, fmt.Errorf("encode widget token: %w", err)
+		return nil, Claims{}, fmt.Errorf("sign widget token: %w", err)
 	}
-	token := make([]byte, 0, maxLength/4)
-	token = append(append(token, t.header...), '.')
-	token = base64.RawURLEncoding.AppendEncode(token, payload)
-	signature, err := t.sign(string(token))
-	if err != nil {
-		return "", Claims{}, fmt.Errorf("sign widget token: %w", err)
-	}
-	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), claims, nil
+	return base64.RawURLEncoding.AppendEncode(append(b, '.'), signature), claims, nil
 }
 
 // Verify returns the claims of an unexpired token that this service has issued. Otherwise it
