@@ -102,6 +102,9 @@ func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.key_hash = ?", hash[:]) })
 }
 
+// keyFilter selects keys.
+type keyFilter func(*bun.SelectQuery) *bun.SelectQuery
+
 func selectKey(accountID, id uuid.UUID) keyFilter {
 	return func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ? AND api_key.id = ?", accountID, id)

@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -38,17 +37,4 @@ func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (Lis
 		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
 	return cut(keys, page), nil
-}
-
-// Refusals returns the refused requests with each of these keys of the account in the last 90 days.
-// Keys without any are left out. The error may be [ErrUnavailable].
-func (k *Keys) Refusals(ctx context.Context, accountID uuid.UUID, keyIDs ...uuid.UUID) (map[uuid.UUID]int64, error) {
-	refusals := map[uuid.UUID]int64{}
-	since := k.db.Now().Add(-RevokedKeysKept).Truncate(Day)
-	err := k.readUsage(ctx, accountID, usageByDay, since, keysWithID(keyIDs), func(keyID uuid.UUID, _ time.Time, n requestCounts) {
-		if n.Refusals > 0 {
-			refusals[keyID] += n.Refusals
-		}
-	})
-	return refusals, err
 }

@@ -126,8 +126,9 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.GeneratedBy(ctx, c.ID, c.user.ID)),
 		errOf(s.Sessions.List(ctx, c.ID, c.user.ID)),
 		errOf(s.Sessions.Peek(ctx, token)),
-		errOf(s.Keys.HourlyRequests(ctx, c.ID, 24, key.ID)),
-		errOf(s.Keys.RecentUsage(ctx, c.ID, key.ID)),
+		errOf(s.Keys.Usage(ctx, c.ID, models.Hours(24), key.ID)),
+		errOf(s.Keys.Usage(ctx, c.ID, models.Days(30), key.ID)),
+		errOf(s.Keys.ActiveUsage(ctx, c.ID, models.Days(30))),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10})),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", Actions: []models.Action{models.ActionKeyRenamed}})),
@@ -138,16 +139,12 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	} {
 		checkError(t, "a method", err, nil)
 	}
-	_, _, err = s.Keys.DailyUsage(ctx, c.ID, key.ID, 30)
-	must(t, err)
 	_, _, err = s.Keys.Generate(ctx, c.ID, replacement, c.actor)
 	must(t, err)
 	must(t, errOf(s.Keys.Replacement(ctx, c.ID, key.ID)))
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, c.actor)))
 	must(t, s.EndCalls(ctx))
 	must(t, errOf(s.Keys.FindReplicated(ctx, c.ID, key.ID)))
-	_, _, err = s.Keys.ActiveWithUsage(ctx, c.ID, 30)
-	must(t, err)
 	must(t, errOf(s.Keys.Names(ctx, c.ID, 10)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))

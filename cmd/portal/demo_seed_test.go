@@ -39,12 +39,12 @@ func TestDemoSeed(t *testing.T) {
 		if replacements != 1 {
 			t.Errorf("want one rotation, got %d", replacements)
 		}
-		_, usage, err := store.Keys.ActiveWithUsage(t.Context(), user.AccountID, 30)
+		usage, err := store.Keys.ActiveUsage(t.Context(), user.AccountID, models.Days(30))
 		if err != nil {
 			t.Fatal(err)
 		}
 		busy := 0
-		for _, requests := range usage[keys[len(keys)-1].ID] {
+		for _, requests := range usage[len(usage)-1].Requests {
 			if requests > 0 {
 				busy++
 			}

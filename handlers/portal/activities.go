@@ -62,10 +62,10 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 			revoked = append(revoked, *activity.SubjectID)
 		}
 	}
-	var usage map[uuid.UUID]models.RecentUsage
+	var usage map[uuid.UUID]models.KeyUsage
 	if len(revoked) > 0 {
 		var err error
-		if usage, err = p.store.Keys.RecentUsage(ctx, accountID, revoked...); err != nil {
+		if usage, err = p.store.Keys.Usage(ctx, accountID, lastHour, revoked...); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +83,8 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 		}
 		switch activity.Action {
 		case models.ActionKeyRevoked:
-			item.Refusals = templates.Count(usage[*activity.SubjectID].Refusals)
+			_, refusals := usage[*activity.SubjectID].Total()
+			item.Refusals = templates.Count(refusals)
 		case models.ActionSessionRevoked:
 			item.Label = templates.Device(activity.Label)
 		default:

@@ -10,13 +10,17 @@ import (
 	"portal/templates"
 )
 
-// usageDays is the number of days in a key's chart.
-const usageDays = 30
+var (
+	// chartDays are the days in a key's chart.
+	chartDays = models.Days(30)
+	// lastDay and lastHour are whole hours, so they can have up to one hour more.
+	lastDay, lastHour = models.Hours(25), models.Hours(2)
+)
 
 // activeKeys are an account's active keys and their usage.
 type activeKeys struct {
 	keys   []models.Key
-	daily  map[uuid.UUID][]int64 // requests on each of the last days; unused keys are absent
+	daily  map[uuid.UUID][]int64 // requests on each of the last days
 	totals map[uuid.UUID]int64   // requests on all of these days together
 	most   int64                 // the most requests of any key on one day
 	twins  map[uuid.UUID]templates.APIKeyTwin
@@ -24,7 +28,11 @@ type activeKeys struct {
 
 // activeKeys reads the account's active keys, newest first, and their usage.
 func (p *Portal) activeKeys(c *gin.Context) (activeKeys, error) {
-	keys, daily, err := p.store.Keys.ActiveWithUsage(c.Request.Context(), sessionFrom(c).AccountID, usageDays)
+	usage, err := p.store.Keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
+	keys, daily := make([]models.Key, len(usage)), map[uuid.UUID][]int64{}
+	for i, key := range usage {
+		keys[i], daily[key.ID] = key.Key, key.Requests
+	}
 	return newActiveKeys(keys, daily), err
 }
 
@@ -100,13 +108,14 @@ func (p *Portal) apiKeysPageWith(c *gin.Context, row templates.APIKeyRow) func()
 // confirmation returns the usage and the open calls of key, which the confirmation of its
 // revocation shows.
 func (p *Portal) confirmation(c *gin.Context, key models.Key) (templates.APIKeyConfirmation, error) {
-	recent, err := p.store.Keys.RecentUsage(c.Request.Context(), key.AccountID, key.ID)
+	recent, err := p.store.Keys.Usage(c.Request.Context(), key.AccountID, lastDay, key.ID)
 	if err != nil {
 		return templates.APIKeyConfirmation{}, err
 	}
+	requests, _ := recent[key.ID].Total()
 	now := p.now()
 	return templates.APIKeyConfirmation{
-		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(recent[key.ID].Requests),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
 		Calls: (*templates.OpenCalls)(p.store.Calls.Open(c.Request.Context(), key)),
 	}, nil

@@ -14,6 +14,8 @@ const (
 	revokedPath = homePath + "/revoked"
 	// revokedPerPage is the number of revoked keys on a page.
 	revokedPerPage = 50
+	// revokedDays is the number of days for which a revoked key is listed.
+	revokedDays = int(models.RevokedKeysKept / models.Day)
 	// paramOpen is the id of the key whose chart is open.
 	paramOpen = "open"
 )
@@ -32,7 +34,7 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := templates.RevokedKeysPage{Paged: paged, Days: int(models.RevokedKeysKept / models.Day)}
+	page := templates.RevokedKeysPage{Paged: paged, Days: revokedDays}
 	if keys.Next != uuid.Nil {
 		page.Older = revokedAddress(keys.Next, uuid.Nil)
 	}
@@ -47,16 +49,17 @@ func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedKey, before
 	for i, key := range keys {
 		ids[i] = key.ID
 	}
-	refusals, err := p.store.Keys.Refusals(c.Request.Context(), sessionFrom(c).AccountID, ids...)
+	usage, err := p.store.Keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, models.Days(revokedDays+1), ids...)
 	if err != nil {
 		return nil, err
 	}
 	now := p.now()
 	rows := make([]templates.RevokedKeyRow, len(keys))
 	for i, key := range keys {
+		_, refusals := usage[key.ID].Total()
 		rows[i] = templates.RevokedKeyRow{
 			ID: key.ID, Label: key.Label, Masked: key.Masked(), Revoked: templates.NewMoment(*key.RevokedAt, now),
-			RevokedBy: key.RevokedBy, Refusals: templates.Count(refusals[key.ID]), Address: revokedAddress(before, key.ID),
+			RevokedBy: key.RevokedBy, Refusals: templates.Count(refusals), Address: revokedAddress(before, key.ID),
 		}
 		if key.ID != open {
 			continue

@@ -17,16 +17,17 @@ import (
 const (
 	// silentAfter is the time without a request after which a key counts as silent.
 	silentAfter = time.Hour
-	// rotationHours is the number of hours in a rotation's charts.
-	rotationHours = 24
 )
+
+// rotationHours are the hours in a rotation's charts.
+var rotationHours = models.Hours(24)
 
 // rotation is the state of a rotation. It is derived from the two keys and their usage, so a user
 // can leave and continue at any time.
 type rotation struct {
 	old, replacement models.Key
 	started          bool // a replacement exists
-	hours            map[uuid.UUID][]int64
+	hours            map[uuid.UUID]models.KeyUsage
 }
 
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
@@ -45,7 +46,7 @@ func (p *Portal) findRotation(c *gin.Context) (rotation, error) {
 	if err != nil {
 		return rotation{}, err
 	}
-	hours, err := p.store.Keys.HourlyRequests(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
+	hours, err := p.store.Keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
 	return rotation{old: old, replacement: replacement, started: true, hours: hours}, err
 }
 
@@ -64,14 +65,14 @@ func (p *Portal) rotationPage(c *gin.Context, r rotation) (templates.RotationPag
 
 func (p *Portal) rotationProgress(r rotation) templates.RotationProgress {
 	highest := int64(0)
-	for _, hours := range r.hours {
-		for _, n := range hours {
+	for _, usage := range r.hours {
+		for _, n := range usage.Requests {
 			highest = max(highest, n)
 		}
 	}
 	progress := templates.RotationProgress{
-		Old:         p.rotatedKey(r.old, r.hours[r.old.ID], highest),
-		Replacement: p.rotatedKey(r.replacement, r.hours[r.replacement.ID], highest),
+		Old:         p.rotatedKey(r.old, r.hours[r.old.ID].Requests, highest),
+		Replacement: p.rotatedKey(r.replacement, r.hours[r.replacement.ID].Requests, highest),
 		Silent:      r.old.LastUsedAt == nil || p.now().Sub(*r.old.LastUsedAt) >= silentAfter,
 	}
 	progress.Version = rotationVersion(progress)

@@ -54,7 +54,7 @@ func (p *Portal) createReplacement(c *gin.Context) error {
 	}
 	reveal := p.apiKeyReveal(key, secret, agentID)
 	reveal.Back = rotationPath(old.ID)
-	hours, err := p.store.Keys.HourlyRequests(c.Request.Context(), old.AccountID, rotationHours, old.ID)
+	hours, err := p.store.Keys.Usage(c.Request.Context(), old.AccountID, rotationHours, old.ID)
 	if err != nil {
 		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}

@@ -31,7 +31,7 @@ func (p *Portal) showUsage(c *gin.Context) error {
 // apiKeyDetails returns the chart and the figures of a key, active or revoked.
 func (p *Portal) apiKeyDetails(c *gin.Context, key models.Key) (templates.APIKeyDetails, error) {
 	ctx, now := c.Request.Context(), p.now()
-	requests, refusals, err := p.store.Keys.DailyUsage(ctx, key.AccountID, key.ID, usageDays)
+	daily, err := p.store.Keys.Usage(ctx, key.AccountID, chartDays, key.ID)
 	if err != nil {
 		return templates.APIKeyDetails{}, err
 	}
@@ -39,10 +39,11 @@ func (p *Portal) apiKeyDetails(c *gin.Context, key models.Key) (templates.APIKey
 	if err != nil {
 		return templates.APIKeyDetails{}, err
 	}
-	recent, err := p.store.Keys.RecentUsage(ctx, key.AccountID, key.ID)
+	recent, err := p.store.Keys.Usage(ctx, key.AccountID, lastDay, key.ID)
+	requests, _ := recent[key.ID].Total()
 	return templates.APIKeyDetails{
-		ID: key.ID, Chart: templates.NewUsageChart(requests, refusals, now),
-		LastDay:  templates.Count(recent[key.ID].Requests),
+		ID: key.ID, Chart: templates.NewUsageChart(daily[key.ID].Requests, daily[key.ID].Refusals, now),
+		LastDay:  templates.Count(requests),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
 	}, err
 }
