@@ -26,13 +26,10 @@ var (
 	introspectSnippet string
 	//go:embed documentation/snippets/retry.mjs
 	retrySnippet string
-	// OPERATIONS.md has these gateways too.
 	//go:embed documentation/snippets/nginx.conf
 	nginxSnippet string
 	//go:embed documentation/snippets/Caddyfile
 	caddySnippet string
-	//go:embed documentation/snippets/traefik.yml
-	traefikSnippet string
 	//go:embed documentation/snippets/runtime.go.txt
 	runtimeSnippet string
 )
@@ -82,7 +79,6 @@ func NewGuidesPage(baseURL string) GuidesPage {
 		Gateways: Alternatives{"Gateway", "gateway", []Snippet{
 			snippet("nginx", "nginx", "nginx", nginxSnippet),
 			snippet("caddy", "Caddy", "caddyfile", caddySnippet),
-			snippet("traefik", "Traefik", "yaml", traefikSnippet),
 		}},
 		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", runtimeSnippet)},
 	}

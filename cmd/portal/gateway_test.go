@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// gateway is a gateway from OPERATIONS.md in front of a portal, an API and a voice runtime.
+// gateway is a gateway of the guide in front of a portal, an API and a voice runtime.
 type gateway struct {
 	t      *testing.T
 	url    string
@@ -38,77 +39,79 @@ type gateway struct {
 
 func TestGatewaysOfTheGuide(t *testing.T) {
 	t.Parallel()
-	for name, launch := range map[string]func(*gateway, string, map[string]string){"nginx": (*gateway).startNginx, "Caddyfile": (*gateway).startCaddy} {
+	for name, launch := range map[string]func(*gateway, string, map[string]string){"nginx.conf": (*gateway).startNginx, "Caddyfile": (*gateway).startCaddy} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGateway(t, launch, name, echoRuntime)
+			g := newGateway(t, launch, gatewayFiles+name, echoRuntime)
 			g.passesIdentity()
+			g.keepsIdentity()
 			g.refuses()
+			g.refusesLargeBodies()
 			g.connectsWebSockets()
 			g.limits()
 			g.seesRevocationsAtOnce()
-			g.logsNoTokens()
+			g.logsNoTokens("/connect", "/v1/calls")
 			g.survivesAnOutage()
-			g.logsNoTokens()
+			g.logsNoTokens("/connect", "/v1/calls")
 		})
 	}
 }
 
-// The guide on the web has the same examples.
-func TestGatewayExamplesAreThoseOfTheDocumentation(t *testing.T) {
+// The command and the configuration are those of the guide.
+func TestHAProxyVerifiesES256Tokens(t *testing.T) {
 	t.Parallel()
-	for language, file := range map[string]string{"nginx": "nginx.conf", "Caddyfile": "Caddyfile", "yaml": "traefik.yml"} {
-		snippet, err := os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if gatewayExample(t, language) != string(snippet) {
-			t.Errorf("OPERATIONS.md has another %s than templates/documentation/snippets", file)
-		}
+	g := newGateway(t, (*gateway).startHAProxy, "operations/haproxy.cfg", echoRuntime, testSecret, "PORTAL_WIDGET_TOKEN_ALG=ES256")
+	s := signer{g.portal, g.account, g.agentID}
+	for name, send := range map[string]func(token string) answer{
+		"HAProxy":                       func(token string) answer { return g.send(http.MethodGet, "/", "", "Authorization: Bearer "+token) },
+		"HAProxy with a token in a URL": func(token string) answer { return g.send(http.MethodGet, "/?access_token="+token, "") },
+	} {
+		s.check(t, name, func(token string) (string, error) {
+			a := send(token)
+			var got received
+			if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusOK {
+				return "", fmt.Errorf("%d %s: %w", a.status, a.body, err)
+			}
+			return got.Header.Get("X-Agent-Id"), nil
+		})
 	}
+	g.keepsIdentityOfCalls()
+	g.connectsWebSockets()
+	g.refused(http.StatusUnauthorized, "UNAUTHORIZED", "/connect")
+	g.logsNoTokens("/connect")
 }
 
-// gatewayExample returns the block of this language in the section Gateways of OPERATIONS.md.
-func gatewayExample(t *testing.T, language string) string {
-	t.Helper()
-	return operationsExample(t, "Gateways", language)
-}
+// gatewayFiles is the directory of the configurations in the guide.
+const gatewayFiles = "../../templates/documentation/snippets/"
 
-// operationsExample returns the first block of this language in a section of OPERATIONS.md.
-func operationsExample(t *testing.T, heading, language string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "OPERATIONS.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n## "+heading+"\n")
-	_, block, found := strings.Cut(section, "\n```"+language+"\n")
-	if !found {
-		t.Fatalf("OPERATIONS.md has no %s under %s", language, heading)
-	}
-	block, _, _ = strings.Cut(block, "```\n")
-	return block
-}
-
-// newGateway starts a gateway and everything behind it. runtime starts the voice runtime and
-// returns its address.
-func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), language string, runtime func(*testing.T, *instance) string) *gateway {
+// newGateway starts a gateway with a configuration in the repository, and everything behind it.
+// runtime starts the voice runtime and returns its address.
+func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), file string, runtime func(*testing.T, *instance) string, env ...string) *gateway {
 	t.Helper()
 	databaseURL := modelstest.SQLiteURL(t)
 	g := &gateway{t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
 	g.account = createAccount(t, g.store)
 	g.agentID = g.createAgent().ID
-	g.portal = start(t, append(databaseEnv(databaseURL), anyPort, "PORTAL_RATE_LIMIT=1:60"))
+	g.portal = start(t, slices.Concat(databaseEnv(databaseURL), []string{anyPort, "PORTAL_RATE_LIMIT=1:60"}, env))
 	api := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(api.Close)
 	g.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(g.client.CloseIdleConnections)
-	launch(g, gatewayExample(t, language), map[string]string{
+	launch(g, readFile(t, file), map[string]string{
 		"127.0.0.1:8080": strings.TrimPrefix(g.portal.URL, "http://"),
 		"127.0.0.1:9000": strings.TrimPrefix(api.URL, "http://"),
 		"127.0.0.1:9001": runtime(t, g.portal),
 	})
 	return g
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // echoRuntime is a voice runtime that sends back messages.
@@ -135,8 +138,15 @@ type received struct {
 	Length      int // of the body
 }
 
+// identity returns the values of the identity headers, as a service on CGI or WSGI reads them.
 func (r received) identity() string {
-	return fmt.Sprint(r.Header["X-Account-Id"], r.Header["X-Key-Id"], r.Header["X-Agent-Id"])
+	cgi := http.Header{}
+	for name, values := range r.Header {
+		for _, value := range values {
+			cgi.Add(strings.ReplaceAll(name, "_", "-"), value)
+		}
+	}
+	return fmt.Sprint(cgi["X-Account-Id"], cgi["X-Key-Id"], cgi["X-Agent-Id"])
 }
 
 // echo responds with the request.
@@ -150,8 +160,13 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// echoWebSocket sends the request as the first message, and then each message that it receives.
+// echoWebSocket sends the request as the first message, and then each message that it receives. It
+// answers other requests as echo does.
 func echoWebSocket(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") == "" {
+		echo(w, r)
+		return
+	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return
@@ -211,6 +226,22 @@ func (g *gateway) startCaddy(example string, addresses map[string]string) {
 	command := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", path)
 	command.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}
 	g.run("http://"+address, command)
+}
+
+// startHAProxy runs HAProxy with the example, without TLS, and with the public key that the guide's
+// command writes.
+func (g *gateway) startHAProxy(example string, addresses map[string]string) {
+	g.t.Helper()
+	address, folder := freeAddress(g.t), g.t.TempDir()
+	writeKey := shellBlocks(g.t, "operations/gateways.md")["HAProxy"][0]
+	bash(g.t, folder, nil, "", strings.ReplaceAll(writeKey, "https://portal.example.com", g.portal.URL))
+	config := strings.NewReplacer(":443 ssl crt /etc/haproxy/voice.example.com.pem", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"),
+		"https://portal.example.com", g.portal.URL).Replace(replaceAll(example, addresses))
+	path := filepath.Join(folder, "haproxy.cfg")
+	if err := os.WriteFile(path, []byte("global\n  log stdout format raw local0\n"+config), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	g.run("http://"+address, exec.Command("haproxy", "-db", "-f", path))
 }
 
 // run starts the gateway's program and waits until it accepts requests.
@@ -300,6 +331,43 @@ func (g *gateway) send(method, path, body string, headers ...string) answer {
 var spoofed = []string{
 	"X-Account-Id: spoofed", "X-Key-Id: spoofed", "X-Agent-Id: spoofed", "x-account-id: spoofed", "X-Original-URI: /?access_token=spoofed",
 	"X-Forwarded-Uri: /?access_token=spoofed",
+	// CGI and WSGI read these as the headers above.
+	"X_Account_Id: spoofed", "X-Key_Id: spoofed", "x_agent-ID: spoofed",
+}
+
+// keepsIdentity checks that a client can neither remove nor add identity headers.
+func (g *gateway) keepsIdentity() {
+	g.t.Helper()
+	g.hasIdentity(fmt.Sprintf("[%s] [%s] []", g.account.ID, g.account.key.ID), "/v1/calls", "Authorization: Bearer "+g.account.secret)
+	g.keepsIdentityOfCalls()
+}
+
+func (g *gateway) keepsIdentityOfCalls() {
+	g.t.Helper()
+	token := g.portal.token(g.t, g.account.secret, g.agentID)
+	g.hasIdentity(fmt.Sprintf("[%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID), "/connect?access_token="+token,
+		"X-Original-Uri: /connect?access_token="+token, "Referer: https://shop.example/?"+token)
+}
+
+// hasIdentity sends a request with spoofed headers, and with a Connection header that names the
+// identity headers: a proxy removes what it names, and must not remove what the gateway has added.
+func (g *gateway) hasIdentity(want, path string, headers ...string) {
+	g.t.Helper()
+	a := g.send(http.MethodGet, path, "", slices.Concat(spoofed, headers, []string{"Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id"})...)
+	var got received
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.identity() != want {
+		g.t.Errorf("%s: the service gets %s, want %s: %d %s", path, got.identity(), want, a.status, a.body)
+	}
+}
+
+// refusesLargeBodies sends more than any gateway of the guide accepts, if it has a limit.
+func (g *gateway) refusesLargeBodies() {
+	g.t.Helper()
+	a := g.send(http.MethodPost, "/v1/calls", strings.Repeat("b", 11<<20), "Authorization: Bearer "+g.account.secret)
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(a.body), &fields); err != nil || a.status != http.StatusOK && fields["code"] != "PAYLOAD_TOO_LARGE" {
+		g.t.Errorf("%d %s", a.status, a.body)
+	}
 }
 
 func (g *gateway) passesIdentity() {
@@ -460,11 +528,13 @@ func (g *gateway) survivesAnOutage() {
 	g.refused(http.StatusServiceUnavailable, "UNAVAILABLE", "/connect?access_token=eyJhbGciOiJFZERTQSJ9.eyJhdWQiOiJ3aWRnZXQifQ.c2lnbmF0dXJl")
 }
 
-func (g *gateway) logsNoTokens() {
+func (g *gateway) logsNoTokens(paths ...string) {
 	g.t.Helper()
 	log := g.log()
-	if !strings.Contains(log, "/connect") || !strings.Contains(log, "/v1/calls") {
-		g.t.Errorf("the log has no requests: %s", log)
+	for _, path := range paths {
+		if !strings.Contains(log, path) {
+			g.t.Errorf("the log has no request of %s: %s", path, log)
+		}
 	}
 	if found := regexp.MustCompile(`.*(eyJ|nas_[0-9A-Za-z]{10}).*`).FindString(log + g.portal.stderr.String()); found != "" {
 		g.t.Errorf("a credential is in the log: %s", found)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,20 +15,19 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// The test runs the program in OPERATIONS.md against a portal that is started as OPERATIONS.md
-// says.
+// The test runs the program of the guide against a portal that is started as the guide says.
 func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 	t.Parallel()
 	dir, env := repositoryWithBinary(t)
 	url := modelstest.PostgresURL(t)
-	serve := strings.Replace(shellBlocks(t, "OPERATIONS.md")["Operator API"][0], "bin/portal serve", "exec bin/portal serve", 1)
+	serve := strings.Replace(shellBlocks(t, "operations/operator-api.md")["Operator API"][0], "bin/portal serve", "exec bin/portal serve", 1)
 	token := strings.Repeat("operator-token", 3)
 	serve = strings.Replace(serve, "$(openssl rand -hex 32)", "'"+token+"'", 1)
 	i := launchCommand(t, bashCommand(t, dir, append(env, "DATABASE_URL="+url, testSecret, anyPort), serve))
 	i.awaitReady(t)
 	store := modelstest.Open(t, url, models.Options{})
 
-	program := buildDocumented(t, "## Operator API")
+	program := buildSync(t)
 	acme, gone, agent := uuid.New(), uuid.New(), uuid.New()
 	run := func(platform string, done func() bool) {
 		t.Helper()
@@ -81,21 +79,12 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 	i.stop(t)
 }
 
-// buildDocumented builds the Go program in a section of OPERATIONS.md and returns its path.
-func buildDocumented(t *testing.T, heading string) string {
+// buildSync builds the program of the guide and returns its path.
+func buildSync(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../OPERATIONS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n"+heading+"\n")
-	block := regexp.MustCompile("(?s)\n```go\n(.*?)```\n").FindStringSubmatch(section)
-	if block == nil {
-		t.Fatalf("%s has no Go program", heading)
-	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte(block[1]), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(readFile(t, "operations/sync.go.txt")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "program")

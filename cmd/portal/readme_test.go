@@ -16,23 +16,30 @@ import (
 	"portal/models/modelstest"
 )
 
-// documentedURL is the portal's address in README.md and OPERATIONS.md.
+// documentedURL is the portal's address in the documents.
 const documentedURL = "http://127.0.0.1:8080"
 
-// shellBlocks returns the shell blocks of a Markdown file in the repository's root, by section
-// heading.
-func shellBlocks(t *testing.T, file string) map[string][]string {
+// operationsGuide returns the paths of OPERATIONS.md and its chapters.
+func operationsGuide(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", file))
+	chapters, err := filepath.Glob("operations/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return append(chapters, "../../OPERATIONS.md")
+}
+
+// shellBlocks returns the shell blocks of Markdown files, by section heading.
+func shellBlocks(t *testing.T, files ...string) map[string][]string {
+	t.Helper()
 	block := regexp.MustCompile("(?s)\n *```sh\n(.*?\n) *```\n")
 	blocks := map[string][]string{}
-	for section := range strings.SplitSeq(string(text), "\n## ") {
-		heading, body, _ := strings.Cut(section, "\n")
-		for _, match := range block.FindAllStringSubmatch(body, -1) {
-			blocks[heading] = append(blocks[heading], match[1])
+	for _, file := range files {
+		for section := range strings.SplitSeq(strings.TrimPrefix(readFile(t, file), "# "), "\n## ") {
+			heading, body, _ := strings.Cut(section, "\n")
+			for _, match := range block.FindAllStringSubmatch(body, -1) {
+				blocks[heading] = append(blocks[heading], match[1])
+			}
 		}
 	}
 	return blocks
@@ -84,7 +91,7 @@ func TestREADMETourRunsAsPasted(t *testing.T) {
 	visitor.signIn(i, printed[1], printed[3])
 	key := visitor.generate(i, "prod")
 
-	tour := strings.ReplaceAll(strings.Join(shellBlocks(t, "README.md")["Tour"], "\n"), documentedURL, i.URL)
+	tour := strings.ReplaceAll(strings.Join(shellBlocks(t, "../../README.md")["Tour"], "\n"), documentedURL, i.URL)
 	output := bash(t, t.TempDir(), nil, key+"\n", tour)
 	for _, want := range []string{printed[len(printed)-1], `"access_token"`, `"token_type":"Bearer"`} {
 		if !strings.Contains(output, want) {
@@ -106,15 +113,15 @@ func TestREADMETourRunsAsPasted(t *testing.T) {
 
 func TestOperationsCommandsRunAsPasted(t *testing.T) {
 	t.Parallel()
-	blocks := shellBlocks(t, "OPERATIONS.md")
+	blocks := shellBlocks(t, operationsGuide(t)...)
 	want := map[string]int{
-		"Accounts and agents": 4, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 2, "Compose": 2, "Health and logs": 2,
-		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "Token algorithm": 1,
-		"Fail over":    4, // e2e/chaos runs these
-		"# Operations": 1, // make build
+		"Accounts and agents": 4, "Leaked keys": 1, "Operator API": 1, "PostgreSQL": 1, "Schema": 1, "Compose": 2, "Health": 1, "Metrics": 1,
+		"Backup": 1, "Restore": 2, "Upgrade": 1, "Who did what": 1, "HAProxy": 1,
+		"Fail over": 4, // e2e/chaos runs these
+		"Commands":  1, // make build
 	}
 	if got := countBlocks(blocks); !maps.Equal(got, want) {
-		t.Fatalf("OPERATIONS.md has %v shell blocks, and the tests run %v", got, want)
+		t.Fatalf("the guide has %v shell blocks, and the tests run %v", got, want)
 	}
 
 	t.Run("accounts, agents and leaked keys", func(t *testing.T) {
@@ -171,13 +178,13 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		i := launchCommand(t, bashCommand(t, dir, append(env, anyPort), serve))
 		i.awaitReady(t)
 		address := strings.TrimPrefix(i.URL, "http://")
-		health := strings.ReplaceAll(blocks["Health and logs"][0], documentedURL, i.URL)
+		health := strings.ReplaceAll(blocks["Health"][0], documentedURL, i.URL)
 		bash(t, dir, append(env, "PORTAL_ADDR="+address), "", health)
 
-		bash(t, filepath.Join("..", ".."), env, "", blocks["Health and logs"][1])
+		bash(t, filepath.Join("..", ".."), env, "", blocks["Metrics"][0])
 
 		env = append(env, databaseEnv(url)...)
-		bash(t, dir, env, "", blocks["PostgreSQL"][1])
+		bash(t, dir, env, "", blocks["Schema"][0])
 		create := strings.Replace(blocks["Compose"][1], "docker compose run --rm -T portal-1", "bin/portal", 1)
 		if ids := strings.Fields(bash(t, dir, env, "", create)); len(ids) != 1 {
 			t.Errorf("want the id of the account, got %q", ids)
@@ -237,10 +244,8 @@ func TestDocumentedMakeTargetsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var commands []string
-	for _, file := range []string{"README.md", "OPERATIONS.md"} {
-		for _, list := range shellBlocks(t, file) {
-			commands = append(commands, list...)
-		}
+	for _, list := range shellBlocks(t, append(operationsGuide(t), "../../README.md")...) {
+		commands = append(commands, list...)
 	}
 	targets := regexp.MustCompile(`(?m)^make ([a-z]+)$`).FindAllStringSubmatch(strings.Join(commands, ""), -1)
 	if len(targets) < 3 {
@@ -249,6 +254,32 @@ func TestDocumentedMakeTargetsExist(t *testing.T) {
 	for _, target := range targets {
 		if !strings.Contains(string(makefile), "\n"+target[1]+":") {
 			t.Errorf("make %s has no target", target[1])
+		}
+	}
+}
+
+func TestDocumentsLinkToFilesAndHeadingsThatExist(t *testing.T) {
+	t.Parallel()
+	anchors := func(file string) map[string]bool {
+		found := map[string]bool{}
+		for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(readFile(t, file), -1) {
+			slug := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+			found[strings.ReplaceAll(slug, " ", "-")] = true
+		}
+		return found
+	}
+	for _, file := range append(operationsGuide(t), "../../README.md", "../../SECURITY.md", "../../CHANGELOG.md") {
+		for _, link := range regexp.MustCompile(`\]\(([^():]*)\)`).FindAllStringSubmatch(readFile(t, file), -1) {
+			path, anchor, _ := strings.Cut(link[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", file, err)
+			} else if anchor != "" && !anchors(target)[anchor] {
+				t.Errorf("%s links to %s, which has no such heading", file, link[1])
+			}
 		}
 	}
 }

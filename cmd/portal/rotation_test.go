@@ -21,7 +21,7 @@ const (
 	newSecret = "fedcba9876543210fedcba9876543210"
 )
 
-// The three steps of OPERATIONS.md restart one instance at a time. At every moment, each instance
+// The three steps of the guide restart one instance at a time. At every moment, each instance
 // accepts the sessions and tokens that the other has signed.
 func TestSecretRotationHasNoGap(t *testing.T) {
 	t.Parallel()

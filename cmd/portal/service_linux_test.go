@@ -15,7 +15,7 @@ import (
 func TestSystemdAcceptsTheUnit(t *testing.T) {
 	t.Parallel()
 	unit := filepath.Join(t.TempDir(), "portal.service")
-	text := strings.Replace(operationsExample(t, "systemd", "ini"), "/usr/local/bin/portal", "/bin/sh", 1) // a program that exists
+	text := strings.Replace(readFile(t, "operations/portal.service"), "/usr/local/bin/portal", "/bin/sh", 1) // a program that exists
 	if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestNginxTerminatesTLSForThePortal(t *testing.T) {
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	g.startNginx(operationsExample(t, "TLS", "nginx"), map[string]string{
+	g.startNginx(readFile(t, "operations/nginx.conf"), map[string]string{
 		"127.0.0.1:8080": strings.TrimPrefix(i.URL, "http://"), "listen 80": "listen " + plain,
 	})
 	page := g.send(http.MethodGet, "/login", "", "X-Forwarded-For: 192.0.2.99")

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +11,10 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/modelstest"
-	"portal/models/modelstest/subprocess"
 	"portal/models/secret"
 	"portal/models/widget"
 )
@@ -38,16 +32,10 @@ func TestStandardLibrariesVerifyTokens(t *testing.T) {
 			s := startSigner(t, algorithms)
 			s.check(t, "golang-jwt with keyfunc", withKeyfunc(t, s.URL, signing))
 			s.check(t, "go-oidc", withOIDC(t, s.URL))
+			s.check(t, "go-oidc without discovery", withRemoteKeys(t, s.URL, signing))
 			s.check(t, "the guide's program", withGuide(t, s.URL))
 		})
 	}
-}
-
-// The configuration and the command are those of OPERATIONS.md.
-func TestHAProxyVerifiesES256Tokens(t *testing.T) {
-	t.Parallel()
-	s := startSigner(t, "ES256")
-	s.check(t, "HAProxy", withHAProxy(t, s))
 }
 
 // signer is a portal with an agent whose tokens are verified.
@@ -55,7 +43,7 @@ type signer struct {
 	*instance
 
 	account accountWithKey
-	agent   models.Agent
+	agentID uuid.UUID
 }
 
 func startSigner(t *testing.T, algorithms string) signer {
@@ -68,15 +56,15 @@ func startSigner(t *testing.T, algorithms string) signer {
 		t.Fatal(err)
 	}
 	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, "PORTAL_WIDGET_TOKEN_ALG=" + algorithms, anyPort})
-	return signer{i, account, agent}
+	return signer{i, account, agent.ID}
 }
 
 // check checks that a verifier accepts a token of the portal and no other.
 func (s signer) check(t *testing.T, name string, verify verify) {
 	t.Helper()
-	token := s.token(t, s.account.secret, s.agent.ID)
-	if agentID, err := verify(token); err != nil || agentID != s.agent.ID.String() {
-		t.Errorf("%s: agent %q, error %v, want %s", name, agentID, err, s.agent.ID)
+	token := s.token(t, s.account.secret, s.agentID)
+	if agentID, err := verify(token); err != nil || agentID != s.agentID.String() {
+		t.Errorf("%s: agent %q, error %v, want %s", name, agentID, err, s.agentID)
 	}
 	algorithm := widget.Algorithm(fmt.Sprint(tokenHeader(t, token)["alg"]))
 	parts := strings.Split(token, ".")
@@ -146,7 +134,18 @@ func withOIDC(t *testing.T, issuer string) verify {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verifier := provider.Verifier(&oidc.Config{ClientID: "widget"})
+	return verifyWith(t, provider.Verifier(&oidc.Config{ClientID: "widget"}))
+}
+
+// Without discovery, go-oidc accepts RS256 only, unless SupportedSigningAlgs names other algorithms.
+func withRemoteKeys(t *testing.T, issuer, algorithm string) verify {
+	t.Helper()
+	keys := oidc.NewRemoteKeySet(t.Context(), issuer+"/.well-known/jwks.json")
+	return verifyWith(t, oidc.NewVerifier(issuer, keys, &oidc.Config{ClientID: "widget", SupportedSigningAlgs: []string{algorithm}}))
+}
+
+func verifyWith(t *testing.T, verifier *oidc.IDTokenVerifier) verify {
+	t.Helper()
 	return func(token string) (string, error) {
 		verified, err := verifier.Verify(t.Context(), token)
 		if err != nil {
@@ -157,66 +156,5 @@ func withOIDC(t *testing.T, issuer string) verify {
 		}
 		err = verified.Claims(&claims)
 		return claims.AgentID, err
-	}
-}
-
-// withHAProxy runs HAProxy in front of a backend that returns the agent's id.
-func withHAProxy(t *testing.T, s signer) verify {
-	t.Helper()
-	program := "/usr/sbin/haproxy" // not on every user's PATH
-	if found, err := exec.LookPath("haproxy"); err == nil {
-		program = found
-	}
-	folder := t.TempDir()
-	const section = "Token algorithm"
-	documented := shellBlocks(t, "OPERATIONS.md")[section][0]
-	bash(t, folder, nil, "", strings.ReplaceAll(documented, "https://portal.example.com", s.URL))
-	text, err := os.ReadFile("../../OPERATIONS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)```haproxy\n(.*?)```").FindSubmatch(text)
-	if block == nil {
-		t.Fatal("OPERATIONS.md has no configuration of HAProxy")
-	}
-	address := freeAddress(t)
-	configuration := "defaults\n  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n" + strings.NewReplacer(
-		":8443", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"),
-		"https://portal.example.com", s.URL,
-	).Replace(string(block[1])) + `
-backend voice_runtime
-  mode http
-  http-request set-var(txn.agent) var(txn.token),jwt_payload_query('$.agent_id')
-  http-request return status 200 content-type text/plain lf-string %[var(txn.agent)]
-`
-	file := filepath.Join(folder, "haproxy.cfg")
-	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log := &modelstest.LogBuffer{}
-	command := exec.Command(program, "-db", "-f", file)
-	command.Stdout, command.Stderr = log, log
-	proxy, err := subprocess.Start(command)
-	if err != nil {
-		t.Fatalf("HAProxy is missing: install it (Debian: apt-get install haproxy): %v", err)
-	}
-	t.Cleanup(proxy.Kill)
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	if err := proxy.AwaitReady(ctx, func(context.Context) error {
-		if got := status("http://" + address); got != http.StatusUnauthorized {
-			return fmt.Errorf("status %d", got)
-		}
-		return nil
-	}); err != nil {
-		t.Fatalf("%v: %s", err, log)
-	}
-	front := &instance{URL: "http://" + address}
-	return func(token string) (string, error) {
-		status, body := front.api(t, http.MethodGet, "/", token, "")
-		if status != http.StatusOK {
-			return "", errors.New(body)
-		}
-		return body, nil
 	}
 }

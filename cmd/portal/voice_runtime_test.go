@@ -21,7 +21,7 @@ import (
 func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	t.Parallel()
 	var runtime string
-	g := newGateway(t, (*gateway).startNginx, "nginx", func(t *testing.T, _ *instance) string {
+	g := newGateway(t, (*gateway).startNginx, gatewayFiles+"nginx.conf", func(t *testing.T, _ *instance) string {
 		t.Helper()
 		runtime = startVoiceRuntime(t, nil)
 		return runtime

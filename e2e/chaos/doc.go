@@ -46,7 +46,7 @@
 // As root, each server has its data on its own small tmpfs, which a fault fills. Other users cannot
 // mount a tmpfs. For them this fault is left out, and the log says so.
 //
-// A second part loses the primary and runs the commands of "Fail over" in OPERATIONS.md.
+// A second part loses the primary and runs the commands of "Fail over" in the operators' guide.
 //
 // # The proof of the harness
 //

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// failsOverAsDocumented loses the primary and runs the commands of "Fail over" in OPERATIONS.md.
+// failsOverAsDocumented loses the primary and runs the commands of "Fail over" in the operators' guide.
 func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program string) {
 	if err := r.startPortals(ctx, program); err != nil {
 		t.Fatal(err)
@@ -73,10 +73,10 @@ func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program s
 	}
 }
 
-// documentedFailover returns the commands of the steps in OPERATIONS.md.
+// documentedFailover returns the commands of the steps in the guide.
 func documentedFailover(t *testing.T) (commands []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../OPERATIONS.md")
+	text, err := os.ReadFile("../../cmd/portal/operations/postgresql.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	modelstest.Main(m)
 }
 
-// trustAuthority makes the process trust a new authority, as OPERATIONS.md says.
+// trustAuthority makes the process trust a new authority, as the operators' guide says.
 func trustAuthority() (err error) {
 	if trusted, err = newAuthority(); err != nil {
 		return err
