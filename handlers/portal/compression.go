@@ -31,7 +31,7 @@ var compressors = sync.Pool{New: func() any {
 // compressed text depends on its content.
 func compressed(c *gin.Context, html []byte) []byte {
 	c.Writer.Header().Add("Vary", "Accept-Encoding")
-	if c.Request.Method != http.MethodGet || reveals(c) || len(html) < minCompressed || !static.AcceptsGzip(c.Request) {
+	if c.Request.Method != http.MethodGet || len(html) < minCompressed || !static.AcceptsGzip(c.Request) {
 		return html
 	}
 	compressor := compressors.Get().(*gzip.Writer)

@@ -51,7 +51,7 @@ func (p *Portal) confirmSignIn(c *gin.Context) (passed bool, err error) {
 		now := p.now()
 		session.ConfirmedAt = &now
 		c.Set(sessionContextKey, session)
-		return true, p.sessions.setCookie(c.Writer, token)
+		return true, p.sessions.set(c, token)
 	}
 	refusal := problem.From(err)
 	_, limited := errors.AsType[*models.SignInLimitError](err)

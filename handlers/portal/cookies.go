@@ -4,42 +4,56 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/gorilla/securecookie"
-	"github.com/gorilla/sessions"
 )
 
-// cookies sets the portal's cookies, all with the same attributes.
-type cookies struct{ secure bool }
+// cookie is one of the portal's cookies. Its value is signed, so that nobody can change it, but
+// anyone can read it in the browser.
+type cookie struct {
+	name   string // in the signature
+	sent   string // to the browser
+	age    time.Duration
+	secure bool
+	codecs []securecookie.Codec
+}
 
-// name returns the browser's name for a cookie. Under https its prefix makes the browser accept
-// the cookie from this host alone.
-func (k cookies) name(name string) string {
+// newCookie returns a cookie that is valid for age. If age is zero, the browser keeps it until it
+// closes. Under https the prefix of its name makes the browser accept it from this host alone.
+func newCookie(d Deps, name string, age time.Duration) cookie {
+	k := cookie{name: name, sent: name, age: age, secure: d.BaseURL.Scheme == "https"}
 	if k.secure {
-		return "__Host-" + name
+		k.sent = "__Host-" + name
 	}
-	return name
-}
-
-// options returns the attributes of a cookie. A maxAge of zero keeps the cookie until the browser
-// closes, a negative one deletes it.
-func (k cookies) options(maxAge int) sessions.Options {
-	return sessions.Options{
-		Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: k.secure, SameSite: http.SameSiteLaxMode,
-	}
-}
-
-func (k cookies) set(w http.ResponseWriter, name, value string, maxAge int) {
-	options := k.options(maxAge)
-	http.SetCookie(w, sessions.NewCookie(k.name(name), value, &options))
-}
-
-// newCodecs returns one codec for each key. They refuse values older than age.
-func newCodecs(keys [][]byte, age time.Duration) []securecookie.Codec {
-	var codecs []securecookie.Codec
-	for _, key := range keys {
+	for _, key := range d.CookieKeys {
 		codec := securecookie.New(key, nil)
 		codec.MaxAge(int(age / time.Second))
-		codecs = append(codecs, codec)
+		k.codecs = append(k.codecs, codec)
 	}
-	return codecs
+	return k
+}
+
+// set gives the browser the cookie. It returns an error if the value is too long.
+func (k cookie) set(c *gin.Context, value any) error {
+	text, err := securecookie.EncodeMulti(k.name, value, k.codecs...)
+	if err == nil {
+		k.send(c, text, int(k.age/time.Second))
+	}
+	return err
+}
+
+// get reads the cookie of the request into value. It returns false if the cookie is missing, forged
+// or too old.
+func (k cookie) get(c *gin.Context, value any) bool {
+	sent, err := c.Request.Cookie(k.sent)
+	return err == nil && securecookie.DecodeMulti(k.name, sent.Value, value, k.codecs...) == nil
+}
+
+// drop deletes the cookie in the browser.
+func (k cookie) drop(c *gin.Context) { k.send(c, "", -1) }
+
+func (k cookie) send(c *gin.Context, text string, maxAge int) {
+	http.SetCookie(c.Writer, &http.Cookie{
+		Name: k.sent, Value: text, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: k.secure, SameSite: http.SameSiteLaxMode,
+	})
 }

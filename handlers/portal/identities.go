@@ -40,7 +40,7 @@ func (p *Portal) finishProviderSignIn(c *gin.Context) error {
 	begun := p.attemptOf(c)
 	found, err := p.provider.Finish(c.Request.Context(), begun.Attempt, c.Request.URL.Query())
 	if !errors.Is(err, identity.ErrExpired) {
-		p.endAttempt(c)
+		p.attempts.drop(c)
 	}
 	if err != nil {
 		return p.refuseIdentity(c, begun, models.Identity{}, err)

@@ -5,18 +5,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
-	"github.com/gorilla/securecookie"
 
 	"portal/handlers/portal/identity"
 )
 
-// A signed cookie holds the sign-in at the provider that this browser has begun. Only this browser
-// can complete it, so nobody can be signed in as another person by a link.
-const (
-	attemptCookie = "oidc"
-	// attemptAge is how long the user may take at the provider.
-	attemptAge = 10 * time.Minute
-)
+// attemptAge is how long the user may take at the provider. A cookie holds the sign-in that this
+// browser has begun. Only this browser can complete it, so nobody can be signed in as another
+// person by a link.
+const attemptAge = 10 * time.Minute
 
 // purpose is the reason for a sign-in at the provider.
 type purpose int
@@ -44,26 +40,12 @@ func (p *Portal) beginAttempt(c *gin.Context, begun attempt, again bool) (addres
 	if err != nil {
 		return "", err
 	}
-	value, err := securecookie.EncodeMulti(attemptCookie, begun, p.attempts...)
-	if err != nil {
-		return "", err
-	}
-	p.cookies.set(c.Writer, attemptCookie, value, int(attemptAge/time.Second))
-	return address, nil
+	return address, p.attempts.set(c, begun)
 }
 
 // attemptOf returns the attempt that the browser has begun. It is zero if there is none, or if it
 // is forged or too old.
-func (p *Portal) attemptOf(c *gin.Context) attempt {
-	cookie, err := c.Request.Cookie(p.cookies.name(attemptCookie))
-	if err != nil {
-		return attempt{}
-	}
-	var begun attempt
-	if err := securecookie.DecodeMulti(attemptCookie, cookie.Value, &begun, p.attempts...); err != nil {
-		return attempt{}
-	}
+func (p *Portal) attemptOf(c *gin.Context) (begun attempt) {
+	p.attempts.get(c, &begun)
 	return begun
 }
-
-func (p *Portal) endAttempt(c *gin.Context) { p.cookies.set(c.Writer, attemptCookie, "", -1) }

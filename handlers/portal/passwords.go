@@ -60,7 +60,7 @@ func (p *Portal) refusePassword(c *gin.Context, err error) error {
 
 // passwordChanged gives the browser the new token of its session, and renews the account page.
 func (p *Portal) passwordChanged(c *gin.Context, token string) error {
-	if err := p.sessions.setCookie(c.Writer, token); err != nil {
+	if err := p.sessions.set(c, token); err != nil {
 		return err
 	}
 	list, err := p.sessionList(c)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-webauthn/webauthn/webauthn"
-	"github.com/gorilla/securecookie"
 
 	"portal/handlers/middleware"
 	"portal/handlers/portal/identity"
@@ -43,13 +42,13 @@ type Deps struct {
 // Portal handles the requests of browsers.
 type Portal struct {
 	store      *models.Store
-	sessions   *sessionStore
-	cookies    cookies
-	flashes    []securecookie.Codec
-	devices    []securecookie.Codec
-	pending    []securecookie.Codec
+	sessions   cookie // the session token
+	flash      cookie
+	revealed   cookie
+	devices    cookie
+	pending    cookie
 	webauthn   *webauthn.WebAuthn // nil: no passkeys
-	challenges []securecookie.Codec
+	challenges cookie
 	templates  *templates.Templates
 	assets     *static.Assets
 	tokenURL   string // of the endpoint in the examples
@@ -59,7 +58,7 @@ type Portal struct {
 	pages      []string // patterns of the paths that sign-in may lead back to
 
 	provider     *identity.Provider // nil: none
-	attempts     []securecookie.Codec
+	attempts     cookie
 	passwordsOff bool
 
 	name, supportURL, securityContact string
@@ -100,7 +99,6 @@ func New(d Deps) (*Portal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
-	jar := cookies{secure: d.BaseURL.Scheme == "https"}
 	var provider *identity.Provider
 	if d.Provider != nil {
 		config := *d.Provider
@@ -109,13 +107,13 @@ func New(d Deps) (*Portal, error) {
 	}
 	return &Portal{
 		store:      d.Store,
-		sessions:   newSessionStore(d.Store, d.CookieKeys, d.SessionMax, jar),
-		cookies:    jar,
-		flashes:    newCodecs(d.CookieKeys, flashAge),
-		devices:    newCodecs(d.CookieKeys, deviceAge),
-		pending:    newCodecs(d.CookieKeys, pendingAge),
+		sessions:   newCookie(d, "session", d.SessionMax),
+		flash:      newCookie(d, "flash", flashAge),
+		revealed:   newCookie(d, "revealed", 0),
+		devices:    newCookie(d, "device", deviceAge),
+		pending:    newCookie(d, "pending", pendingAge),
 		webauthn:   relyingParty,
-		challenges: newCodecs(d.CookieKeys, models.ChallengeLife),
+		challenges: newCookie(d, "challenge", models.ChallengeLife),
 		templates:  files.templates,
 		assets:     files.assets,
 		tokenURL:   d.BaseURL.JoinPath("/api/widget/token").String(),
@@ -123,7 +121,7 @@ func New(d Deps) (*Portal, error) {
 		now:        d.Now,
 		actions:    middleware.NewSlots(maxActions),
 
-		provider: provider, attempts: newCodecs(d.CookieKeys, attemptAge), passwordsOff: d.PasswordsOff,
+		provider: provider, attempts: newCookie(d, "oidc", attemptAge), passwordsOff: d.PasswordsOff,
 
 		name: d.Name, supportURL: d.SupportURL, securityContact: d.SecurityContact,
 

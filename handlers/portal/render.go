@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"crypto/rand"
 	"net/http"
 	"time"
 
@@ -28,7 +29,6 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	c.Set(revealsKey, r.reveals)
 	if askedByHTMX(c) {
 		if r.event != "" {
 			c.Header("HX-Trigger", r.event)
@@ -52,7 +52,9 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 		return err
 	}
 	if r.reveals {
-		p.markRevealed(c)
+		if err := p.revealed.set(c, rand.Text()); err != nil {
+			return err
+		}
 	}
 	return p.sendPage(c, r.status, page)
 }
@@ -135,11 +137,21 @@ func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page) error
 	if err != nil {
 		return err
 	}
-	if !reveals(c) {
-		p.forgetRevealed(c)
-	}
+	p.forgetRevealed(c)
 	send(c, status, html)
 	return nil
+}
+
+// forgetRevealed makes the browser drop the page with a key that it showed before, because going
+// back must not show the key again. Browsers keep whole pages in a back/forward cache, over HTTPS
+// even some that are no-store. Chromium drops such a page when an HttpOnly cookie changes, and
+// other browsers when a response has Clear-Site-Data. A page with a key is the response to a POST
+// and sets the cookie, so only the response to a GET deletes it.
+func (p *Portal) forgetRevealed(c *gin.Context) {
+	if c.Request.Method == http.MethodGet && p.revealed.get(c, new(string)) {
+		p.revealed.drop(c)
+		c.Header("Clear-Site-Data", `"cache"`)
+	}
 }
 
 // send writes HTML that no cache may store.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/gorilla/securecookie"
 
 	"portal/handlers/problem"
 	"portal/models"
@@ -16,27 +15,21 @@ import (
 
 const (
 	secondStepPath = "/login/verification"
-	// pendingCookie holds the token of a sign-in that waits for its second step.
-	pendingCookie = "pending"
-	pendingAge    = 10 * time.Minute
+	// pendingAge is the lifetime of the cookie with a sign-in that waits for its second step.
+	pendingAge = 10 * time.Minute
 )
 
 // startSecondStep gives the browser the token of the pending sign-in and asks for the code.
 func (p *Portal) startSecondStep(c *gin.Context, token, next string) error {
-	value, err := securecookie.EncodeMulti(pendingCookie, token, p.pending...)
-	if err != nil {
+	if err := p.pending.set(c, token); err != nil {
 		return err
 	}
-	p.cookies.set(c.Writer, pendingCookie, value, int(pendingAge/time.Second))
 	return p.redirect(c, secondStepPath+"?"+url.Values{"next": {next}}.Encode())
 }
 
 // pendingToken returns the token of the browser's pending sign-in, or "" if there is none.
 func (p *Portal) pendingToken(c *gin.Context) (token string) {
-	cookie, err := c.Request.Cookie(p.cookies.name(pendingCookie))
-	if err != nil || securecookie.DecodeMulti(pendingCookie, cookie.Value, &token, p.pending...) != nil {
-		return ""
-	}
+	p.pending.get(c, &token)
 	return token
 }
 
@@ -63,7 +56,7 @@ func (p *Portal) finishSignIn(c *gin.Context) error {
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
-	p.cookies.set(c.Writer, pendingCookie, "", -1)
+	p.pending.drop(c)
 	return p.signedIn(c, user.Email, token, false, form.Next)
 }
 

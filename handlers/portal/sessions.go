@@ -93,18 +93,17 @@ func (p *Portal) signedIn(c *gin.Context, email, token string, pending bool, nex
 	}
 	// Most proofs work only once, so the new session must start even if the old one cannot be
 	// ended.
-	if err := p.sessions.setCookie(c.Writer, token); err != nil {
+	if err := p.sessions.set(c, token); err != nil {
 		return err
 	}
 	if err := p.setDevice(c, email); err != nil {
 		return err
 	}
-	request := withClient(c)
-	old, err := p.sessions.Get(request, p.sessions.name)
+	old, err := p.currentSession(c)
 	if err != nil {
 		return err
 	}
-	if err := p.sessions.end(request, old); err != nil {
+	if err := p.endSession(c, old); err != nil {
 		return err
 	}
 	return p.redirect(c, next)
@@ -112,14 +111,13 @@ func (p *Portal) signedIn(c *gin.Context, email, token string, pending bool, nex
 
 // destroySession signs out. It also works when the session has already ended.
 func (p *Portal) destroySession(c *gin.Context) error {
-	request := withClient(c)
-	session, err := p.sessions.Get(request, p.sessions.name)
+	session, err := p.currentSession(c)
 	if err != nil {
 		return err
 	}
-	session.Options.MaxAge = -1
-	if err := session.Save(request, c.Writer); err != nil {
+	if err := p.endSession(c, session); err != nil {
 		return err
 	}
+	p.sessions.drop(c)
 	return p.redirect(c, signInPath)
 }

@@ -6,19 +6,13 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
-	"github.com/gorilla/securecookie"
 
 	"portal/models"
 )
-
-// challengeCookie holds the challenge that the browser's passkey must answer. The cookie is signed
-// and expires. The database remembers answered challenges, so that each works once.
-const challengeCookie = "challenge"
 
 // newWebAuthn returns the relying party of passkeys, or nil if browsers offer no passkeys at this
 // base URL: at an IP address, or without https except on localhost.
@@ -38,17 +32,16 @@ func newWebAuthn(base *url.URL, product string) (*webauthn.WebAuthn, error) {
 	})
 }
 
-// sendOptions sends the options of a WebAuthn call as JSON, and their challenge as a cookie.
+// sendOptions sends the options of a WebAuthn call as JSON, and their challenge as a cookie. The
+// database remembers answered challenges, so that each works once.
 func (p *Portal) sendOptions(c *gin.Context, options any, challenge *webauthn.SessionData) error {
-	value, err := securecookie.EncodeMulti(challengeCookie, challenge, p.challenges...)
-	if err != nil {
-		return err
-	}
 	text, err := json.Marshal(options)
 	if err != nil {
 		return err
 	}
-	p.cookies.set(c.Writer, challengeCookie, value, int(models.ChallengeLife/time.Second))
+	if err := p.challenges.set(c, challenge); err != nil {
+		return err
+	}
 	c.Header("Cache-Control", "no-store")
 	c.Data(http.StatusOK, "application/json", text)
 	return nil
@@ -57,13 +50,9 @@ func (p *Portal) sendOptions(c *gin.Context, options any, challenge *webauthn.Se
 // takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if
 // the cookie is missing, forged or too old.
 func (p *Portal) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
-	cookie, err := c.Request.Cookie(p.cookies.name(challengeCookie))
-	if err != nil {
-		return challenge, false
-	}
-	p.cookies.set(c.Writer, challengeCookie, "", -1)
-	err = securecookie.DecodeMulti(challengeCookie, cookie.Value, &challenge, p.challenges...)
-	return challenge, err == nil
+	known = p.challenges.get(c, &challenge)
+	p.challenges.drop(c)
+	return challenge, known
 }
 
 // passkeyUser is a user as the WebAuthn library sees it.

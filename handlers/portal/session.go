@@ -1,11 +1,9 @@
 package portal
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
-	"path"
-	"slices"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -20,6 +18,7 @@ const (
 	sessionPath = "/session"
 
 	sessionContextKey = "portal.session"
+	backgroundKey     = "portal.background"
 )
 
 // requireSession redirects visitors to the sign-in page, which leads them back afterwards.
@@ -51,16 +50,41 @@ func (p *Portal) requireSession(c *gin.Context) {
 	}
 }
 
-// currentSession returns the session of the request, or nil for a visitor.
+// currentSession returns the session of the request, or nil for a visitor. A request that an open
+// page sends by itself does not keep the session alive.
 func (p *Portal) currentSession(c *gin.Context) (session *models.Session, err error) {
+	var token string
+	if !p.sessions.get(c, &token) {
+		return nil, nil //nolint:nilnil // documented above
+	}
+	var found models.Session
 	p.withDeadline(c, func() {
-		err = p.actions.Run(func() error {
-			stored, err := p.sessions.Get(withClient(c), p.sessions.name)
-			session = storedSession(stored)
+		err = p.actions.Run(func() (err error) {
+			if c.GetBool(backgroundKey) {
+				found, err = p.store.Sessions.Peek(c.Request.Context(), token)
+			} else {
+				found, err = p.store.Sessions.Find(c.Request.Context(), token, clientOf(c))
+			}
 			return err
 		})
 	})
-	return session, err
+	if errors.Is(err, models.ErrSessionNotFound) {
+		return nil, nil //nolint:nilnil // documented above
+	}
+	return &found, err
+}
+
+// endSession ends the session in the database, if there is one. It succeeds if the session has
+// already ended.
+func (p *Portal) endSession(c *gin.Context, session *models.Session) error {
+	if session == nil {
+		return nil
+	}
+	err := p.store.Sessions.End(c.Request.Context(), session.AccountID, session.ID, models.UserActor(session.UserID, c.ClientIP()))
+	if errors.Is(err, models.ErrSessionNotFound) {
+		return nil
+	}
+	return err
 }
 
 // recognize looks up the session for an error page outside requireSession, so that the page of a
@@ -90,51 +114,15 @@ func sessionFrom(c *gin.Context) models.Session {
 	return c.MustGet(sessionContextKey).(models.Session)
 }
 
+// background marks the requests of a route that open pages poll.
+func background(c *gin.Context) { c.Set(backgroundKey, true) }
+
+// clientOf returns the client of the request without its device.
+func clientOf(c *gin.Context) models.Client {
+	return models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
+}
+
 // actorOf returns the signed-in user as the actor of an activity.
 func actorOf(c *gin.Context) models.Actor {
 	return models.UserActor(sessionFrom(c).UserID, c.ClientIP())
-}
-
-// returnPath returns the path to open after sign-in. It is the requested page. For a form or a
-// download it is the page of its section.
-func (p *Portal) returnPath(c *gin.Context) string {
-	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
-		return p.destination(c.Request.URL.RequestURI())
-	}
-	return p.section(c)
-}
-
-// section returns the path of the page of the request's section.
-func (p *Portal) section(c *gin.Context) string {
-	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
-	return p.destination("/" + section)
-}
-
-// destination returns next if it is the address of a page of the portal, and the first page
-// otherwise. It builds a new URL from the path and the query, so that no browser can find another
-// host in it.
-func (p *Portal) destination(next string) string {
-	address, err := url.Parse(next)
-	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
-		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
-		return homePath
-	}
-	for _, pattern := range p.pages {
-		if matchesRoute(pattern, address.Path) {
-			return (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String()
-		}
-	}
-	return homePath
-}
-
-// matchesRoute reports whether path matches the pattern of a route, where ":id" matches an id.
-func matchesRoute(pattern, path string) bool {
-	wanted, segments := strings.Split(pattern, "/"), strings.Split(path, "/")
-	return slices.EqualFunc(wanted, segments, func(want, segment string) bool {
-		if want == ":id" {
-			_, ok := parseID(segment)
-			return ok
-		}
-		return want == segment
-	})
 }

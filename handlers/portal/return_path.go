@@ -1,0 +1,55 @@
+package portal
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// returnPath returns the path to open after sign-in. It is the requested page. For a form or a
+// download it is the page of its section.
+func (p *Portal) returnPath(c *gin.Context) string {
+	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
+		return p.destination(c.Request.URL.RequestURI())
+	}
+	return p.section(c)
+}
+
+// section returns the path of the page of the request's section.
+func (p *Portal) section(c *gin.Context) string {
+	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
+	return p.destination("/" + section)
+}
+
+// destination returns next if it is the address of a page of the portal, and the first page
+// otherwise. It builds a new URL from the path and the query, so that no browser can find another
+// host in it.
+func (p *Portal) destination(next string) string {
+	address, err := url.Parse(next)
+	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
+		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
+		return homePath
+	}
+	for _, pattern := range p.pages {
+		if matchesRoute(pattern, address.Path) {
+			return (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String()
+		}
+	}
+	return homePath
+}
+
+// matchesRoute reports whether path matches the pattern of a route, where ":id" matches an id.
+func matchesRoute(pattern, path string) bool {
+	wanted, segments := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(wanted, segments, func(want, segment string) bool {
+		if want == ":id" {
+			_, ok := parseID(segment)
+			return ok
+		}
+		return want == segment
+	})
+}
