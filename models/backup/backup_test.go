@@ -3,6 +3,7 @@ package backup_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -393,6 +394,43 @@ func TestRestoreKeepsIdentitiesDisconnected(t *testing.T) {
 	})
 }
 
+// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a link to, or
+// to another user by now.
+func TestRestoreBringsBackNoOldEmail(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		for _, email := range []string{"bob@example.com", "carol@example.com", "dave@example.com"} {
+			if _, err := d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := d.backUp(t)
+		modelstest.Exec(t, url, "DELETE FROM users WHERE email = 'dave@example.com'")
+		for _, change := range [][2]string{
+			{"ada@example.com", "new@example.com"}, {"bob@example.com", "ada@example.com"}, {"carol@example.com", "dave@example.com"},
+		} {
+			hash := sha256.Sum256([]byte(change[1]))
+			if _, err := modelstest.OpenDatabase(t, url).ExecContext(t.Context(),
+				"UPDATE users SET email = ?, email_hash = ? WHERE email = ?", change[1], hash[:], change[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.SignIn.VerifyPassword(t.Context(), "new@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"}); err != nil {
+			t.Errorf("with the new email: %v", err)
+		}
+		for _, email := range []string{"ada@example.com", "dave@example.com"} {
+			_, err := d.SignIn.VerifyPassword(t.Context(), email, "correct horse battery", models.Client{Address: "192.0.2.1"})
+			if !errors.Is(err, models.ErrWrongCredentials) {
+				t.Errorf("%s: %v, want %v", email, err, models.ErrWrongCredentials)
+			}
+		}
+	})
+}
+
 func TestRestoreBringsBackNoUsedFactor(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
@@ -402,7 +440,7 @@ func TestRestoreBringsBackNoUsedFactor(t *testing.T) {
 		modelstest.Exec(t, url, "INSERT INTO recovery_codes (code_hash, user_id) SELECT email_hash, id FROM users")
 		file := d.backUp(t)
 		for _, change := range []string{
-			"DELETE FROM recovery_codes", "UPDATE authenticators SET last_step = 2", "UPDATE passkeys SET sign_count = 8",
+			"DELETE FROM recovery_codes", "UPDATE authenticators SET last_step = 2, refused_codes = 99", "UPDATE passkeys SET sign_count = 8",
 			"UPDATE accounts SET second_factor_required = TRUE",
 		} {
 			modelstest.Exec(t, url, change)
@@ -412,7 +450,7 @@ func TestRestoreBringsBackNoUsedFactor(t *testing.T) {
 		}
 		db := modelstest.OpenDatabase(t, url)
 		for query, want := range map[string]int{
-			"SELECT count(*) FROM recovery_codes": 0, "SELECT last_step FROM authenticators": 2, "SELECT sign_count FROM passkeys": 8,
+			"SELECT count(*) FROM recovery_codes": 0, "SELECT last_step FROM authenticators": 2, "SELECT refused_codes FROM authenticators": 99, "SELECT sign_count FROM passkeys": 8,
 			"SELECT count(*) FROM accounts WHERE second_factor_required": 1,
 		} {
 			var got int

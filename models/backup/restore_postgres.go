@@ -83,10 +83,13 @@ func (r restoring) beginPostgres() (string, error) {
 		return "", err
 	}
 	tables = append(tables, "bun_migrations", "bun_migration_locks")
-	lock := ""
+	read := ""
 	if r.state != withoutSchema {
 		// The portal's transactions lock the tables in the same order.
-		lock = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, hang_ups, auth_epoch IN ACCESS EXCLUSIVE MODE;"
+		read = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, hang_ups, auth_epoch IN ACCESS EXCLUSIVE MODE;\n"
+	}
+	if r.state == withAccounts {
+		read += r.readCurrent("")
 	}
 	return fmt.Sprintf(`
 BEGIN;
@@ -94,10 +97,9 @@ SET LOCAL lock_timeout = '10s';
 SET client_min_messages = warning;
 SELECT pg_advisory_xact_lock(%d);
 %s
-%s
 DROP TABLE IF EXISTS %s;
 DROP FUNCTION IF EXISTS %s;
-`, database.MigrationLock, lock, r.readCurrent("")+r.readCurrentFactors(""), strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
+`, database.MigrationLock, read, strings.Join(tables, ", "), strings.Join(functions, ", ")), nil
 }
 
 // createdNames returns the names of the tables or functions that the migrations create.
@@ -124,10 +126,14 @@ func createdNames(kind string) ([]string, error) {
 
 // commitPostgres returns the statements after the dump.
 func (r restoring) commitPostgres() string {
-	milliseconds := fmt.Sprintf("%012x", r.now.UnixMilli())
-	id := fmt.Sprintf("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid",
-		milliseconds[:8], milliseconds[8:])
-	statements, count := r.secure("random_epoch()", id)
+	statements, count := r.secure(expressions{
+		epoch:  "random_epoch()",
+		id:     r.newID("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid"),
+		noHash: "uuid_send(id)",
+	})
+	if r.state != withAccounts {
+		statements = r.readCurrent("") + statements
+	}
 	// The dump changes the search path.
 	return "RESET search_path;\n" + statements + count + ";\nCOMMIT;\n"
 }

@@ -88,19 +88,22 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	// DETACH, because the transaction below would also lock an attached database.
-	for _, statement := range []string{
-		"ATTACH '" + strings.ReplaceAll(path, "'", "''") + "' AS live", r.readCurrent("live.") + r.readCurrentFactors("live."), "DETACH live",
-	} {
+	read := []string{r.readCurrent("main.")}
+	if r.state == withAccounts {
+		// DETACH, because the transaction below would also lock an attached database.
+		read = []string{"ATTACH '" + strings.ReplaceAll(path, "'", "''") + "' AS live", r.readCurrent("live."), "DETACH live"}
+	}
+	for _, statement := range read {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return 0, err
 		}
 	}
-	milliseconds := fmt.Sprintf("%012x", r.now.UnixMilli())
-	id := fmt.Sprintf("lower('%s-%s-7' || substr(hex(randomblob(2)), 2) || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))",
-		milliseconds[:8], milliseconds[8:])
 	err = conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		statements, count := r.secure("randomblob(16)", id)
+		statements, count := r.secure(expressions{
+			epoch:  "randomblob(16)",
+			id:     r.newID("lower('%s-%s-7' || substr(hex(randomblob(2)), 2) || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"),
+			noHash: "CAST(id AS BLOB)",
+		})
 		if _, err := tx.ExecContext(ctx, statements); err != nil {
 			return err
 		}

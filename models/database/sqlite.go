@@ -52,7 +52,7 @@ func openSQLite(path string, timeout time.Duration) (*Connections, error) {
 // user of the machine read a file that it creates. The -wal and -shm files get the same mode.
 func CreateSQLite(path string) error {
 	// An existing file must not be opened: closing it would release SQLite's locks.
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
 	if errors.Is(err, os.ErrExist) {
 		return nil
 	}
