@@ -50,10 +50,6 @@ type Deps struct {
 	// channel never closes.
 	Stopping <-chan struct{}
 
-	// Overloaded reports whether a request must be refused because the server is overloaded. If
-	// it is nil, no request is refused for this reason.
-	Overloaded func(*http.Request) bool
-
 	Logger   *slog.Logger
 	Registry *prometheus.Registry // for the request metrics
 	Tracer   trace.Tracer         // for spans of requests; nil: none
@@ -118,7 +114,6 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		middleware.AccessLog(d.Logger),
 		middleware.SecurityHeaders(d.BaseURL, func(path string) bool { return !api.Owns(path) }),
 		middleware.Recovery(d.Logger, render),
-		middleware.Overload(d.Overloaded, api.Owns, render),
 	)
 
 	jsonAPI.Register(engine)

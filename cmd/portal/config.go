@@ -29,7 +29,7 @@ type config struct {
 	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
 	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
 	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
-	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus. Default: off."`
+	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus, and of health checks. Default: off."`
 	LogLevel       string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
 
 	Name            string `env:"PORTAL_NAME" default:"Voice Portal" placeholder:"NAME" help:"Name of the product on every page. Default: ${default}."`

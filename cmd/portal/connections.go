@@ -1,80 +1,146 @@
 package main
 
 import (
-	"context"
+	"container/list"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
+	"time"
 )
 
-// The limits of a server's open connections. A connection takes about 20 KiB.
 const (
-	// maxConnections is the maximum number of connections that are served.
+	// maxConnections bounds the open connections of a server. A connection takes about 20 KiB.
 	maxConnections = 4096
-	// maxRefusals is the number of further connections that stay open to receive a 503. Others
-	// are closed.
-	maxRefusals = 1024
+	// maxFromAddress bounds the connections from one address. Behind a proxy, all come from one.
+	maxFromAddress = maxConnections / 2
+	// headerTime is how long the header of a request usually takes at most.
+	headerTime = time.Second
 )
 
-// connections limits the open connections of a server. A connection above the limit takes the place
-// of an idle one, which is closed. If none is idle, the requests of the new connection are refused.
-// It is safe for concurrent use.
+// connections bounds the open connections of a server, in all and from each address. At a bound, a
+// new connection takes the place of one that runs no request. If there is none, the new connection is
+// closed. It is safe for concurrent use.
 type connections struct {
-	limit, refusals int
+	limit, fromAddress int
 
-	mu   sync.Mutex
-	open int
-	idle map[net.Conn]struct{}
+	mu      sync.Mutex
+	open    map[net.Conn]*connection
+	counts  map[netip.Prefix]int // by address
+	unasked list.List            // of *connection without the header of its first request, the oldest first
+	idle    list.List            // of *connection between two requests, the longest idle first
+	closed  float64              // because of a bound
 }
 
-// refusedKey is the context key of a connection whose requests are refused.
-type refusedKey struct{}
-
-func newConnections(limit, refusals int) *connections {
-	return &connections{limit: limit, refusals: refusals, idle: map[net.Conn]struct{}{}}
+// connection is an open connection. It is in one of the lists, or runs a request.
+type connection struct {
+	net.Conn
+	address netip.Prefix
+	began   time.Time
+	list    *list.List // nil while a request runs
+	element *list.Element
 }
 
-// attach makes the server report its connections to l.
-func (l *connections) attach(s *http.Server) {
-	s.ConnContext, s.ConnState = l.accept, l.change
-}
-
-// overloaded reports whether the request's connection exceeds the limit.
-func (l *connections) overloaded(r *http.Request) bool {
-	return r.Context().Value(refusedKey{}) != nil
-}
-
-// accept implements [http.Server.ConnContext].
-func (l *connections) accept(ctx context.Context, conn net.Conn) context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open++
-	if l.open <= l.limit {
-		return ctx
-	}
-	for other := range l.idle {
-		delete(l.idle, other)
-		_ = other.Close()
-		return ctx
-	}
-	if l.open > l.limit+l.refusals {
-		_ = conn.Close()
-	}
-	return context.WithValue(ctx, refusedKey{}, true)
+func newConnections(limit, fromAddress int) *connections {
+	return &connections{limit: limit, fromAddress: fromAddress, open: map[net.Conn]*connection{}, counts: map[netip.Prefix]int{}}
 }
 
 // change implements [http.Server.ConnState].
 func (l *connections) change(conn net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch state {
-	case http.StateNew: // accept has counted it
-	case http.StateIdle:
-		l.idle[conn] = struct{}{}
-	case http.StateActive:
-		delete(l.idle, conn)
-	case http.StateHijacked, http.StateClosed:
-		delete(l.idle, conn)
-		l.open--
+	if state == http.StateNew {
+		l.add(conn)
+		return
 	}
+	c, ok := l.open[conn]
+	if !ok {
+		return // closed because of a bound
+	}
+	switch state {
+	case http.StateActive:
+		c.move(nil)
+	case http.StateIdle:
+		c.move(&l.idle)
+	case http.StateHijacked, http.StateClosed:
+		l.remove(c)
+	}
+}
+
+func (l *connections) add(conn net.Conn) {
+	address := networkOf(conn.RemoteAddr())
+	crowded := l.counts[address] >= l.fromAddress
+	if crowded || len(l.open) >= l.limit {
+		l.closed++
+		if !l.replace(func(c *connection) bool { return !crowded || c.address == address }) {
+			_ = conn.Close()
+			return
+		}
+	}
+	c := &connection{Conn: conn, address: address, began: time.Now()}
+	c.move(&l.unasked)
+	l.open[conn] = c
+	l.counts[address]++
+}
+
+// replace closes one of the connections for which may reports true. It reports false if all of them
+// run requests.
+func (l *connections) replace(may func(*connection) bool) bool {
+	first := func(of *list.List) *connection {
+		for e := of.Front(); e != nil; e = e.Next() {
+			if c := e.Value.(*connection); may(c) {
+				return c
+			}
+		}
+		return nil
+	}
+	victim := first(&l.unasked)
+	// A new connection is not to blame: its header may be on the way.
+	if victim == nil || time.Since(victim.began) < headerTime {
+		if idle := first(&l.idle); idle != nil {
+			victim = idle
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	l.remove(victim)
+	_ = victim.Close()
+	return true
+}
+
+func (l *connections) remove(c *connection) {
+	c.move(nil)
+	delete(l.open, c.Conn)
+	if l.counts[c.address]--; l.counts[c.address] == 0 {
+		delete(l.counts, c.address)
+	}
+}
+
+// countClosed returns the number of connections that were closed because of a bound.
+func (l *connections) countClosed() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// move moves the connection to the end of another list, or out of its list.
+func (c *connection) move(to *list.List) {
+	if c.list != nil {
+		c.list.Remove(c.element)
+	}
+	if c.list = to; to != nil {
+		c.element = to.PushBack(c)
+	}
+}
+
+// networkOf returns the network that one customer has: an IPv4 address, or a /64 of IPv6.
+func networkOf(address net.Addr) netip.Prefix {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	network, _ := ip.Prefix(min(ip.BitLen(), 64)) // the length is valid
+	return network
 }

@@ -7,102 +7,139 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 )
 
-// limitedServer serves with room for two connections and one refusal. Requests of /wait run until
-// the end of the test.
-func limitedServer(t *testing.T) (address string, limit *connections) {
+// boundedServer serves at most four connections, and three from one address. A request of /wait runs
+// until the end of the test.
+func boundedServer(t *testing.T) (address string, bounds *connections) {
 	t.Helper()
-	limit = newConnections(2, 1)
+	bounds = newConnections(4, 3)
 	end := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if limit.overloaded(r) {
-			w.Header().Set("Connection", "close")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
 		if r.URL.Path == "/wait" {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-end
 		}
 	}))
-	limit.attach(server.Config)
+	server.Config.ConnState = bounds.change
 	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
-	return server.Listener.Addr().String(), limit
+	return server.Listener.Addr().String(), bounds
 }
 
-// request sends a request on a new connection. It returns the connection and the status, which is 0
-// if the server closes the connection.
-func request(t *testing.T, address, path string) (conn net.Conn, status int) {
+// dial opens a connection from 127.0.0.HOST.
+func dial(t *testing.T, host byte, address string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
+	conn, err := from.DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(startTimeout))
+	return conn
+}
+
+// request sends a request and reports whether the response begins with status 200.
+func request(conn net.Conn, path string) bool {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: portal\r\n\r\n", path); err != nil {
-		return conn, 0
+		return false
 	}
-	// The response may have no end.
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		return conn, 0
-	}
-	if _, err := fmt.Sscanf(line, "HTTP/1.1 %d", &status); err != nil {
-		t.Fatalf("the response begins with %q", line)
-	}
-	return conn, status
+	line, err := bufio.NewReader(conn).ReadString('\n') // the response may have no end
+	return err == nil && line == "HTTP/1.1 200 OK\r\n"
 }
 
-func TestAConnectionTakesThePlaceOfAnIdleOne(t *testing.T) {
-	t.Parallel()
-	address, limit := limitedServer(t)
-	one, _ := request(t, address, "/")
-	eventually(t, "the server sees that it is idle", func() bool {
-		limit.mu.Lock()
-		defer limit.mu.Unlock()
-		return len(limit.idle) == 1
+// awaitCounts waits until the server has seen these connections.
+func awaitCounts(t *testing.T, bounds *connections, unasked, idle int) {
+	t.Helper()
+	eventually(t, "the server has seen the connections", func() bool {
+		bounds.mu.Lock()
+		defer bounds.mu.Unlock()
+		return bounds.unasked.Len() == unasked && bounds.idle.Len() == idle
 	})
-	if _, got := request(t, address, "/wait"); got != http.StatusOK {
-		t.Fatalf("the second connection gets %d", got)
+}
+
+func TestAConnectionTakesThePlaceOfTheLongestIdleOne(t *testing.T) {
+	t.Parallel()
+	address, bounds := boundedServer(t)
+	var conns []net.Conn
+	for n := range 4 {
+		conns = append(conns, dial(t, byte(1+n%2), address))
+		request(conns[n], "/")
+		awaitCounts(t, bounds, 0, n+1)
 	}
-	if _, got := request(t, address, "/wait"); got != http.StatusOK {
-		t.Errorf("the third connection gets %d", got)
+	if !request(dial(t, 3, address), "/wait") {
+		t.Error("the fifth connection gets no response")
 	}
-	if _, err := io.Copy(io.Discard, one); err != nil && !strings.Contains(err.Error(), "reset") {
-		t.Errorf("the idle connection is still open: %v", err)
+	if _, err := io.Copy(io.Discard, conns[0]); err != nil {
+		t.Errorf("the first connection is still open: %v", err)
+	}
+	for n, conn := range conns[1:] {
+		if !request(conn, "/") {
+			t.Errorf("connection %d was closed", n+2)
+		}
 	}
 }
 
-func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
+func TestAConnectionWithoutARequestIsClosedBeforeAnIdleOne(t *testing.T) {
 	t.Parallel()
-	address, limit := limitedServer(t)
-	request(t, address, "/wait")
-	request(t, address, "/wait")
-	waiting, err := net.Dial("tcp", address) // takes the place of the one refusal
-	if err != nil {
-		t.Fatal(err)
+	address, bounds := boundedServer(t)
+	idle := dial(t, 1, address)
+	request(idle, "/")
+	for range 3 {
+		_, _ = fmt.Fprint(dial(t, 2, address), "GET / HTTP/1.1\r\n")
 	}
-	eventually(t, "the server has accepted it", func() bool {
-		limit.mu.Lock()
-		defer limit.mu.Unlock()
-		return limit.open == 3
-	})
-	if _, got := request(t, address, "/"); got != 0 {
-		t.Errorf("a connection above both limits gets %d", got)
+	awaitCounts(t, bounds, 3, 1)
+	time.Sleep(headerTime) // their headers are late
+	for range 2 {
+		if !request(dial(t, 3, address), "/wait") {
+			t.Error("a new connection gets no response")
+		}
 	}
-	_ = waiting.Close()
-	eventually(t, "a refused connection gets 503", func() bool {
-		_, got := request(t, address, "/")
-		return got == http.StatusServiceUnavailable
-	})
+	if !request(idle, "/") {
+		t.Error("the idle connection was closed")
+	}
+}
+
+func TestConnectionsFromOneAddressReplaceEachOther(t *testing.T) {
+	t.Parallel()
+	address, bounds := boundedServer(t)
+	idle := dial(t, 1, address)
+	request(idle, "/")
+	for range 10 {
+		_, _ = fmt.Fprint(dial(t, 2, address), "GET / HTTP/1.1\r\n")
+	}
+	eventually(t, "seven connections are closed", func() bool { return bounds.countClosed() == 7 })
+	awaitCounts(t, bounds, 3, 1)
+	if !request(idle, "/") {
+		t.Error("the connection from another address was closed")
+	}
+}
+
+func TestRunningRequestsAreNotInterrupted(t *testing.T) {
+	t.Parallel()
+	address, bounds := boundedServer(t)
+	for n := range 3 {
+		if !request(dial(t, 1, address), "/wait") {
+			t.Fatalf("connection %d gets no response", n+1)
+		}
+	}
+	if request(dial(t, 1, address), "/") {
+		t.Error("a connection above the bound of its address gets a response")
+	}
+	if !request(dial(t, 2, address), "/wait") {
+		t.Error("a connection from another address gets no response")
+	}
+	if request(dial(t, 3, address), "/") {
+		t.Error("a connection above the bound of the server gets a response")
+	}
+	if got := bounds.countClosed(); got != 2 {
+		t.Errorf("%v connections were closed, want 2", got)
+	}
 }
 
 // eventually waits until the condition holds.

@@ -17,22 +17,28 @@ import (
 	"portal/models/usage"
 )
 
-// newRegistry returns a registry with the metrics of the Go runtime, the process and the store. The
-// handlers add those of requests.
-func newRegistry(store *models.Store, sender *mailer.Mailer) *prometheus.Registry {
+// newRegistry returns a registry with the metrics of the Go runtime, the process, the store and the
+// connections. The handlers add those of requests.
+func newRegistry(store *models.Store, sender *mailer.Mailer, connections *connections) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		storeCollector{store, sender},
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "portal_connections_closed_total", Help: "Connections closed because there were too many, in all or from one address.",
+		}, connections.countClosed),
 	)
 	return registry
 }
 
-// metricsHandler returns the handler of GET /metrics. Other requests get 404 or 405.
-func metricsHandler(registry *prometheus.Registry) http.Handler {
+// metricsHandler returns the handler of GET /metrics. It also has the health checks of the site, whose
+// listener may be busy. Other requests get 404 or 405.
+func metricsHandler(registry *prometheus.Registry, site http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
+	mux.Handle("/healthz", site)
+	mux.Handle("/readyz", site)
 	return mux
 }
 

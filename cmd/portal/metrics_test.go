@@ -55,8 +55,8 @@ func TestMetrics(t *testing.T) {
 		if got := status(i.URL + "/metrics"); got == http.StatusOK {
 			t.Errorf("/metrics on the public address: %d", got)
 		}
-		if got := status(i.metrics + "/healthz"); got != http.StatusNotFound {
-			t.Errorf("the metrics listener serves /healthz: status %d", got)
+		if got := status(i.metrics + "/login"); got != http.StatusNotFound {
+			t.Errorf("the metrics listener serves /login: status %d", got)
 		}
 	})
 	t.Run("count", func(t *testing.T) {

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"runtime"
 	"strings"
 	"sync"
@@ -137,5 +139,63 @@ func TestAFloodOfTheAPIIsBoundedAndLeavesThePortalUsable(t *testing.T) {
 		}
 	}
 	v.get(i, "/api-keys")
+	i.stop(t)
+}
+
+// The attacker begins 5,300 requests and finishes none of them.
+func TestHalfOpenRequestsFromOneAddressShutNobodyOut(t *testing.T) {
+	t.Parallel()
+	i := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0"})
+	address := strings.TrimPrefix(i.URL, "http://")
+	attacker := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	neighbor := &http.Client{Transport: &http.Transport{}} // keeps its connection
+	visit := func(client *http.Client, url string) {
+		t.Helper()
+		response, err := client.Get(url)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			return
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d", url, response.StatusCode)
+		}
+	}
+	var ports []string
+	traced := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		ports = append(ports, info.Conn.LocalAddr().String())
+	}})
+	kept, err := http.NewRequestWithContext(traced, http.MethodGet, i.URL+"/login", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func() {
+		t.Helper()
+		response, err := neighbor.Do(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+	}
+	send()
+	for n := range 5300 {
+		conn, err := attacker.DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_, _ = fmt.Fprint(conn, "GET /login HTTP/1.1\r\nHost: ")
+		if n%500 == 0 {
+			visit(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, i.URL+"/readyz")
+		}
+	}
+	visit(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, i.URL+"/login")
+	visit(http.DefaultClient, i.metrics+"/healthz")
+	visit(http.DefaultClient, i.metrics+"/readyz")
+	send()
+	if ports[0] != ports[1] {
+		t.Error("the connection of another client was closed")
+	}
 	i.stop(t)
 }

@@ -76,8 +76,8 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		return err
 	}
 	defer stopMail()
-	registry := newRegistry(store, sender)
-	limit := newConnections(maxConnections, maxRefusals)
+	connections := newConnections(maxConnections, maxFromAddress)
+	registry := newRegistry(store, sender, connections)
 	site, err := handlers.New(handlers.Deps{
 		Store: store, LiveKit: s.liveKit,
 		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
@@ -86,16 +86,16 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
 		RateLimit: s.rateLimit, OperatorToken: s.operatorToken,
 		Logger: logger, Registry: registry, Tracer: tracer,
-		Stopping: ctx.Done(), Overloaded: limit.overloaded,
+		Stopping: ctx.Done(),
 	})
 	if err != nil {
 		return err
 	}
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
 	servers := []server{newServer("portal", listeners.site, closeWhenStopping(site, ctx.Done()), logger)}
-	limit.attach(servers[0].Server)
+	servers[0].ConnState = connections.change
 	if listeners.metrics != nil {
-		servers = append(servers, newServer("metrics", listeners.metrics, metricsHandler(registry), logger))
+		servers = append(servers, newServer("metrics", listeners.metrics, metricsHandler(registry, site), logger))
 	}
 	return serveUntilDone(ctx, servers)
 }

@@ -1,0 +1,38 @@
+package middleware
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// refusedBusy reports whether a request was refused because there were too many others.
+func refusedBusy(c *gin.Context) bool {
+	cause := c.Errors.Last()
+	return cause != nil && errors.Is(cause.Err, models.ErrBusy)
+}
+
+var errBusy = fmt.Errorf("%w use the database", models.ErrBusy)
+
+// Slots limits how many requests use the database at the same time. Further requests are refused
+// immediately, because they would wait until their deadline.
+type Slots chan struct{}
+
+// NewSlots returns n free slots.
+func NewSlots(n int) Slots { return make(Slots, n) }
+
+// Run calls f in a slot. If none is free, it returns a 503 instead. The slot must not be held while
+// a client sends its body.
+func (s Slots) Run(f func() error) error {
+	select {
+	case s <- struct{}{}:
+		defer func() { <-s }()
+		return f()
+	default:
+		return problem.Unavailable(errBusy)
+	}
+}
