@@ -25,7 +25,7 @@ func (b *bench) pages(ctx context.Context) error {
 		return err
 	}
 	for _, l := range loaded {
-		l.rate = 20
+		l.rate = 10
 		l.beside(&load{servers: []*server{s}, keys: tenant.keys, connections: busy})
 	}
 	results, err := b.interleave(ctx, append(alone, loaded...)...)
@@ -40,7 +40,7 @@ func (b *bench) pages(ctx context.Context) error {
 		b.target(path+" under full load: p99 in ms", under.median(p99)/1e6, "≤", 25)
 	}
 	b.print("Pages", fmt.Sprintf("PostgreSQL. The account has %d keys in use, %s activities and 1,000 agents. Alone, one client\n"+
-		"loads the page again and again. Under full load it loads 20 a second while %d connections use the API with the keys of\n"+
+		"loads the page again and again. Under full load it loads 10 a second while %d connections use the API with the keys of\n"+
 		"the account; CPU is then for a request of either.", maxKeys, thousands(b.large), busy),
 		"page | | "+loadHeader("alone"), rows)
 	return nil
