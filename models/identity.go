@@ -25,7 +25,9 @@ type Identity struct {
 	Email     string // the provider's, when the identity was connected; may be empty
 	CreatedAt time.Time
 
-	EmailVerified bool `bun:"-"` // by the provider; set by a sign-in only
+	// The provider's statements about a sign-in.
+	EmailVerified   bool      `bun:"-"`
+	AuthenticatedAt time.Time `bun:"-"` // when the user entered credentials; zero: unknown
 }
 
 // FindIdentity returns the identity of one of the account's users at the issuer. The error may be

@@ -26,6 +26,9 @@ type Client struct {
 	UserAgent string // the User-Agent header
 	Device    Device // zero if unknown
 	Provider  string // name of the OpenID Connect provider that the user has signed in with; or empty
+
+	// AuthenticatedAt is when the user entered credentials at the provider; zero: unknown.
+	AuthenticatedAt time.Time
 }
 
 // Session is a user's signed-in session in one browser.
@@ -41,7 +44,9 @@ type Session struct {
 	FirstAddress string
 	LastAddress  string
 	UserAgent    string
-	ConfirmedAt  *time.Time // when the user last entered the password again; nil: never
+	// AuthenticatedAt is when the user last entered the password, or proved the identity in
+	// another way.
+	AuthenticatedAt time.Time
 
 	AccountID   uuid.UUID `bun:",scanonly"`
 	AccountName string    `bun:",scanonly"`
@@ -55,9 +60,7 @@ type Session struct {
 const freshFor = 10 * time.Minute
 
 // Fresh reports whether the user signed in or entered the password less than ten minutes ago.
-func (s Session) Fresh(now time.Time) bool {
-	return now.Sub(s.CreatedAt) < freshFor || s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < freshFor
-}
+func (s Session) Fresh(now time.Time) bool { return now.Sub(s.AuthenticatedAt) < freshFor }
 
 // Sessions are the sessions of users.
 type Sessions struct {
@@ -90,8 +93,12 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 	token, now := newToken(), tx.Now()
 	session := Session{
 		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
-		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.max),
+		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.max), AuthenticatedAt: now,
 		FirstAddress: client.Address, LastAddress: client.Address, UserAgent: cleanUserAgent(client.UserAgent),
+	}
+	if client.Provider != "" && client.AuthenticatedAt.Before(now) {
+		// The provider may have recognized the browser and not asked the user.
+		session.AuthenticatedAt = client.AuthenticatedAt
 	}
 	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
 		return "", err

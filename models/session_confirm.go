@@ -26,7 +26,7 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 		if err := tx.lockPassword(ctx, user); err != nil {
 			return err
 		}
-		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?, confirmed_at = ?", hashToken(token), tx.Now()).
+		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?, authenticated_at = ?", hashToken(token), tx.Now()).
 			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
 		return unlessAffected(result, err, ErrSessionNotFound)
 	})

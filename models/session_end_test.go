@@ -127,8 +127,8 @@ func (f *fixture) manySessions(t *testing.T, c customer, n int) {
 			(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n)`
 	}
 	now := f.clock.Now()
-	f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, expires_at, first_address, last_address, user_agent)
-		SELECT id, ?, hash, ?, ?, ?, '', '', 'curl' FROM (`+rows+`) AS many`, c.user.ID, now, now, now.Add(720*time.Hour), n)
+	f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, authenticated_at, expires_at, first_address, last_address, user_agent)
+		SELECT id, ?, hash, ?, ?, ?, ?, '', '', 'curl' FROM (`+rows+`) AS many`, c.user.ID, now, now, now, now.Add(720*time.Hour), n)
 }
 
 func (f *fixture) sessionsOf(t *testing.T, c customer) int {

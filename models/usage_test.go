@@ -382,8 +382,8 @@ func TestOldRowsArePurged(t *testing.T) {
 			f.exec(t, "INSERT INTO sign_in_failures (id, subject, at) VALUES (?, ?, ?)", newID(), []byte{1}, now.Add(-age))
 		}
 		for _, left := range []time.Duration{-time.Minute, time.Minute} {
-			f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, expires_at, first_address, last_address, user_agent)
-				VALUES (?, ?, ?, ?, ?, ?, '', '', '')`, newID(), c.user.ID, randomHash(), now, now, now.Add(left))
+			f.exec(t, `INSERT INTO sessions (id, user_id, reference_hash, created_at, last_seen_at, authenticated_at, expires_at, first_address, last_address, user_agent)
+				VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '')`, newID(), c.user.ID, randomHash(), now, now, now, now.Add(left))
 		}
 		for range 2 {
 			must(t, f.Purge(ctx))

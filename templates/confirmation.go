@@ -5,6 +5,7 @@ package templates
 type ConfirmationPage struct {
 	Email      string // for the browser's password manager
 	NoPassword bool   // the user has no password to enter
+	Provider   string // the OpenID Connect provider; empty: none
 	Problem    string // why the change was refused; empty when the page first asks
 	Action     string // path of the form
 	Fields     []HiddenField

@@ -48,8 +48,7 @@ func (p *Portal) confirmSignIn(c *gin.Context) (passed bool, err error) {
 	}
 	token, err := p.store.Sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
 	if err == nil {
-		now := p.now()
-		session.ConfirmedAt = &now
+		session.AuthenticatedAt = p.now()
 		c.Set(sessionContextKey, session)
 		return true, p.sessions.set(c, token)
 	}
@@ -68,9 +67,13 @@ func (p *Portal) confirmSignIn(c *gin.Context) (passed bool, err error) {
 func (p *Portal) askPassword(c *gin.Context, refusal problem.Problem) error {
 	setRetryAfter(c, refusal)
 	session := sessionFrom(c)
+	provider := ""
+	if p.provider != nil {
+		provider = p.provider.Name()
+	}
 	page := templates.ConfirmationPage{
 		Email: session.Email, NoPassword: session.NoPassword, Problem: refusal.Message,
-		Action: c.Request.URL.Path, Cancel: p.section(c), Section: templates.Section(strings.TrimPrefix(p.section(c), "/")),
+		Action: c.Request.URL.Path, Cancel: p.section(c), Provider: provider, Section: templates.Section(strings.TrimPrefix(p.section(c), "/")),
 	}
 	for name, values := range c.Request.PostForm {
 		if name == passwordField {

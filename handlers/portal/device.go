@@ -19,6 +19,13 @@ func (p *Portal) newClient(c *gin.Context) models.Client {
 	return client
 }
 
+// providerClient is [Portal.newClient] for a user with this identity.
+func (p *Portal) providerClient(c *gin.Context, found models.Identity) models.Client {
+	client := p.newClient(c)
+	client.Provider, client.AuthenticatedAt = p.provider.Name(), found.AuthenticatedAt
+	return client
+}
+
 // setDevice makes the browser a device of the user with this email.
 func (p *Portal) setDevice(c *gin.Context, email string) error {
 	return p.devices.set(c, models.NewDevice(email))

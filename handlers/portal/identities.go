@@ -61,8 +61,7 @@ func (p *Portal) finishProviderSignIn(c *gin.Context) error {
 // signInWithIdentity signs in the user of an identity. It ends the browser's session, if there is
 // one.
 func (p *Portal) signInWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
-	client := p.newClient(c)
-	client.Provider = p.provider.Name()
+	client := p.providerClient(c, found)
 	user, token, pending, err := p.store.SignIn.WithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), client)
 	if err != nil {
 		return p.refuseIdentity(c, begun, found, err)

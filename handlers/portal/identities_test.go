@@ -350,6 +350,40 @@ func TestPasswordsAreOff(t *testing.T) {
 	})
 }
 
+// A provider can recognize a browser whose user has left it.
+func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	change := func(d *handlers.Deps) { d.PasswordsOff, d.Now = true, clock.Now }
+	onProviderSite(t, models.Options{PasswordsOff: true, Now: clock.Now}, change, func(t *testing.T, s *site) {
+		account, err := s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := customer{visitor: s.visitor(t), email: "ada@example.com", account: account}
+		path, _ := c.link()
+		c.post(path, nil).redirects("/api-keys")
+		c.connectAs("ada").redirects("/account")
+		c.signInAs("ada").redirects("/agents")
+		c.post("/account/identity/removal", nil).is(http.StatusConflict)
+
+		// The provider's time stands still.
+		clock.Advance(11 * time.Minute)
+		defer clock.Advance(-11 * time.Minute)
+		c.signInAs("ada").redirects("/agents")
+		page := c.post("/account/identity/removal", nil).is(http.StatusUnprocessableEntity)
+		if href := page.one("link", "Sign in with Acme ID again").attr("href"); href != "/login/oidc?again=yes&next=%2faccount" {
+			t.Errorf("the link leads to %s", href)
+		}
+	})
+}
+
+func TestLongAddressesDoNotBreakTheSignIn(t *testing.T) {
+	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+		address := "/login/oidc?" + url.Values{"next": {"/activity?search=" + strings.Repeat("a", 3600)}}.Encode()
+		s.visitor(t).get(address).is(http.StatusSeeOther)
+	})
+}
+
 func TestPagesWithoutAProviderAreTheSame(t *testing.T) {
 	t.Parallel()
 	c := sqliteSite(t, httpBase).customer(t)

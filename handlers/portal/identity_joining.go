@@ -33,8 +33,7 @@ func (p *Portal) startProviderJoin(c *gin.Context) error {
 // joinWithIdentity accepts an invitation for a user without a password, who signs in with the
 // identity.
 func (p *Portal) joinWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
-	client := p.newClient(c)
-	client.Provider = p.provider.Name()
+	client := p.providerClient(c, found)
 	user, token, pending, err := p.store.Invitations.AcceptWithIdentity(c.Request.Context(), begun.Invitation, found, client)
 	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {
 		return p.refuseToJoin(c, err)

@@ -25,12 +25,15 @@ func (p *Portal) section(c *gin.Context) string {
 	return p.destination("/" + section)
 }
 
+// maxDestination limits an address in bytes, because a cookie has 4 KiB and may hold it.
+const maxDestination = 1024
+
 // destination returns next if it is the address of a page of the portal, and the first page
 // otherwise. It builds a new URL from the path and the query, so that no browser can find another
 // host in it.
 func (p *Portal) destination(next string) string {
 	address, err := url.Parse(next)
-	if err != nil || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
+	if err != nil || len(next) > maxDestination || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
 		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
 		return homePath
 	}

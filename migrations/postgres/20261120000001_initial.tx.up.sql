@@ -134,8 +134,8 @@ CREATE TABLE sessions (
     created_at     timestamptz NOT NULL,
     last_seen_at   timestamptz NOT NULL,
     expires_at     timestamptz NOT NULL,
-    -- When the user last entered the password in a session that had already begun.
-    confirmed_at   timestamptz,
+    -- When the user last entered the password, or proved the identity in another way.
+    authenticated_at timestamptz NOT NULL,
     first_address  text NOT NULL,
     last_address   text NOT NULL,
     user_agent     text NOT NULL

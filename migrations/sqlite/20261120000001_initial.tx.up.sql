@@ -131,8 +131,8 @@ CREATE TABLE sessions (
     created_at     TIMESTAMP NOT NULL,
     last_seen_at   TIMESTAMP NOT NULL,
     expires_at     TIMESTAMP NOT NULL,
-    -- When the user last entered the password in a session that had already begun.
-    confirmed_at   TIMESTAMP,
+    -- When the user last entered the password, or proved the identity in another way.
+    authenticated_at TIMESTAMP NOT NULL,
     first_address  TEXT NOT NULL,
     last_address   TEXT NOT NULL,
     user_agent     TEXT NOT NULL

@@ -19,6 +19,8 @@ import (
 const (
 	// metadataAge is how long the provider's metadata are used without reading them again.
 	metadataAge = time.Hour
+	// metadataPause is how long new metadata are trusted. Until then a failure is not their fault.
+	metadataPause = time.Minute
 	// discoveryTimeout limits reading the metadata, with all attempts.
 	discoveryTimeout = 5 * time.Second
 	// discoveryAttempts is how often the portal tries to read the metadata for one sign-in.
@@ -47,18 +49,22 @@ type discovered struct {
 	client      *http.Client
 	config      Config
 	readAt      time.Time
+	current     func(context.Context) (*discovered, error) // reads metadata that are not new again
 }
 
 // get returns the metadata, and reads them if they are missing or old. Concurrent callers share one
 // attempt. If the provider does not answer, get returns the old metadata.
-func (m *metadata) get(ctx context.Context) (*discovered, error) {
-	known, fresh := m.known()
+func (m *metadata) get(ctx context.Context) (*discovered, error) { return m.newer(ctx, metadataAge) }
+
+// newer is [metadata.get] for metadata below an age.
+func (m *metadata) newer(ctx context.Context, age time.Duration) (*discovered, error) {
+	known, fresh := m.known(age)
 	if fresh {
 		return known, nil
 	}
 	// The attempt must not end when the caller who began it leaves.
 	result := m.reading.DoChan("", func() (any, error) {
-		if found, fresh := m.known(); fresh {
+		if found, fresh := m.known(age); fresh {
 			return found, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discoveryTimeout)
@@ -81,10 +87,10 @@ func (m *metadata) get(ctx context.Context) (*discovered, error) {
 	}
 }
 
-// known returns the metadata that were read last, or nil, and whether they are recent.
-func (m *metadata) known() (found *discovered, fresh bool) {
+// known returns the metadata that were read last, or nil, and whether they are below the age.
+func (m *metadata) known(age time.Duration) (found *discovered, fresh bool) {
 	found = m.found.Load()
-	return found, found != nil && m.config.Now().Sub(found.readAt) < metadataAge
+	return found, found != nil && m.config.Now().Sub(found.readAt) < age
 }
 
 // read reads the metadata and stores them.
@@ -144,6 +150,7 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 		},
 		userInfo: claims.UserInfoURL != "", sendsIssuer: claims.SendsIssuer,
 		client: m.client, config: m.config, readAt: m.config.Now(),
+		current: func(ctx context.Context) (*discovered, error) { return m.newer(ctx, metadataPause) },
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -24,12 +25,14 @@ const (
 	// maxSteps limits how many steps run at once. Further ones fail at once, so that a provider
 	// that does not answer cannot use up the portal's capacity.
 	maxSteps = 64
+	// maxAge is how long ago the user may have entered credentials at the provider.
+	maxAge = 30 * 24 * time.Hour
 )
 
 // The reasons why a sign-in at the provider fails.
 var (
-	// ErrExpired means that the sign-in was not started in this browser, took too long, or was
-	// completed before.
+	// ErrExpired means that the sign-in was not started in this browser, took too long, was
+	// completed before, or that its response was changed.
 	ErrExpired = errors.New("the sign-in was not started in this browser or has expired")
 	// ErrDenied means that the user cancelled, or that the provider refuses the user.
 	ErrDenied = errors.New("the provider refused the sign-in")
@@ -85,7 +88,8 @@ type Attempt struct {
 }
 
 // Begin returns a new attempt, and the address at which the user continues. If again is true, the
-// provider asks the user to sign in even if it knows the user. The error wraps [ErrFailed].
+// provider asks the user to sign in even if it knows the user, and says when that was. The error
+// wraps [ErrFailed].
 func (p *Provider) Begin(ctx context.Context, again bool) (address string, a Attempt, err error) {
 	err = p.step(ctx, func(ctx context.Context) error {
 		found, err := p.metadata.get(ctx)
@@ -93,10 +97,14 @@ func (p *Provider) Begin(ctx context.Context, again bool) (address string, a Att
 			return err
 		}
 		a = Attempt{State: random(), Nonce: random(), Verifier: oauth2.GenerateVerifier()}
+		// With max_age the ID token must have auth_time (OpenID Connect Core, section 3.1.2.1).
+		age := maxAge
 		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)}
 		if again {
+			age = 0
 			options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
 		}
+		options = append(options, oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(age/time.Second))))
 		address = found.oauth.AuthCodeURL(a.State, options...)
 		return nil
 	})
@@ -131,10 +139,11 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, parameters url.Values)
 
 // checkResponse returns an error unless the parameters have a code from this provider.
 func (p *Provider) checkResponse(found *discovered, parameters url.Values) error {
-	// Otherwise an attacker's provider could send the response of another one (RFC 9207).
+	// Otherwise an attacker's provider could send the response of another one (RFC 9207). A
+	// visitor can change iss as well as state, so it is no failure of the provider.
 	issuer := parameters.Get("iss")
 	if issuer != "" && issuer != p.config.Issuer || issuer == "" && found.sendsIssuer {
-		return failure("the response", fmt.Errorf("it is from the issuer %.100q", issuer))
+		return ErrExpired
 	}
 	switch code := parameters.Get("error"); {
 	case code == "access_denied":

@@ -55,7 +55,7 @@ func newHostile(t *testing.T) *hostile {
 		reply(w, document)
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "1", Algorithm: "RS256", Use: "sig"}}})
+		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "1", Use: "sig"}}})
 	})
 	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.userInfo) })
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +205,7 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 		{url.Values{"code": nil}, identity.ErrFailed},
 		{url.Values{"code": nil, "error": {"access_denied"}}, identity.ErrDenied},
 		{url.Values{"error": {"server_error"}}, identity.ErrFailed},
-		{url.Values{"iss": {"https://evil.example"}}, identity.ErrFailed},
+		{url.Values{"iss": {"https://evil.example"}}, identity.ErrExpired},
 	} {
 		h := newHostile(t)
 		if _, err := h.signIn(t, test.parameters); !errors.Is(err, test.want) {
@@ -217,7 +217,7 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	}
 	h := newHostile(t)
 	h.metadata["authorization_response_iss_parameter_supported"] = true
-	if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrFailed) {
+	if _, err := h.signIn(t, nil); !errors.Is(err, identity.ErrExpired) {
 		t.Errorf("without the issuer that the provider always sends: %v", err)
 	}
 	if _, err := h.signIn(t, url.Values{"iss": {h.URL}}); err != nil {
@@ -330,7 +330,55 @@ func TestOldMetadataAreUsedWhileTheProviderIsAway(t *testing.T) {
 	}
 	h.Close()
 	now = now.Add(2 * time.Hour)
-	if address, _, err := p.Begin(t.Context(), true); err != nil || !strings.Contains(address, "prompt=login") {
+	if address, _, err := p.Begin(t.Context(), true); err != nil || !strings.Contains(address, "max_age=0") || !strings.Contains(address, "prompt=login") {
 		t.Errorf("%s, %v", address, err)
+	}
+}
+
+func TestNewAlgorithmOfTheProviderIsReadAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	now := time.Now().Add(-2 * time.Minute)
+	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Now: func() time.Time { return now }})
+	signIn := func() error {
+		address, attempt, err := p.Begin(t.Context(), false)
+		if err != nil {
+			return err
+		}
+		sent, err := url.Parse(address)
+		if err != nil {
+			return err
+		}
+		h.nonce = sent.Query().Get("nonce")
+		_, err = p.Finish(t.Context(), attempt, url.Values{"state": {attempt.State}, "code": {"the code"}})
+		return err
+	}
+	h.metadata["id_token_signing_alg_values_supported"] = []string{"RS256"}
+	if err := signIn(); err != nil {
+		t.Fatal(err)
+	}
+	h.metadata["id_token_signing_alg_values_supported"] = []string{"PS256"}
+	h.sign = func(h *hostile) jose.Signer { return signer(t, jose.PS256, jose.JSONWebKey{Key: h.key, KeyID: "1"}) }
+	if err := signIn(); !errors.Is(err, identity.ErrFailed) {
+		t.Errorf("within a minute of reading the metadata: %v", err)
+	}
+	now = now.Add(2 * time.Minute)
+	if err := signIn(); err != nil {
+		t.Errorf("after the provider has changed its algorithm: %v", err)
+	}
+	if n := h.requests.Load(); n != 2 {
+		t.Errorf("%d requests for the metadata", n)
+	}
+}
+
+func TestIdentityHasTheTimeOfTheSignIn(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	if found, err := h.signIn(t, nil); err != nil || !found.AuthenticatedAt.IsZero() {
+		t.Errorf("without auth_time: %+v, %v", found, err)
+	}
+	h.token = func(c map[string]any) { c["auth_time"] = 1_700_000_000 }
+	if found, err := h.signIn(t, nil); err != nil || found.AuthenticatedAt.Unix() != 1_700_000_000 {
+		t.Errorf("with auth_time: %+v, %v", found, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -25,6 +26,7 @@ type claims struct {
 	AuthorizedParty string   `json:"azp"`
 	Email           string   `json:"email"`
 	EmailVerified   verified `json:"email_verified"`
+	AuthTime        int64    `json:"auth_time"` // seconds since 1970; 0: unknown
 }
 
 // verified is true for true and "true". Some providers send a string.
@@ -46,6 +48,12 @@ func (d *discovered) redeem(ctx context.Context, a Attempt, code string) (models
 	}
 	found, err := d.verify(ctx, tokens, a.Nonce)
 	if err != nil {
+		// The provider may have changed its keys' algorithm since the metadata were read.
+		if current, readErr := d.current(ctx); readErr == nil && current != d {
+			found, err = current.verify(ctx, tokens, a.Nonce)
+		}
+	}
+	if err != nil {
 		return models.Identity{}, failure("the ID token", err)
 	}
 	if found.Email == "" && d.userInfo {
@@ -54,6 +62,9 @@ func (d *discovered) redeem(ctx context.Context, a Attempt, code string) (models
 		}
 	}
 	identity := models.Identity{Issuer: d.config.Issuer, Subject: found.Subject}
+	if found.AuthTime > 0 {
+		identity.AuthenticatedAt = time.Unix(found.AuthTime, 0)
+	}
 	if len(found.Email) <= maxEmail && isText(found.Email) {
 		identity.Email, identity.EmailVerified = found.Email, bool(found.EmailVerified)
 	}
@@ -107,9 +118,9 @@ func (d *discovered) addEmail(ctx context.Context, tokens *oauth2.Token, found *
 	if info.Subject != found.Subject { // OpenID Connect Core, section 5.3.2
 		return errors.New("it is about another subject")
 	}
-	subject := found.Subject
+	token := *found
 	err = info.Claims(found)
-	found.Subject = subject
+	found.Subject, found.AuthTime = token.Subject, token.AuthTime
 	return err
 }
 
