@@ -57,6 +57,13 @@ func TestEmailIsUniqueInAnyCase(t *testing.T) {
 		if n := f.count(t, "SELECT count(*) FROM accounts"); n != 1 {
 			t.Errorf("%d accounts, want 1: a refused account was stored", n)
 		}
+		// Unicode's lower case of the Kelvin sign is k, and that of \u0130 is i.
+		must(t, errOf(f.Accounts.Create(ctx, acme("kim@example.com"))))
+		for _, email := range []string{"\u212aim@example.com", "k\u0130m@example.com"} {
+			checkError(t, email, errOf(f.Accounts.FindByEmail(ctx, email)), models.ErrAccountNotFound)
+		}
+		must(t, errOf(f.Accounts.Create(ctx, acme("\u00dcnal@example.com"))))
+		checkError(t, "\u00fcnal", errOf(f.Accounts.Create(ctx, acme("\u00fcnal@example.com"))), models.ErrEmailTaken)
 	})
 }
 
@@ -66,23 +73,27 @@ func TestInvalidAccountIsRefused(t *testing.T) {
 			account models.NewAccount
 			field   string
 		}{
-			"no name":              {models.NewAccount{Name: " ", Email: "a@example.com", Password: password}, "name"},
-			"a long name":          {models.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
-			"a name of two lines":  {models.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
-			"no email":             {acme(""), "email"},
-			"not an email":         {acme("ada"), "email"},
-			"no local part":        {acme("@example.com"), "email"},
-			"two emails":           {acme("a@example.com, b@example.com"), "email"},
-			"a name with an email": {acme("Ada <a@example.com>"), "email"},
-			"a line break inside":  {acme("a@example.com\nb"), "email"},
-			"a NUL":                {acme("a\x00@example.com"), "email"},
-			"not UTF-8":            {acme("\xff@example.com"), "email"},
-			"too long":             {acme(strings.Repeat("a", 250) + "@example.com"), "email"},
-			"no password":          {models.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
-			"11 characters":        {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: "elf letters"}, "password"},
-			"11 wide characters":   {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("é", 11)}, "password"},
-			"129 characters":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
-			"password not UTF-8":   {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
+			"no name":                  {models.NewAccount{Name: " ", Email: "a@example.com", Password: password}, "name"},
+			"a long name":              {models.NewAccount{Name: strings.Repeat("a", 101), Email: "a@example.com", Password: password}, "name"},
+			"a name of two lines":      {models.NewAccount{Name: "a\nb", Email: "a@example.com", Password: password}, "name"},
+			"no email":                 {acme(""), "email"},
+			"not an email":             {acme("ada"), "email"},
+			"no local part":            {acme("@example.com"), "email"},
+			"two emails":               {acme("a@example.com, b@example.com"), "email"},
+			"a name with an email":     {acme("Ada <a@example.com>"), "email"},
+			"a line break inside":      {acme("a@example.com\nb"), "email"},
+			"a NUL":                    {acme("a\x00@example.com"), "email"},
+			"not UTF-8":                {acme("\xff@example.com"), "email"},
+			"an invisible character":   {acme("a\u200bda@example.com"), "email"},
+			"an invisible domain":      {acme("ada@\u3164.com"), "email"},
+			"a right-to-left override": {acme("\u202eada@example.com"), "email"},
+			"an invisible name":        {models.NewAccount{Name: "\u2060", Email: "a@example.com", Password: password}, "name"},
+			"too long":                 {acme(strings.Repeat("a", 250) + "@example.com"), "email"},
+			"no password":              {models.NewAccount{Name: "Acme", Email: "a@example.com"}, "password"},
+			"11 characters":            {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: "elf letters"}, "password"},
+			"11 wide characters":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("é", 11)}, "password"},
+			"129 characters":           {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("a", 129)}, "password"},
+			"password not UTF-8":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
 		} {
 			account, err := f.Accounts.Create(t.Context(), test.account)
 			var invalid *models.InvalidError

@@ -50,14 +50,17 @@ func TestLabels(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for label, want := range map[string]string{
-			"x":                             "x",
-			"  production \t\n":             "production",
-			"\u00a0a b\u2003":               "a b",
-			"it's; DROP TABLE api_keys; --": "it's; DROP TABLE api_keys; --",
-			`<b>"?0"</b> \ % _`:             `<b>"?0"</b> \ % _`,
-			"Zürich 東京 👩‍💻":                 "Zürich 東京 👩‍💻",
-			strings.Repeat("é", 100):        strings.Repeat("é", 100),
-			" " + strings.Repeat("👩", 100):  strings.Repeat("👩", 100),
+			"x":                              "x",
+			"  production \t\n":              "production",
+			"\u00a0a b\u2003":                "a b",
+			"it's; DROP TABLE api_keys; --":  "it's; DROP TABLE api_keys; --",
+			`<b>"?0"</b> \ % _`:              `<b>"?0"</b> \ % _`,
+			"Zürich 東京 👩‍💻":                  "Zürich 東京 👩‍💻",
+			"\u2764\ufe0f production":        "\u2764\ufe0f production",        // an emoji, not the sign
+			"\u0645\u06cc\u200c\u062e\u0648": "\u0645\u06cc\u200c\u062e\u0648", // a joiner in a Persian word
+			"\u0915\u094d\u200d\u0937":       "\u0915\u094d\u200d\u0937",       // and in a Hindi one
+			strings.Repeat("é", 100):         strings.Repeat("é", 100),
+			" " + strings.Repeat("👩", 100):   strings.Repeat("👩", 100),
 		} {
 			key, _, err := f.Keys.Generate(t.Context(), c.ID, form(label), c.actor)
 			if err != nil {
@@ -70,18 +73,33 @@ func TestLabels(t *testing.T) {
 			}
 		}
 		for name, label := range map[string]string{
-			"empty":                "",
-			"spaces alone":         " \t\r\n\u00a0\u2003",
-			"101 characters":       strings.Repeat("a", 101),
-			"101 wide characters":  strings.Repeat("é", 101),
-			"a line break inside":  "a\nb",
-			"a tab inside":         "a\tb",
-			"a NUL":                "a\x00b",
-			"an escape":            "a\x1b[31mb",
-			"DEL":                  "a\x7fb",
-			"a C1 control":         "a\u0085b",
-			"not UTF-8":            "a\xffb",
-			"a cut off UTF-8 rune": "a\xc3",
+			"a zero width space alone":            "\u200b",
+			"joiners alone":                       "\u200d\u200c",
+			"a Hangul filler alone":               "\u3164",
+			"a blank Braille pattern alone":       "\u2800",
+			"a zero width space inside":           "a\u200bb",
+			"a soft hyphen inside":                "pro\u00adduction",
+			"a word joiner at the end":            "production\u2060",
+			"a joiner in an English word":         "ad\u200cmin",
+			"a joiner at the end":                 "\u0645\u06cc\u200c",
+			"a variation selector after a letter": "production\ufe0f",
+			"a right-to-left override":            "\u202enoitcudorp",
+			"a bidi isolate":                      "a\u2066b\u2069",
+			"a left-to-right mark":                "a\u200eb",
+			"a tag character":                     "a\U000e0061",
+			"a line separator inside":             "a\u2028b",
+			"empty":                               "",
+			"spaces alone":                        " \t\r\n\u00a0\u2003",
+			"101 characters":                      strings.Repeat("a", 101),
+			"101 wide characters":                 strings.Repeat("é", 101),
+			"a line break inside":                 "a\nb",
+			"a tab inside":                        "a\tb",
+			"a NUL":                               "a\x00b",
+			"an escape":                           "a\x1b[31mb",
+			"DEL":                                 "a\x7fb",
+			"a C1 control":                        "a\u0085b",
+			"not UTF-8":                           "a\xffb",
+			"a cut off UTF-8 rune":                "a\xc3",
 		} {
 			key, secret, err := f.Keys.Generate(t.Context(), c.ID, form(label), c.actor)
 			var invalid *models.InvalidError
@@ -89,7 +107,7 @@ func TestLabels(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, key, err)
 			}
 		}
-		if n := f.count(t, "SELECT count(*) FROM api_keys"); n != 8 {
+		if n := f.count(t, "SELECT count(*) FROM api_keys"); n != 11 {
 			t.Errorf("%d keys are stored", n)
 		}
 	})

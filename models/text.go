@@ -12,7 +12,7 @@ import (
 const maxNameLength = 100
 
 // cleanName trims a label or name. It returns an [*InvalidError] unless the result has 1 to
-// maxNameLength characters and no control characters. The title is the field's name in messages.
+// maxNameLength characters, and they are readable. The title is the field's name in messages.
 func cleanName(field, title, value string) (string, error) {
 	value = strings.TrimSpace(value)
 	switch length := utf8.RuneCountInString(value); {
@@ -22,8 +22,56 @@ func cleanName(field, title, value string) (string, error) {
 		return "", &InvalidError{field, "Enter a " + strings.ToLower(title) + "."}
 	case length > maxNameLength:
 		return "", &InvalidError{field, fmt.Sprintf("%s must be at most %d characters long. You entered %d.", title, maxNameLength, length)}
-	case strings.ContainsFunc(value, unicode.IsControl):
-		return "", &InvalidError{field, title + " must not contain line breaks or control characters."}
+	case !readable(value):
+		return "", &InvalidError{field, title + " must not contain line breaks, control characters or invisible characters."}
 	}
 	return value, nil
+}
+
+// readable reports whether people can tell a text from others by sight: it has a visible character,
+// and none that is invisible or that changes the order of others.
+func readable(text string) bool {
+	visible := false
+	runes := []rune(text)
+	for i, r := range runes {
+		switch {
+		case !hidden(r):
+			visible = visible || unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && r != brailleBlank
+		case i == 0 || hidden(runes[i-1]) && !unicode.Is(unicode.Variation_Selector, runes[i-1]):
+			return false
+		case r == textStyle || r == emojiStyle:
+			if runes[i-1] < utf8.RuneSelf || !unicode.In(runes[i-1], unicode.P, unicode.S) {
+				return false
+			}
+		case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
+			if i+1 == len(runes) || !joins(runes[i-1]) || !joins(runes[i+1]) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return visible
+}
+
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+	brailleBlank       = '\u2800' // a symbol without dots
+	textStyle          = '\ufe0e' // the sign before it is not an emoji
+	emojiStyle         = '\ufe0f' // it is an emoji
+)
+
+// hidden reports whether a character is invisible, breaks lines or changes the order of others:
+// control characters, the bidi controls, and the default-ignorable code points (Unicode, section
+// 5.21).
+func hidden(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// joins reports whether a joiner beside the character can be seen: in words of scripts such as
+// Arabic and Devanagari, and in emojis. Latin letters never join.
+func joins(r rune) bool {
+	return r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.M, unicode.S) && !unicode.Is(unicode.Latin, r)
 }

@@ -8,6 +8,8 @@ import (
 	"net/mail"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -173,7 +175,7 @@ func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User,
 func cleanEmail(email string) (string, error) {
 	email = strings.TrimSpace(email)
 	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || len(email) > 254 { // RFC 5321 section 4.5.3.1.3
+	if err != nil || parsed.Address != email || len(email) > 254 || !readable(email) { // RFC 5321 section 4.5.3.1.3
 		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
 	}
 	return email, nil
@@ -183,6 +185,16 @@ func cleanEmail(email string) (string, error) {
 // hash and not the input of a sign-in form: the input may be a password, which must not reach the
 // database.
 func hashEmail(email string) []byte {
-	hash := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(email))))
+	hash := sha256.Sum256([]byte(strings.Map(lowerCase, strings.TrimSpace(email))))
 	return hash[:]
+}
+
+// lowerCase is [unicode.ToLower] without the Kelvin sign and the dotted capital I: their lower case
+// is an ASCII letter, which would make two different emails one.
+func lowerCase(r rune) rune {
+	lower := unicode.ToLower(r)
+	if r >= utf8.RuneSelf && lower < utf8.RuneSelf {
+		return r
+	}
+	return lower
 }
