@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,97 +13,53 @@ import (
 	"portal/e2e/pages"
 )
 
+func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode, withClipboard)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		secret, other := c.newKey(t, "server"), c.newAgent(t, "Night shift")
+		agents := pages.OpenAgents(v.Tab)
+		tooLong := strings.Repeat("long ", 20) + "!"
+		agents.Create(tooLong)
+		agents.ExpectAlert(`\S`)
+		if agents.Value("Name") != tooLong {
+			t.Errorf("the field holds %q, want the input", agents.Value("Name"))
+		}
+		agents.Create("Front desk")
+		agents.Row("Front desk").ExpectShown()
+		agents.ExpectNoAlert()
+		if v.JavaScript {
+			holdClipboard(t)
+			agents.Row("Night shift").ClickLike("Copy")
+			agents.ExpectStatus(`(?i)copied`)
+			if got := v.Clipboard(); got != other {
+				t.Errorf("the clipboard holds %q, not the agent's id %q", got, other)
+			}
+		}
+		c.expectServed(t, secret, other)
+
+		agents = pages.OpenAgents(v.Tab)
+		for agent, use := range map[string]string{"Night shift": `Last token just now`, "Front desk": `No token is on record`} {
+			removal := agents.StartRemoval(agent)
+			removal.ExpectSaying(use)
+			removal.Click("Cancel")
+			removal.ExpectNo("button", "Confirm removal")
+		}
+		agents.Remove("Night shift")
+		agents.Row("Front desk").ExpectShown()
+		c.requestToken(secret, other).Is(http.StatusNotFound).Find(`"code":"(AGENT_NOT_FOUND)"`)
+		pages.OpenActivity(v.Tab).ExpectInOrder(`removed the agent Night shift`, `created the agent Front desk`)
+	})
+}
+
 func TestSessionsAreListedAndEnded(t *testing.T) {
-	t.Parallel()
-	onEachDatabase(t, func(t *testing.T, p *process) {
-		inBothModes(t, func(t *testing.T, mode profile) {
-			c, v, keys := startSignedIn(t, p, mode)
-			phone := visit(t, p.URL, asPhone)
-			c.signIn(phone.Tab)
-			third := visit(t, p.URL)
-			c.signIn(third.Tab)
-
-			account := keys.FollowToAccount()
-			account.ExpectSessions(3)
-			account.EndSession("Safari on iPhone")
-			account.ExpectStatusSaying(`Session ended`)
-			account.ExpectSessions(2)
-			phone.Open("/api-keys")
-			pages.ExpectLogin(phone.Tab)
-
-			account.EndAllOthers()
-			account.ExpectStatusSaying(`Signed out of all other sessions`)
-			account.ExpectSessions(1)
-			third.Open("/agents")
-			pages.ExpectLogin(third.Tab)
-			pages.OpenActivity(v.Tab).ExpectInOrder(`ended another session of Safari on iPhone`)
-		})
-	})
-}
-
-func TestThePasswordIsChanged(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
-		v.allowStatus(http.StatusUnprocessableEntity)
-		account := keys.FollowToAccount()
-		account.ChangePassword("not the password", "a much longer battery staple")
-		account.ExpectAlertSaying(`current password is incorrect`)
-		account.ChangePassword(c.password, "short")
-		account.ExpectAlertSaying(`12`)
-		account.ChangePassword(c.password, "a much longer battery staple")
-		account.ExpectStatusSaying(`Password changed`)
-		account.ExpectNoAlert()
-		c.password = "a much longer battery staple"
-		account.SignOut()
-		c.signIn(v.Tab)
-	})
-}
-
-func TestTheEmailIsChanged(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
-		v.allowStatus(http.StatusUnprocessableEntity)
-		former := c.email
-		account := keys.FollowToAccount()
-		account.OpenEmailForm()
-		account.ChangeEmail("new-"+former, "not the password")
-		account.ExpectAlertSaying(`password is incorrect`)
-		account.ChangeEmail("not an email", c.password)
-		account.ExpectAlertSaying(`name@example.com`)
-		c.email = "new-" + former
-		account.ChangeEmail(c.email, c.password)
-		account.ExpectStatusSaying(`Email changed`)
-		account.ExpectNoAlert()
-		pages.OpenActivity(v.Tab).ExpectInOrder(`changed the email of ` + former + ` to ` + c.email)
-		pages.OpenAccount(v.Tab).SignOut()
-		c.signIn(v.Tab)
-	})
-}
-
-func TestAPasswordIsShownUntilItIsSent(t *testing.T) {
-	t.Parallel()
-	_, v, keys := startSignedIn(t, sharedPortal(t))
-	v.allowStatus(http.StatusUnprocessableEntity)
-	account := keys.FollowToAccount()
-	account.EnterCurrentPassword("a password to read")
-	account.ExpectCurrentPasswordShown(false)
-	account.ToggleCurrentPassword()
-	account.ExpectCurrentPasswordShown(true)
-	account.ToggleCurrentPassword()
-	account.ExpectCurrentPasswordShown(false)
-	account.ToggleCurrentPassword()
-	account.ChangePassword("a password to read", "a much longer battery staple")
-	account.ExpectAlertSaying(`current password is incorrect`)
-	account.ExpectCurrentPasswordShown(false)
-}
-
-func TestTimesAreLocalAndShowUTCOnHover(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := startSignedIn(t, sharedPortal(t), mode, inIndia)
-		shown, hover, at := keys.FollowToAccount().SignedInAt()
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c := p.newCustomer(t)
+		c.SignIn(c.email, c.password)
+		phone, v := visit(t, p.URL, asPhone), visit(t, p.URL, mode, inIndia)
+		c.signIn(phone.Tab)
+		account := c.signIn(v.Tab).FollowToAccount()
+		shown, hover, at := account.SignedInAt()
 		utc := at.Format("2 Jan 2006, 15:04:05") + " UTC"
 		want := utc // only a script knows the time zone
 		if v.JavaScript {
@@ -111,83 +68,137 @@ func TestTimesAreLocalAndShowUTCOnHover(t *testing.T) {
 		if shown != want || hover != utc {
 			t.Errorf("the sign-in is at %q, on hover %q, want %q and %q", shown, hover, want, utc)
 		}
+		account.ExpectSessions(3)
+		account.Sessions().Row("Safari on iPhone").Click("End session")
+		account.ExpectStatus(`Session ended`)
+		account.ExpectSessions(2)
+		phone.Open("/api-keys")
+		pages.ExpectLogin(phone.Tab)
+		account.Click("End all other sessions")
+		account.Click("Confirm sign-out")
+		account.ExpectStatus(`Signed out of all other sessions`)
+		account.ExpectSessions(1)
+		c.Get("/agents").Is(http.StatusSeeOther)
+	})
+}
+
+func TestPasswordAndEmailAreChanged(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		account := pages.OpenAccount(v.Tab)
+		password, former := "a much longer battery staple", c.email
+		if v.JavaScript { // a password is shown until it is sent
+			account.Fill("Current password", "not the password")
+			account.Click("Show current password")
+			account.ExpectAttribute("textbox", "Current password", "type", "text")
+		}
+		account.ChangePassword("not the password", password)
+		account.ExpectAlert(`current password is incorrect`)
+		account.ExpectAttribute("textbox", "Current password", "type", "password")
+		account.ChangePassword(c.password, password)
+		account.ExpectStatus(`Password changed`)
+		account.ExpectNoAlert()
+		c.password = password
+
+		account.OpenEmailForm()
+		account.ChangeEmail("new-"+former, "not the password")
+		account.ExpectAlert(`password is incorrect`)
+		c.email = "new-" + former
+		account.ChangeEmail(c.email, c.password)
+		account.ExpectStatus(`Email changed`)
+		account.ExpectNoAlert()
+		account.SignOut()
+		c.signIn(v.Tab)
+
+		c.newAgent(t, "=Front desk")
+		activity := pages.OpenActivity(v.Tab)
+		activity.ExpectInOrder(`created the agent =Front desk`, `changed the email of `+former+` to `+c.email)
+		activity.Filter("New agents")
+		if entries := activity.Entries(); len(entries) != 1 {
+			t.Errorf("got %d entries, want 1: %q", len(entries), entries)
+		}
+		file := must(os.Open(activity.Export()))(t)
+		defer file.Close()
+		if lines, err := csv.NewReader(file).ReadAll(); err != nil || len(lines) != 2 || lines[1][3] != "'=Front desk" {
+			t.Errorf("the export holds %q, error %v", lines, err)
+		}
+	})
+}
+
+func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode, withClipboard)
+		v.allowStatus(http.StatusConflict, http.StatusUnprocessableEntity)
+		people := pages.OpenPeople(v.Tab)
+		people.ExpectCurrent("People")
+		email, cancelled := "colleague-of-"+c.email, "cancelled-by-"+c.email
+		guest := visit(t, c.URL, mode)
+		guest.allowStatus(http.StatusGone, http.StatusUnprocessableEntity, http.StatusForbidden)
+
+		reveal := people.Invite(cancelled, "Owner")
+		if v.JavaScript {
+			holdClipboard(t)
+			reveal.Dialog.Click("Copy link")
+			reveal.ExpectCopied()
+			if got := v.Clipboard(); got != reveal.Secret() {
+				t.Errorf("the clipboard holds %q, not the link", got)
+			}
+		}
+		link := reveal.Secret()
+		reveal.Done()
+		people.Row(cancelled).Click("Cancel invitation")
+		people.ExpectStatus(`was cancelled`)
+		people.Row(cancelled).ExpectGone()
+		guest.Open(strings.TrimPrefix(link, c.URL))
+		guest.ExpectAlert(`cancelled`)
+
+		reveal = people.Invite(email, "Member")
+		link = reveal.Secret()
+		reveal.Done()
+		people.Row(email).Expect("cell", "Invited")
+		v.ExpectNowhere(link)
+		people.Submit(email, "Owner")
+		people.ExpectAlert(`already been invited`)
+		if got := people.Value("Email"); got != email {
+			t.Errorf("the field holds %q, want the input", got)
+		}
+		pages.Join(guest.Tab, link, c.Name)
+		pages.SubmitJoin(guest.Tab, "short")
+		guest.ExpectAlert(`12`)
+		pages.SubmitJoin(guest.Tab, c.password)
+		pages.ExpectKeys(guest.Tab).Add("of the colleague")
+		pages.OpenPeople(guest.Tab).ExpectNo("button", "Invite")
+		guest.ExpectNo("button", "Remove")
+
+		people = pages.OpenPeople(v.Tab)
+		people.Row(email).Click("Make owner")
+		people.ExpectStatus(`is now an owner`)
+		people.Row(email).Click("Make member")
+		people.Row(email).Expect("cell", "Member")
+		people.Row(email).Click("Remove")
+		people.Row(email).Click("Cancel")
+		if v.JavaScript {
+			people.Row(email).ExpectFocus("button", "Remove")
+		}
+		people.Remove(email)
+		people.ExpectStatus(`was removed`)
+		people.Row(email).ExpectGone()
+		people.ExpectText(`of the colleague nas_\.\.\.`)
+		guest.Open("/people")
+		pages.ExpectLogin(guest.Tab)
+		guest.Open(strings.TrimPrefix(link, c.URL))
+		guest.ExpectAlert(`already been used`)
+
+		people = pages.OpenPeople(v.Tab)
+		people.Remove(c.email)
+		people.ExpectAlert(`must have an owner`)
+		people.Row(c.email).Expect("cell", "Owner")
 	})
 }
 
 func inIndia(o *playwright.BrowserNewContextOptions) {
 	o.TimezoneId = playwright.String("Asia/Kolkata")
-}
-
-func TestActivityIsFilteredAndExported(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
-		c.newAgent(t, "=Front desk")
-		keys.Follow("Activity")
-		activity := pages.OpenActivity(v.Tab)
-		activity.Filter("New agents")
-		if entries := activity.Entries(); len(entries) != 1 {
-			t.Errorf("got %d entries, want 1: %q", len(entries), entries)
-		}
-		file, err := os.Open(activity.Export())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		lines, err := csv.NewReader(file).ReadAll()
-		if err != nil || len(lines) != 2 || lines[1][3] != "'=Front desk" {
-			t.Errorf("the export holds %q, error %v", lines, err)
-		}
-		activity.Filter("Everything")
-		activity.ExpectInOrder(`created the agent =Front desk`, `signed in`)
-	})
-}
-
-// Without JavaScript the browser sends both clicks of a double click.
-func TestADoubleClickMakesOneAgent(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, _ := startSignedIn(t, sharedPortal(t), mode)
-		pages.OpenAgents(v.Tab).CreateByDoubleClick("Front desk")
-		v.ExpectStatusSaying(`“Front desk” was created`)
-		pages.OpenAgents(v.Tab).ExpectCount(1)
-	})
-}
-
-func TestAccountIntegrateAndActivityAreAccessibleAndFit(t *testing.T) {
-	t.Parallel()
-	c, v, _ := startSignedIn(t, sharedPortal(t), withoutMotion)
-	v.allowStatus(http.StatusUnprocessableEntity)
-	i := inspect(t, v.Tab)
-
-	pages.OpenAccount(v.Tab)
-	i.check(t, "one session")
-	other := visit(t, c.at.URL, asPhone)
-	c.signIn(other.Tab)
-	account := pages.OpenAccount(v.Tab)
-	account.ExpectSessions(2)
-	i.check(t, "two sessions")
-	account.ChangePassword("wrong", "a much longer battery staple")
-	account.ExpectAlert()
-	i.check(t, "a current password refused")
-	account.ChangePassword(c.password, "short")
-	account.ExpectAlert()
-	i.check(t, "a new password refused")
-	account.EndSession("iPhone")
-	account.ExpectStatusSaying(`ended`)
-	i.check(t, "a session ended")
-
-	pages.OpenIntegrate(v.Tab)
-	i.check(t, "examples without an agent")
-	c.newAgent(t, "Front desk")
-	c.newAgent(t, "Night shift")
-	pages.OpenIntegrate(v.Tab).Choose("Go")
-	i.check(t, "examples")
-
-	activity := pages.OpenActivity(v.Tab)
-	activity.Filter("Renamed keys")
-	activity.ExpectTextSaying("No matching activity")
-	i.check(t, "no activity of a kind")
 }
 
 func asPhone(o *playwright.BrowserNewContextOptions) {

@@ -18,16 +18,10 @@ import (
 // profiles of other tests are in memory.
 func visitWithProfileOnDisk(t *testing.T, site, folder string) *visitor {
 	t.Helper()
-	found, err := theRun.getTools()
-	if err != nil {
-		t.Fatal(err)
-	}
-	context, err := theRun.browser(t).driver.Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
+	found := must(theRun.getTools())(t)
+	context := must(theRun.browser(t).driver.Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
-	})
-	if err != nil {
-		t.Fatalf("start Chromium with a profile: %v", err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = context.Close() })
 	context.SetDefaultTimeout(expectTimeout)
 	context.SetDefaultNavigationTimeout(navigationTimeout)

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -19,37 +22,28 @@ import (
 // The script is make demo.
 func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	t.Parallel()
-	binary, err := theRun.getBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must(theRun.getBinary())(t)
 	output, folder := &modelstest.LogBuffer{}, t.TempDir()
 	command := exec.Command("tools/demo")
 	command.Dir = theRun.root
 	command.Env = append(exampleEnvironment(""), "TMPDIR="+folder, "DEMO_BINARY="+binary)
 	for _, name := range []string{"PORTAL", "LIVEKIT", "MEDIA", "SITE"} {
-		address, err := subprocess.FreeAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		address := must(subprocess.FreeAddress())(t)
 		command.Env = append(command.Env, "DEMO_"+name+"_PORT="+address[strings.LastIndex(address, ":")+1:])
 	}
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	demo, err := subprocess.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	demo := must(subprocess.Start(command))(t)
 	t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) })
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(output.String(), "Ctrl-C"); time.Sleep(50 * time.Millisecond) {
-		select {
-		case <-demo.Exited():
-			t.Fatalf("the demo stops:\n%s", output)
-		default:
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	if err := demo.AwaitReady(ctx, func(context.Context) error {
+		if !strings.Contains(output.String(), "Ctrl-C") {
+			return errors.New("it has not printed how to stop it")
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the demo does not start:\n%s", output)
-		}
+		return nil
+	}); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	links := regexp.MustCompile(`http://\S+`).FindAllString(output.String(), -1)
 	if len(links) != 4 {
@@ -60,34 +54,24 @@ func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	visitor.allow(brokenConnections)
 	widget := pages.OpenWidget(visitor.Tab)
 	widget.Talk()
-	widget.ExpectStatusSaying(`You are in the call`)
+	widget.ExpectStatus(`You are in the call`)
 	widget.ExpectVoice()
-	portal, err := url.Parse(links[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner := visit(t, "http://"+portal.Host)
+	owner := visit(t, "http://"+must(url.Parse(links[1]))(t).Host)
 	pages.OpenLogin(owner.Tab).SignIn("demo@example.com", regexp.MustCompile(`Password: +(\S+)`).FindStringSubmatch(output.String())[1])
 	keys := pages.ExpectKeys(owner.Tab)
 	pressed := time.Now()
-	keys.RevokeMasked(regexp.MustCompile(`nas_\.\.\.\w+`).FindString(output.String()))
+	keys.Row(regexp.MustCompile(`nas_\.\.\.\w+`).FindString(output.String())).Revoke().Confirm()
 	widget.AwaitEnd()
 	t.Logf("the call ended %s after Revoke was pressed (limit %s)", time.Since(pressed).Round(10*time.Millisecond), hangUpLimit)
-	widget.ExpectAlertSaying(`can no longer start calls`)
+	widget.ExpectAlert(`can no longer start calls`)
 
-	if err := command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-demo.Exited():
-	case <-time.After(time.Minute):
-		t.Fatal("the demo does not stop")
-	}
-	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 || !demo.ProcessState.Success() {
-		t.Errorf("after Ctrl-C: %s, %v remain", demo.ProcessState, left)
+	modelstest.Must(t, command.Process.Signal(os.Interrupt))
+	err := demo.AwaitExit(time.Minute)
+	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 || err != nil {
+		t.Errorf("after Ctrl-C: %v, %v remain", err, left)
 	}
 	for _, link := range links[:2] {
-		if response, err := formClient.Get(link); err == nil {
+		if response, err := http.Get(link); err == nil {
 			_ = response.Body.Close()
 			t.Errorf("%s still answers", link)
 		}

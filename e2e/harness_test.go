@@ -1,15 +1,15 @@
 package e2e
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 // trivialSite serves one page with a strict Content-Security-Policy.
@@ -32,43 +32,23 @@ func trivialSite(t *testing.T, body string) string {
 	return server.URL
 }
 
-func TestTheHarnessReportsConsoleErrors(t *testing.T) {
+func TestTheHarnessReportsErrorsOfPages(t *testing.T) {
 	t.Parallel()
 	v := visit(t, trivialSite(t, `<script>1</script><p style="color:red">Styled</p><img src="/missing.png" alt="">`))
 	v.Open("/")
+	v.Evaluate(`() => { setTimeout(() => { throw new Error("lost") }); return new Promise(r => setTimeout(r, 50)) }`)
 	problems := strings.Join(v.problems(), "\n")
-	for _, want := range []string{"status of 404", "script-src", "style-src"} {
+	for _, want := range []string{"status of 404", "script-src", "style-src", "lost"} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("no problem with %q in:\n%s", want, problems)
 		}
 	}
-	v.allow("violates the following Content Security Policy|status of 404")
+	v.allow("violates the following Content Security Policy|status of 404|lost")
 	if rest := v.problems(); len(rest) > 0 {
 		t.Errorf("allowed problems are still reported: %q", rest)
 	}
-}
-
-func TestTheHarnessReportsUncaughtExceptions(t *testing.T) {
-	t.Parallel()
-	v := visit(t, trivialSite(t, ""))
-	v.Open("/")
-	if _, err := v.Page.Evaluate(`() => { setTimeout(() => { throw new Error("lost") }); return new Promise(r => setTimeout(r, 50)) }`); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(v.problems(), func(p string) bool { return strings.Contains(p, "lost") }) {
-		t.Errorf("the exception is not reported: %q", v.problems())
-	}
-	v.allow("lost")
-}
-
-func TestAFailedTestSavesAScreenshotATraceAndTheConsole(t *testing.T) {
-	t.Parallel()
-	v := visit(t, trivialSite(t, "<h1>Seen</h1>"), withoutJavaScript)
-	v.Open("/")
 	folder := filepath.Join(t.TempDir(), "left")
-	if err := v.saveArtifacts(folder); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, v.saveArtifacts(folder))
 	for _, name := range []string{"screenshot.png", "trace.zip", "console.txt"} {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil || info.Size() == 0 {
@@ -90,13 +70,5 @@ func TestMissingToolsAreReportedWithTheirInstallCommands(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)
 		}
-	}
-}
-
-func TestAFailedStartReturnsItsCause(t *testing.T) {
-	t.Parallel()
-	_, err := startProcess(settings{binary: filepath.Join(t.TempDir(), "portal")})
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 }

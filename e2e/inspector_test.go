@@ -10,6 +10,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 // inspector checks a page for accessibility and layout, in light and dark and at several widths.
@@ -20,73 +21,45 @@ type inspector struct {
 
 func inspect(t *testing.T, b *pages.Tab) inspector {
 	t.Helper()
-	found, err := theRun.getTools()
-	if err != nil {
-		t.Fatal(err)
-	}
-	axe, err := os.ReadFile(found.axe())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inspector{Tab: b, axe: string(axe)}
+	return inspector{Tab: b, axe: string(must(os.ReadFile(must(theRun.getTools())(t).axe()))(t))}
 }
 
-// check checks the current state of the page, which failures call state. It checks colors at every
-// width in both color schemes, and all other rules once at each width.
+// check checks the current state of the page, which failures call state, on a desktop in light
+// colors and on a phone in dark colors.
 func (i inspector) check(t *testing.T, state string) {
 	t.Helper()
-	defer i.resize(t, 1280)
 	for _, view := range []struct {
 		scheme *playwright.ColorScheme
 		width  int
-		rules  string
-	}{
-		{playwright.ColorSchemeLight, 1280, allRules},
-		{playwright.ColorSchemeLight, 360, colorRules},
-		{playwright.ColorSchemeDark, 360, allRules},
-		{playwright.ColorSchemeDark, 1280, colorRules},
-	} {
-		if err := i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: view.scheme}); err != nil {
-			t.Fatal(err)
-		}
+	}{{playwright.ColorSchemeDark, 360}, {playwright.ColorSchemeLight, 1440}} {
+		modelstest.Must(t, i.Page.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: view.scheme}))
 		i.resize(t, view.width)
 		i.expectNoMotion(t, state)
-		for _, violation := range i.violations(t, view.rules) {
+		for _, violation := range append(i.violations(t), i.overflowing()...) {
 			t.Errorf("%s, %s, %d px wide: %s", state, *view.scheme, view.width, violation)
 		}
 	}
-	for _, width := range []int{360, 320} {
-		i.resize(t, width)
-		for _, culprit := range i.overflowing(t) {
-			t.Errorf("%s, %d px wide: %s", state, width, culprit)
-		}
-	}
 }
 
-// checkWidths checks that the page fits every width from 320 to 1400 px, and that tables and lists
+// checkWidths checks that the page fits on each side of the breakpoints, and that tables and lists
 // of steps contain all of their content.
 func (i inspector) checkWidths(t *testing.T, state string) {
 	t.Helper()
-	defer i.resize(t, 1280)
-	for width := 320; width <= 1400; width += 16 {
-		i.resize(t, width)
-		for _, culprit := range append(i.overflowing(t), i.protruding(t)...) {
-			t.Errorf("%s, %d px wide: %s", state, width, culprit)
+	for _, width := range []int{320, 352, 384, 416, 448, 480, 576, 640, 720, 800, 896, 1024, 1152, 1200, 1280} {
+		for _, width := range []int{width, width + 1} {
+			i.resize(t, width)
+			for _, culprit := range append(i.overflowing(), i.protruding()...) {
+				t.Errorf("%s, %d px wide: %s", state, width, culprit)
+			}
 		}
 	}
 }
-
-// Options of axe-core that select its rules.
-const (
-	allRules   = `{}`
-	colorRules = `{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`
-)
 
 // expectNoMotion checks that nothing is animated under reduced motion. It also ends transitions, so
 // that axe-core never measures a color in transition.
 func (i inspector) expectNoMotion(t *testing.T, state string) {
 	t.Helper()
-	animated, err := i.Page.Evaluate(`async () => {
+	animated := i.Evaluate(`async () => {
 		await new Promise(resolve => setTimeout(resolve, 50)) // a color transition starts with the next frame
 		const running = document.getAnimations()
 		for (const animation of running) {
@@ -94,9 +67,6 @@ func (i inspector) expectNoMotion(t *testing.T, state string) {
 		}
 		return [...new Set(running.map(a => a.effect.target.localName + " (" + (a.transitionProperty || a.animationName) + ")"))].join(", ")
 	}`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if animated != "" {
 		t.Errorf("%s: animated despite reduced motion: %s", state, animated)
 	}
@@ -104,35 +74,21 @@ func (i inspector) expectNoMotion(t *testing.T, state string) {
 
 func (i inspector) resize(t *testing.T, width int) {
 	t.Helper()
-	if err := i.Page.SetViewportSize(width, 800); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, i.Page.SetViewportSize(width, 800))
 }
 
 // violations returns the violations that axe-core finds.
-func (i inspector) violations(t *testing.T, rules string) []string {
+func (i inspector) violations(t *testing.T) (found []any) {
 	t.Helper()
-	loaded, err := i.Page.Evaluate(`() => typeof axe !== "undefined"`)
-	if err != nil {
-		t.Fatal(err)
+	if i.Evaluate(`() => typeof axe !== "undefined"`) != true {
+		must(i.Page.Evaluate(i.axe + "; undefined"))(t)
 	}
-	if loaded != true {
-		if _, err := i.Page.Evaluate(i.axe + "; undefined"); err != nil {
-			t.Fatalf("load axe-core: %v", err)
-		}
-	}
-	result, err := i.Page.Evaluate(`async () => JSON.stringify((await axe.run(document, {...` + rules + `, preload: false, resultTypes: ["violations"]})).violations)`)
-	if err != nil {
-		t.Fatalf("run axe-core: %v", err)
-	}
+	result := i.Evaluate(`async () => JSON.stringify((await axe.run(document, {preload: false, resultTypes: ["violations"]})).violations)`)
 	var violations []struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
 	}
-	if err := json.Unmarshal([]byte(result.(string)), &violations); err != nil {
-		t.Fatalf("read the violations: %v", err)
-	}
-	var found []string
+	modelstest.Must(t, json.Unmarshal([]byte(result.(string)), &violations))
 	for _, v := range violations {
 		for _, node := range v.Nodes {
 			found = append(found, fmt.Sprintf("%s (%s)\n\t%s\n\t%s", v.ID, v.Help, node.HTML, strings.ReplaceAll(node.FailureSummary, "\n", "\n\t")))
@@ -142,9 +98,8 @@ func (i inspector) violations(t *testing.T, rules string) []string {
 }
 
 // overflowing returns the elements that make the page or an open dialog scroll sideways.
-func (i inspector) overflowing(t *testing.T) []string {
-	t.Helper()
-	return i.culprits(t, `() => {
+func (i inspector) overflowing() []any {
+	return i.Evaluate(`() => {
 		const name = e => "<" + e.localName + (e.id ? " id=" + e.id : "") + "> " + (e.textContent || "").trim().slice(0, 40)
 		const culprits = []
 		for (const box of [document.documentElement, ...document.querySelectorAll("dialog[open]")]) {
@@ -157,13 +112,12 @@ func (i inspector) overflowing(t *testing.T) []string {
 			}
 		}
 		return culprits.slice(0, 8)
-	}`)
+	}`).([]any)
 }
 
 // protruding returns the elements that lie outside their table, their list of steps or the window.
-func (i inspector) protruding(t *testing.T) []string {
-	t.Helper()
-	return i.culprits(t, `() => {
+func (i inspector) protruding() []any {
+	return i.Evaluate(`() => {
 		const culprits = []
 		const shown = e => e.getClientRects().length > 0 && getComputedStyle(e).clipPath === "none"
 		for (const box of document.querySelectorAll("table, main ol")) {
@@ -176,19 +130,5 @@ func (i inspector) protruding(t *testing.T) []string {
 			}
 		}
 		return culprits.slice(0, 8)
-	}`)
-}
-
-// culprits runs script, a function that returns descriptions of elements.
-func (i inspector) culprits(t *testing.T, script string) []string {
-	t.Helper()
-	found, err := i.Page.Evaluate(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var culprits []string
-	for _, culprit := range found.([]any) {
-		culprits = append(culprits, fmt.Sprint(culprit))
-	}
-	return culprits
+	}`).([]any)
 }

@@ -1,137 +1,96 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
+	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models"
 )
 
-// generate generates a key by HTTP, as another window would.
-func (c customer) generate(t *testing.T, cookies []*http.Cookie, label string) {
-	t.Helper()
-	form := url.Values{"label": {label}, "form_id": {uuid.NewString()}}
-	if status, _ := postForm(t, c.at.URL+"/api-keys", form, cookies); status != http.StatusOK {
-		t.Fatalf("generating a key by HTTP returned %d", status)
-	}
-}
-
-func TestDetailsOpenUnderTheirKey(t *testing.T) {
+func TestTheListIsSortedAndFilteredWhileTyping(t *testing.T) {
 	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		c, _, keys := startSignedIn(t, sharedPortal(t), mode)
-		agentID := c.newAgent(t, "Front desk")
-		secret := keys.Add("busy")
-		keys.Add("idle")
-		for range 3 {
-			backend{site: c.at.URL, key: secret}.expectServed(t, agentID)
-		}
-		keys = pages.OpenKeys(keys.Tab)
-		today := time.Now().UTC().Format("2 Jan 2006")
-		details := keys.Row("busy").Usage()
-		details.ExpectSaying(`3 requests in the last 30 days, 3 of them on ` + today)
-		details.ExpectChart(`3 in total`)
-		details.ExpectDay(0, today+`: 3 requests$`)
-		details.ExpectDay(1, `: 0 requests$`)
-		keys.Row("idle").ExpectUsageClosed()
-		details.Close()
-		keys.ExpectColumns()
-	})
-}
-
-func TestAKeyIsRenamedInPlace(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		_, v, keys := startSignedIn(t, sharedPortal(t), mode)
-		v.allowStatus(http.StatusUnprocessableEntity)
-		keys.Add("before")
-		rename := keys.Row("before").Rename()
-		rename.Save(" ")
-		keys.ExpectAlertSaying(`label`)
-		rename.ExpectOpen(" ")
-		rename.Save("after")
-		keys.ExpectStatusSaying(`“after”`)
-		keys.ExpectListed("after")
-		keys.ExpectNotListed("before")
-		keys.Row("after").ExpectFocusOnMenu()
-
-		keys.Row("after").Rename().Cancel()
-		keys.ExpectListed("after")
-		if v.JavaScript {
-			keys.Row("after").Rename().Escape()
-			keys.Row("after").ExpectFocusOnMenu()
-		}
-	})
-}
-
-func TestTheListIsSorted(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, _ := startSignedIn(t, sharedPortal(t), mode)
-		cookies := v.cookies(t)
-		for _, label := range []string{"key 10", "Alpha", "key 1"} {
-			c.generate(t, cookies, label)
-		}
-		keys := pages.OpenKeys(v.Tab)
-		keys.SortBy("Label", "ascending")
-		keys.ExpectLabels("Alpha", "key 1", "key 10")
-		if v.JavaScript {
-			keys.ExpectFocus("link", "Label")
-		}
-		v.Reload()
-		keys.ExpectLabels("Alpha", "key 1", "key 10")
-	})
-}
-
-func TestTheListIsFilteredWhileTyping(t *testing.T) {
-	t.Parallel()
-	c, v, _ := startSignedIn(t, sharedPortal(t))
-	cookies := v.cookies(t)
-	for i := range 10 {
-		c.generate(t, cookies, fmt.Sprintf("key %d", i+1))
-	}
-	pages.OpenKeys(v.Tab).ExpectNoFilter()
-	c.generate(t, cookies, "Alpha")
+	c, v := startSignedIn(t, sharedPortal(t))
+	c.newKeys(t, 10, "key %d")
+	pages.OpenKeys(v.Tab).ExpectNo("searchbox", "Filter keys")
+	c.newKey(t, "Alpha")
 	keys := pages.OpenKeys(v.Tab)
 	keys.Filter("ey 1")
 	keys.ExpectLabels("key 10", "key 1")
-	keys.ExpectTextSaying(`^2 of 11 shown$`)
-	keys.ExpectOneStatus()
+	keys.ExpectText(`^2 of 11 shown$`)
 	keys.SortBy("Label", "ascending")
 	keys.ExpectLabels("key 1", "key 10")
+	keys.ExpectFocus("link", "Label")
 	keys.Filter("none of them")
-	keys.ExpectOneEmptyBox()
+	keys.ExpectText("No keys match this filter")
+	keys.Table().ExpectHidden()
 	secret := keys.Add("beside it")
 	keys.ExpectListed("key 5") // the new key ends the filter
 	keys.Filter(secret[len(secret)-4:])
 	keys.ExpectLabels("beside it")
 	keys.Row("beside it").Revoke().Confirm()
-	keys.ExpectTextSaying(`^0 of 11 shown$`)
+	keys.ExpectText(`^0 of 11 shown$`)
+}
+
+// A user who found a key pastes it into the filter. The key must not reach a URL, where the
+// browser's history and the logs of proxies would keep it.
+func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	c.newKeys(t, 11, "another %d")
+	secret := c.newKey(t, "found in a log")
+	keys := pages.OpenKeys(v.Tab)
+	var mu sync.Mutex
+	var sent []string
+	v.Page.OnRequest(func(request playwright.Request) {
+		body, _ := request.PostData()
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, request.Method()+" "+request.URL()+" "+body)
+	})
+	for _, text := range []string{secret, "NAS_API_KEY=" + secret + " # production"} {
+		keys.Filter(text)
+		keys.ExpectAlert(`This looks like a whole key`)
+		keys.ExpectLabels("found in a log")
+	}
+	v.ExpectNowhere(secret)
+	keys.SortBy("Label", "ascending")
+	keys.ExpectLabels("found in a log")
+	keys.Row("found in a log").Revoke().Confirm()
+	keys.ExpectStatus(`was revoked`)
+	keys.ExpectNoAlert()
+	keys.ExpectText("No keys match this filter")
+	mu.Lock()
+	defer mu.Unlock()
+	for _, request := range append(sent, v.Page.URL()) {
+		if strings.Contains(request, secret[:12]) || strings.Contains(request, "filter") {
+			t.Errorf("the filter was sent: %s", request)
+		}
+	}
 }
 
 // Another tab changes the same account. The rows that the user has open keep their state and the
 // focus.
 func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	t.Parallel()
-	c := sharedPortal(t).newCustomer(t)
-	v := visit(t, c.at.URL)
-	cookies := c.session(t)
-	v.setCookies(t, cookies)
+	c, v := startSignedIn(t, sharedPortal(t))
 	// The test moves the page's clock forward, which makes requests under way time out.
 	v.allow(`htmx:error: timeout`)
 	if err := v.Page.Clock().Install(); err != nil {
 		t.Fatal(err)
 	}
+	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "used elsewhere")
+	c.newKey(t, "revoked elsewhere")
+	path := c.Get("/api-keys").Find(`(?s)revoked elsewhere.*?action="(/api-keys/[0-9a-f-]+)/name"`)
+	c.newKey(t, "asked about")
+	asked := c.Get("/api-keys").Find(`(?s)>asked about<.*?action="(/api-keys/[0-9a-f-]+)/name".*>revoked elsewhere<`)
 	keys := pages.OpenKeys(v.Tab)
-	agentID := c.newAgent(t, "Front desk")
-	secret := keys.Add("used elsewhere")
-	keys.Add("asked about")
-	keys.Add("revoked elsewhere")
 	later := func() {
 		t.Helper()
 		if err := v.Page.Clock().FastForward("00:16"); err != nil {
@@ -140,31 +99,24 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	}
 
 	keys.Row("asked about").Usage()
-	confirmation := keys.Row("asked about").Revoke()
-	confirmation.ExpectFocusOnCancel()
-	elsewhere := pages.OpenKeys(v.secondTab(t))
-	elsewhere.Row("revoked elsewhere").Revoke().Confirm()
-	elsewhere.ExpectNotListed("revoked elsewhere")
-	elsewhere.Row("asked about").Rename().Save("renamed elsewhere")
-	elsewhere.ExpectListed("renamed elsewhere")
-	c.generate(t, cookies, "made elsewhere")
-	backend{site: c.at.URL, key: secret}.expectServed(t, agentID)
-	if err := elsewhere.Page.Close(); err != nil {
-		t.Fatal(err)
-	}
+	keys.Row("asked about").Revoke().ExpectFocus("button", "Cancel")
+	c.Post(path+"/revocation", nil).Is(http.StatusSeeOther)
+	c.Post(asked+"/name", url.Values{"name": {"renamed elsewhere"}}).Is(http.StatusSeeOther)
+	c.newKey(t, "made elsewhere")
+	c.expectServed(t, secret, agentID)
 
 	sent := func() int { return v.count(http.MethodGet, "/api-keys/changes", http.StatusOK) }
 	before := sent()
 	later()
 	keys.ExpectListed("made elsewhere")
 	keys.ExpectNotListed("revoked elsewhere")
-	keys.ExpectListed("renamed elsewhere")
 	keys.Row("used elsewhere").ExpectUsed()
-	confirmation = confirmation.For("renamed elsewhere")
+	confirmation := pages.Confirmation{Row: keys.Row("renamed elsewhere")}
 	confirmation.ExpectOpen()
-	confirmation.ExpectFocusOnCancel()
-	keys.ExpectTextSaying(`Last 24 hours`)
-	confirmation.Escape()
+	confirmation.ExpectFocus("button", "Cancel")
+	keys.ExpectText(`Last 24 hours`)
+	v.Press("Escape")
+	confirmation.ExpectClosed()
 
 	later()
 	if n := sent() - before; n != 1 {
@@ -173,5 +125,49 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	for range 5 {
 		later()
 	}
-	keys.Row("used elsewhere").ExpectText("Last Used", "1 minute ago")
+	keys.Row("used elsewhere").ExpectCell("Last Used", "1 minute ago")
+}
+
+// maxPhoneHeight is the limit for the height of a key on a phone, in pixels: half of what it was
+// when each row was a card with a line for each cell.
+const maxPhoneHeight = 94
+
+func TestTheListKeepsItsLayout(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
+	unbroken := strings.Repeat("W", 100)
+	c.newKeys(t, models.MaxActiveKeys-5, "Production backend %d") // one more can be made
+	for _, label := range []string{"renamed", "revoked", strings.Repeat("long ", 19) + "label", unbroken} {
+		c.newKey(t, label)
+	}
+	i := inspect(t, v.Tab)
+	keys := pages.OpenKeys(v.Tab)
+	for _, width := range []int{1280, 768} {
+		i.resize(t, width)
+		before := keys.ColumnPositions()
+		keys.Filter("rename")
+		keys.Row("renamed").Rename().ExpectOneLine("Save name", "Cancel")
+		if after := keys.ColumnPositions(); !slices.Equal(before, after) {
+			t.Errorf("%d px wide: a filter or an open row moves columns from %v to %v", width, before, after)
+		}
+		keys.Row("renamed").Click("Cancel")
+		keys.Row("renamed").ExpectFocusOnMenu()
+		keys.Filter("")
+	}
+	i.resize(t, 360)
+	if height := keys.Table().Height() / keys.Count(); height > maxPhoneHeight {
+		t.Errorf("a key is %d px tall, want at most %d", height, maxPhoneHeight)
+	}
+	keys.Row("Production backend 50").ExpectCellsDrawn()
+	keys.Row("revoked").Revoke()
+	keys.Row("renamed").Rename()
+	keys.Row(unbroken).Usage()
+	keys.Row("Production backend 50").OpenMenu()
+	if low := keys.LowControls(); len(low) > 0 {
+		t.Errorf("lower than 44 px: %v", low)
+	}
+	i.checkWidths(t, "open rows")
+	rotation := pages.OpenKeys(v.Tab).Row("revoked").Rotate()
+	rotation.Replace().Leave()
+	i.checkWidths(t, "a started rotation")
 }

@@ -3,29 +3,23 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 )
 
 // startLiveKit starts a LiveKit server until the test ends.
 func startLiveKit(t *testing.T) *livekitserver.Server {
 	t.Helper()
-	server, err := livekitserver.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(livekitserver.Start(t.Context()))(t)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -33,14 +27,7 @@ func startLiveKit(t *testing.T) *livekitserver.Server {
 // restartLiveKit starts a stopped server at its old address. Its rooms are gone.
 func restartLiveKit(t *testing.T, stopped *livekitserver.Server) *livekitserver.Server {
 	t.Helper()
-	port, err := strconv.Atoi(stopped.URL.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := livekitserver.StartOn(t.Context(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(livekitserver.StartOn(t.Context(), must(strconv.Atoi(stopped.URL.Port()))(t)))(t)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -79,13 +66,8 @@ func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 		"LIVEKIT_API_KEY=" + livekitserver.APIKey, "LIVEKIT_API_SECRET=" + livekitserver.APISecret,
 	}
 	command.Stderr = t.Output()
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	output := must(command.StdoutPipe())(t)
+	modelstest.Must(t, command.Start())
 	// The buffer is larger than the number of events of a test, so that the agent never blocks.
 	a := &echoAgent{t, command.Process, make(chan echoEvent, 10_000)}
 	go func() {
@@ -107,9 +89,7 @@ func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 // stop ends the agent: it leaves its rooms on SIGTERM, and crashes on SIGKILL.
 func (a *echoAgent) stop(signal os.Signal) {
 	a.t.Helper()
-	if err := a.process.Signal(signal); err != nil {
-		a.t.Fatal(err)
-	}
+	modelstest.Must(a.t, a.process.Signal(signal))
 }
 
 // expectAudio waits until the agent has received this many packets from a participant whose token
@@ -136,50 +116,8 @@ func (a *echoAgent) expectAudio(agentID string, packets int) {
 func expireAccess(t *testing.T, token string) string {
 	t.Helper()
 	claims := jwt.MapClaims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := jwt.NewParser().ParseUnverified(token, claims)
+	modelstest.Must(t, err)
 	claims["exp"] = time.Now().Add(-time.Hour).Unix()
-	expired, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(livekitserver.APISecret))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return expired
-}
-
-// validateToken asks LiveKit whether a browser could join with a token.
-func validateToken(t *testing.T, server *livekitserver.Server, token string) (status int, text string) {
-	t.Helper()
-	return askLiveKit(t, http.MethodGet, server, "/rtc/validate?access_token="+url.QueryEscape(token), "", "")
-}
-
-// callRoomService calls a method of LiveKit's room service and returns the status.
-func callRoomService(t *testing.T, server *livekitserver.Server, token, method, body string) int {
-	t.Helper()
-	status, _ := askLiveKit(t, http.MethodPost, server, "/twirp/livekit.RoomService/"+method, token, body)
-	return status
-}
-
-func askLiveKit(t *testing.T, method string, server *livekitserver.Server, path, token, body string) (status int, text string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+server.URL.Host+path,
-		strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	if token == "" {
-		request.Header.Del("Authorization")
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := backendClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(content)
+	return must(jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(livekitserver.APISecret)))(t)
 }

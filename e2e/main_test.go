@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
 )
@@ -34,7 +36,6 @@ type testRun struct {
 	getBrowser func() (*browser, error)
 	getBinary  func() (string, error)
 	getPortal  func() (*process, error)
-	getCluster func() (*postgres.Cluster, error)
 	getPair    func() ([2]*process, error)
 
 	mu        sync.Mutex
@@ -44,29 +45,25 @@ type testRun struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
 	if !set {
 		_ = flag.Set("test.parallel", strconv.Itoa(parallel))
 	}
-	run, err := newRun()
-	if err != nil {
+	var err error
+	if theRun, err = newRun(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+		os.Exit(1)
 	}
-	defer run.end()
-	theRun = run
-	return m.Run()
+	code := m.Run()
+	theRun.end()
+	os.Exit(code)
 }
 
 func newRun() (*testRun, error) {
-	root, err := repositoryRoot()
+	root, err := filepath.Abs("..")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find the repository: %w", err)
 	}
 	scratch, err := os.MkdirTemp("", "portal-e2e-")
 	if err != nil {
@@ -84,15 +81,12 @@ func newRun() (*testRun, error) {
 	run.getPortal = sync.OnceValues(func() (*process, error) {
 		return run.start(settings{databaseURL: "sqlite:" + filepath.Join(scratch, "shared", "portal.db")})
 	})
-	run.getCluster = sync.OnceValues(run.startCluster)
 	run.getPair = sync.OnceValues(run.startPair)
 	return run, nil
 }
 
 // end runs the cleanups in reverse order and deletes the scratch folder.
 func (r *testRun) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for i := len(r.cleanups) - 1; i >= 0; i-- {
 		r.cleanups[i]()
 	}
@@ -146,46 +140,33 @@ func (r *testRun) start(s settings) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.cleanup(func() { p.Kill() })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.processes = append(r.processes, p)
-	r.cleanups = append(r.cleanups, func() { p.Kill() })
 	return p, nil
 }
 
-func (r *testRun) startCluster() (*postgres.Cluster, error) {
+// startPair starts two instances of the portal on one PostgreSQL database.
+func (r *testRun) startPair() (pair [2]*process, err error) {
 	cluster, err := postgres.Start()
 	if err != nil {
-		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+		return pair, fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	r.cleanup(func() {
 		if err := cluster.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e: stop PostgreSQL:", err)
 		}
 	})
-	return cluster, nil
-}
-
-// startPair starts two instances of the portal on one PostgreSQL database.
-func (r *testRun) startPair() ([2]*process, error) {
-	var pair [2]*process
-	cluster, err := r.getCluster()
-	if err != nil {
-		return pair, err
-	}
 	address, err := subprocess.FreeAddress()
 	if err != nil {
 		return pair, err
 	}
-	s := settings{
-		databaseURL: cluster.URL("postgres"), secret: randomHex(32), baseURL: "http://" + address,
-	}
-	for i := range pair {
-		s.address = ""
-		if i == 0 {
-			s.address = address
-		}
-		if pair[i], err = r.start(s); err != nil {
+	s := settings{databaseURL: cluster.URL("postgres"), secret: randomHex(32), baseURL: "http://" + address}
+	for i, address := range []string{address, ""} {
+		s.address = address
+		pair[i], err = r.start(s)
+		if err != nil {
 			return pair, err
 		}
 	}
@@ -205,13 +186,12 @@ func (r *testRun) browser(t testing.TB) *browser {
 func (r *testRun) saveLogs(folder string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var errs []error
 	for i, p := range r.processes {
 		name := filepath.Join(folder, fmt.Sprintf("portal-%d.log", i+1))
-		if err := os.WriteFile(name, []byte(p.URL+"\n"+p.log.String()), 0o600); err != nil {
-			return fmt.Errorf("write the portal's log: %w", err)
-		}
+		errs = append(errs, os.WriteFile(name, []byte(p.URL+"\n"+p.log.String()), 0o600))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func randomHex(bytes int) string {
@@ -220,4 +200,11 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-func pad(n int64) string { return fmt.Sprintf("%03d", n) }
+// must returns the value of a call that must succeed: must(f())(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		modelstest.Must(t, err)
+		return value
+	}
+}

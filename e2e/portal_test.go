@@ -1,37 +1,147 @@
 package e2e
 
 import (
-	"io"
+	"bytes"
+	"context"
+	"fmt"
 	"net/http"
-	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"portal/e2e/pages"
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 )
+
+// The time limits of a start and a stop. They are long because only failures wait for them.
+const (
+	startTimeout = 2 * time.Minute
+	stopTimeout  = time.Minute
+)
+
+// process is one running portal.
+type process struct {
+	*subprocess.Child
+
+	settings settings
+	URL      string
+	log      *modelstest.LogBuffer
+}
+
+// settings are the configuration of a portal.
+type settings struct {
+	binary      string
+	databaseURL string
+	secret      string
+	address     string   // listen address; empty: a free port of the loopback interface
+	baseURL     string   // public URL if it is not the listen address
+	extra       []string // more environment variables
+}
+
+func (s settings) environment() []string {
+	env := []string{"DATABASE_URL=" + s.databaseURL, "PORTAL_SECRET=" + s.secret, "PORTAL_ADDR=" + s.address}
+	if s.baseURL != "" {
+		env = append(env, "PORTAL_BASE_URL="+s.baseURL)
+	}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		env = append(env, name+"="+os.Getenv(name))
+	}
+	return append(env, s.extra...)
+}
+
+// startProcess starts a portal and returns when it is ready.
+func startProcess(s settings) (*process, error) {
+	fixed := s.address != ""
+	for attempt := 1; ; attempt++ {
+		if !fixed {
+			address, err := subprocess.FreeAddress()
+			if err != nil {
+				return nil, err
+			}
+			s.address = address
+		}
+		p := &process{settings: s, URL: "http://" + s.address, log: &modelstest.LogBuffer{}}
+		err := p.start()
+		if err == nil {
+			return p, nil
+		}
+		// Another process may have taken the free port in the meantime.
+		if fixed || attempt == 3 || !strings.Contains(p.log.String(), "address already in use") {
+			return nil, err
+		}
+	}
+}
+
+// start starts the portal and waits until it is ready. A stopped portal gets its old address.
+func (p *process) start() (err error) {
+	command := exec.Command(p.settings.binary, "serve")
+	command.Env = p.settings.environment()
+	command.Stdout, command.Stderr = p.log, p.log
+	if p.Child, err = subprocess.Start(command); err != nil {
+		return fmt.Errorf("start the portal: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	err = p.AwaitReady(ctx, func(ctx context.Context) error { return subprocess.CheckOK(ctx, p.URL+"/readyz") })
+	if err != nil {
+		p.Kill()
+		return fmt.Errorf("start the portal: %w\n%s", err, p.log)
+	}
+	return nil
+}
+
+// stop stops the portal with SIGTERM. The test fails unless it exits with status 0 in time.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	if err := p.Stop(stopTimeout); err != nil {
+		t.Errorf("stop the portal: %v\n%s", err, p.log)
+	}
+}
+
+// resume starts a stopped portal again.
+func (p *process) resume(t *testing.T) {
+	t.Helper()
+	modelstest.Must(t, p.start())
+}
+
+// operator runs one of the portal's other commands on the same database. It returns the standard
+// output, and appends all output to log, which may be nil.
+func (p *process) operator(t *testing.T, log *bytes.Buffer, input string, arguments ...string) string {
+	t.Helper()
+	command := exec.Command(p.settings.binary, arguments...)
+	command.Env = p.settings.environment()
+	command.Stdin = strings.NewReader(input + "\n")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if log != nil {
+		log.Write(output)
+		log.Write(stderr.Bytes())
+	}
+	if err != nil {
+		t.Fatalf("portal %s: %v: %s", strings.Join(arguments, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(output))
+}
 
 // sharedPortal returns the SQLite portal that tests share. Each test uses its own account.
 func sharedPortal(t *testing.T) *process {
 	t.Helper()
-	p, err := theRun.getPortal()
-	if err != nil {
-		t.Fatalf("start the portal: %v", err)
-	}
-	return p
+	return must(theRun.getPortal())(t)
 }
 
 // sharedPair returns two instances of the portal on one PostgreSQL database.
 func sharedPair(t *testing.T) [2]*process {
 	t.Helper()
-	pair, err := theRun.getPair()
-	if err != nil {
-		t.Fatalf("start two portals: %v", err)
-	}
-	return pair
+	return must(theRun.getPair())(t)
 }
 
 // ownPortal starts a portal for this test. The test fails if the portal does not stop without an
@@ -41,75 +151,71 @@ func ownPortal(t *testing.T, s settings) *process {
 	if s.databaseURL == "" {
 		s.databaseURL = "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
 	}
-	p, err := theRun.start(s)
-	if err != nil {
-		t.Fatalf("start the portal: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := p.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := must(theRun.start(s))(t)
+	t.Cleanup(func() { p.stop(t) })
 	return p
 }
 
-// onEachDatabase runs the same test against a portal on SQLite and one on PostgreSQL.
-func onEachDatabase(t *testing.T, test func(t *testing.T, p *process)) {
+// inBothModes runs the same test in a browser with JavaScript on PostgreSQL, and in one without on
+// SQLite.
+func inBothModes(t *testing.T, test func(t *testing.T, p *process, mode profile)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		test(t, sharedPortal(t))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		test(t, sharedPair(t)[0])
-	})
-}
-
-// inBothModes runs the same test in a browser with JavaScript and in one without.
-func inBothModes(t *testing.T, test func(t *testing.T, mode profile)) {
-	t.Helper()
+	t.Parallel()
 	t.Run("with JavaScript", func(t *testing.T) {
 		t.Parallel()
-		test(t, withJavaScript)
+		test(t, sharedPair(t)[0], withJavaScript)
 	})
 	t.Run("without JavaScript", func(t *testing.T) {
 		t.Parallel()
-		test(t, withoutJavaScript)
+		test(t, sharedPortal(t), withoutJavaScript)
 	})
 }
 
-// customer is an account of the portal with its one user.
+// customer is an account of the portal with its first user.
 type customer struct {
-	at        *process
-	account   string // name
-	accountID string
-	email     string
-	password  string
+	models.Account
+	*modelstest.Visitor // a browser with a session, for requests beside the page
+
+	store    *models.Store
+	email    string
+	password string
 }
 
 var customers atomic.Int64
 
-// newCustomer creates an account with the operator's command.
+// newCustomer creates an account. Its password is cheap to verify.
 func (p *process) newCustomer(t *testing.T) customer {
 	t.Helper()
 	n := customers.Add(1)
-	c := customer{at: p, account: "Customer " + pad(n), email: "customer" + pad(n) + "@example.com", password: randomHex(12)}
-	var err error
-	if c.accountID, err = p.operator(c.password, "account", "create", "--name", c.account, "--email", c.email); err != nil {
-		t.Fatal(err)
+	c := customer{
+		store: modelstest.Open(t, p.settings.databaseURL, models.Options{}), Visitor: modelstest.NewVisitor(t, p.URL),
+		email: fmt.Sprintf("customer%03d@example.com", n), password: randomHex(12),
 	}
+	owner := models.NewAccount{Name: fmt.Sprintf("Customer %03d", n), Email: c.email, Password: c.password}
+	c.Account = must(c.store.Accounts.Create(t.Context(), owner))(t)
 	return c
 }
 
-// newAgent creates an agent with the operator's command and returns its id.
+// newAgent creates an agent in the database and returns its id.
 func (c customer) newAgent(t *testing.T, name string) string {
 	t.Helper()
-	id, err := c.at.operator("", "agent", "create", "--account", c.email, "--name", name)
-	if err != nil {
-		t.Fatal(err)
+	return must(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, models.Operator()))(t).ID.String()
+}
+
+// newKey generates a key in the database and returns its value.
+func (c customer) newKey(t *testing.T, label string) string {
+	t.Helper()
+	_, secret, err := c.store.Keys.Generate(t.Context(), c.ID, models.NewKey{Label: label, FormID: uuid.New()}, models.Operator())
+	modelstest.Must(t, err)
+	return secret
+}
+
+// newKeys generates n keys with labels from format, which has one %d.
+func (c customer) newKeys(t *testing.T, n int, format string) {
+	t.Helper()
+	for i := range n {
+		c.newKey(t, fmt.Sprintf(format, i+1))
 	}
-	return id
 }
 
 // signIn signs in on the sign-in page and waits for the API keys page.
@@ -118,60 +224,36 @@ func (c customer) signIn(b *pages.Tab) pages.Keys {
 	return pages.ExpectKeys(b)
 }
 
-// startSignedIn creates a customer and opens the API keys page in a new browser profile with a
-// session. It signs in by HTTP, because other tests cover the sign-in page.
-func startSignedIn(t *testing.T, p *process, profiles ...profile) (customer, *visitor, pages.Keys) {
+// startSignedIn creates a customer and opens a browser profile with a session. It signs in by HTTP,
+// because other tests cover the sign-in page.
+func startSignedIn(t *testing.T, p *process, profiles ...profile) (customer, *visitor) {
 	t.Helper()
 	c := p.newCustomer(t)
-	v := visit(t, p.URL, profiles...)
-	v.setCookies(t, c.session(t))
-	return c, v, pages.OpenKeys(v.Tab)
+	c.SignIn(c.email, c.password)
+	return c, c.visit(t, profiles...)
 }
 
-// session signs in by HTTP and returns the session's cookies.
-func (c customer) session(t *testing.T) []*http.Cookie {
+// visit opens a browser profile with the customer's session.
+func (c customer) visit(t *testing.T, profiles ...profile) *visitor {
 	t.Helper()
-	form := url.Values{"email": {c.email}, "password": {c.password}}
-	status, cookies := postForm(t, c.at.URL+"/login", form, nil)
-	if status != http.StatusSeeOther || len(cookies) == 0 {
-		t.Fatalf("signing in by HTTP returned %d with %d cookies", status, len(cookies))
-	}
-	return cookies
+	v := visit(t, c.URL, profiles...)
+	v.setCookies(t, c.Jar.Cookies(must(http.NewRequest(http.MethodGet, c.URL, http.NoBody))(t).URL))
+	return v
 }
 
-var formClient = &http.Client{
-	Timeout:       time.Minute,
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// requestToken requests a widget token for an agent with an API key, as the customer's backend does.
+func (c customer) requestToken(key, agentID string) modelstest.Response {
+	return c.PostJSON("/api/widget/token", `{"agentId":"`+agentID+`"}`, modelstest.Bearer(key))
 }
 
-// postForm sends a form by HTTP, without a browser, and follows no redirect.
-func postForm(t *testing.T, address string, form url.Values, sent []*http.Cookie) (status int, got []*http.Cookie) {
+// expectServed checks that the key works, and returns the token.
+func (c customer) expectServed(t *testing.T, key, agentID string) (token string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for _, cookie := range sent {
-		request.AddCookie(cookie)
-	}
-	response, err := formClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Cookies()
+	return c.requestToken(key, agentID).Is(http.StatusOK).Find(`"access_token":"([^"]+)"`)
 }
 
-// clipboard guards the clipboard, which all profiles of the browser share.
-var clipboard sync.Mutex
-
-// holdClipboard locks the clipboard until the test ends.
-func holdClipboard(t *testing.T) {
+// expectRefused checks that the API refuses the key.
+func (c customer) expectRefused(t *testing.T, key, agentID string) {
 	t.Helper()
-	clipboard.Lock()
-	t.Cleanup(clipboard.Unlock)
+	c.requestToken(key, agentID).Is(http.StatusUnauthorized).Find(`"code":"(UNAUTHORIZED)"`)
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,67 +20,56 @@ import (
 	"time"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 // referenceBackends are the complete backends on the Integrate page. They behave the same.
 var referenceBackends = []exampleServer{
-	{
-		"Go backend", "backend.go",
-		[]string{"sh", "-c", "go build backend.go && exec ./backend"},
-		"install Go (https://go.dev/dl)", nil,
-	},
-	{"Node backend", "backend.mjs", []string{"node", "backend.mjs"}, "install Node.js (Debian: apt-get install nodejs)", nil},
-	{"Python backend", "backend.py", []string{"python3", "backend.py"}, "install it (Debian: apt-get install python3)", nil},
+	{"Go backend", "backend.go", []string{"sh", "-c", "go build backend.go && exec ./backend"}, nil},
+	{"Node backend", "backend.mjs", []string{"node", "backend.mjs"}, nil},
+	{"Python backend", "backend.py", []string{"python3", "backend.py"}, nil},
 }
 
 // onEachBackend runs test with each backend as copied from the page of a customer who has one
-// agent.
-func onEachBackend(t *testing.T, portal func(*testing.T) *process, test func(t *testing.T, v *visitor, c customer, s exampleServer, code string)) {
+// agent..
+func onEachBackend(t *testing.T, test func(t *testing.T, v *visitor, c customer, s exampleServer, code string)) {
 	t.Helper()
+	t.Parallel()
 	for _, server := range referenceBackends {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
-			c := portal(t).newCustomer(t)
+			c, v := startSignedIn(t, sharedPortal(t))
 			c.newAgent(t, "Front desk")
-			v := visit(t, c.at.URL)
-			v.setCookies(t, c.session(t))
 			test(t, v, c, server, pages.OpenIntegrate(v.Tab).File(server.file, server.name))
 		})
 	}
 }
 
 func TestReferenceBackendsIssueTokens(t *testing.T) {
-	t.Parallel()
-	onEachBackend(t, sharedPortal, func(t *testing.T, v *visitor, c customer, s exampleServer, code string) {
-		agentID := agentIDs.FindString(code)
-		key := pages.OpenKeys(v.Tab).Add("backend")
-		s.env = []string{
-			"BEHIND_PROXY=1",
-			"ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com",
+	onEachBackend(t, func(t *testing.T, v *visitor, c customer, s exampleServer, code string) {
+		agentID, key := agentIDs.FindString(code), c.newKey(t, "backend")
+		s.env = []string{"BEHIND_PROXY=1", "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com"}
+		const visitors = 6 // of this test
+		server := s.start(t, strings.Replace(code, "10_000", strconv.Itoa(visitors), 1), key)
+		ask := func(address string, status int, code string) modelstest.Response {
+			t.Helper()
+			return askBackend(t, server, status, code, http.MethodPost, "Origin: https://www.example.com", "X-Forwarded-For: "+address)
 		}
-		server := s.start(t, code, key)
-		const page = "Origin: https://www.example.com"
-		const visitor = "X-Forwarded-For: 2001:db8:1:2::1, 192.0.2.1"
 
-		got := askBackend(t, server, http.MethodPost, "/token", page, visitor)
-		got.expect(t, http.StatusOK, "")
-		expectToken(t, c.at.URL, key, agentID, got.body)
-		if got.header.Get("Access-Control-Allow-Origin") != "https://www.example.com" ||
-			got.header.Get("Vary") != "Origin" {
-			t.Errorf("CORS headers: %v", got.header)
+		got := ask("2001:db8:1:2::1, 192.0.2.1", http.StatusOK, "")
+		c.expectTokenFor(t, key, agentID, got.Body)
+		if got.Header.Get("Access-Control-Allow-Origin") != "https://www.example.com" || got.Header.Get("Vary") != "Origin" {
+			t.Errorf("CORS headers: %v", got.Header)
 		}
-		got = askBackend(t, server, http.MethodOptions, "/token", page, "Access-Control-Request-Method: POST")
-		if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Headers") != "Content-Type" {
-			t.Errorf("preflight: %d %v", got.status, got.header)
+		preflight := modelstest.NewVisitor(t, server.site).
+			Send(http.MethodOptions, "/token", "", "Origin: https://www.example.com", "Access-Control-Request-Method: POST").Is(http.StatusNoContent)
+		if preflight.Header.Get("Access-Control-Allow-Headers") != "Content-Type" {
+			t.Errorf("preflight: %v", preflight.Header)
 		}
-		for _, origin := range []string{
-			"", "Origin: https://evil.example", "Origin: null",
-			"Origin: https://www.example.com.evil.example",
-		} {
+		for _, origin := range []string{"", "https://evil.example", "null", "https://www.example.com.evil.example"} {
 			for _, method := range []string{http.MethodPost, http.MethodOptions} {
-				got := askBackend(t, server, method, "/token", origin, visitor)
-				got.expect(t, http.StatusForbidden, "ORIGIN_NOT_ALLOWED")
-				if got.header.Get("Access-Control-Allow-Origin") != "" {
+				got := askBackend(t, server, http.StatusForbidden, "ORIGIN_NOT_ALLOWED", method, "Origin: "+origin)
+				if got.Header.Get("Access-Control-Allow-Origin") != "" {
 					t.Errorf("%s gets CORS headers", origin)
 				}
 			}
@@ -89,228 +77,113 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 
 		// The visitor has used one of ten. The last address is the proxy's view of the visitor.
 		for i := range 9 {
-			askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 203.0.113.%d, 192.0.2.1", i)).expect(t, http.StatusOK, "")
+			ask(fmt.Sprintf("203.0.113.%d, 192.0.2.1", i), http.StatusOK, "")
 		}
-		limited := askBackend(t, server, http.MethodPost, "/token", page, visitor)
-		limited.expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
-		if seconds, err := strconv.Atoi(limited.header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 60 {
-			t.Errorf("Retry-After %q", limited.header.Get("Retry-After"))
+		limited := ask("192.0.2.1", http.StatusTooManyRequests, "RATE_LIMITED")
+		if seconds, err := strconv.Atoi(limited.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 60 {
+			t.Errorf("Retry-After %q", limited.Header.Get("Retry-After"))
 		}
-		// One visitor has a whole network of IPv6 addresses.
+		ask("::ffff:192.0.2.1", http.StatusTooManyRequests, "RATE_LIMITED")
+		// One visitor has a whole network of IPv6 addresses. A port or a name does not make
+		// another visitor.
 		for i := range 10 {
-			askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 2001:db8:0:7::%x", i)).expect(t, http.StatusOK, "")
+			ask(fmt.Sprintf("2001:db8:0:7::%x", i), http.StatusOK, "")
+			ask(fmt.Sprintf("192.0.2.33:%d", i), http.StatusOK, "")
 		}
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 2001:0DB8::7:ffff:0:0:1").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 2001:db8:0:8::1").expect(t, http.StatusOK, "")
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: ::ffff:192.0.2.1").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
-		// A port or a name does not make another visitor.
-		for i := range 10 {
-			askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 192.0.2.33:%d", i)).expect(t, http.StatusOK, "")
-		}
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: unknown").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
+		ask("2001:0DB8::7:ffff:0:0:1", http.StatusTooManyRequests, "RATE_LIMITED")
+		ask("unknown", http.StatusTooManyRequests, "RATE_LIMITED")
+		ask("2001:db8:0:8::1", http.StatusOK, "")
 
 		pages.OpenAgents(v.Tab).Remove("Front desk")
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 192.0.2.7").expect(t, http.StatusBadGateway, "AGENT_NOT_FOUND")
-		if _, err := c.at.operator(key, "key", "revoke", "--key", "-"); err != nil {
-			t.Fatal(err)
-		}
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 192.0.2.8").expect(t, http.StatusBadGateway, "UNAUTHORIZED")
+		ask("192.0.2.7", http.StatusBadGateway, "AGENT_NOT_FOUND")
+		c.revokeOnly(t)
+		ask("192.0.2.8", http.StatusBadGateway, "UNAUTHORIZED")
 		if !server.prints("revoked") || strings.Contains(server.output.String(), key[:12]) {
 			t.Errorf("the log does not say why the key was refused, or has the key:\n%s", server.output)
 		}
+		ask("192.0.2.9", http.StatusTooManyRequests, "RATE_LIMITED") // one visitor too many
 	})
 }
 
-func TestReferenceBackendsPassOnOutages(t *testing.T) {
-	t.Parallel()
-	slow := func(t *testing.T) *process {
-		t.Helper()
-		return ownPortal(t, settings{extra: []string{"PORTAL_RATE_LIMIT=1:1"}})
-	}
-	onEachBackend(t, slow, func(t *testing.T, v *visitor, c customer, s exampleServer, code string) {
-		server := s.start(t, code, pages.OpenKeys(v.Tab).Add("backend"))
-		page := "Origin: " + server.site
-		var busy atomic.Int32
-		var requests sync.WaitGroup
-		for i := range 8 {
-			requests.Go(func() {
-				// Without a proxy in front, the header is of the visitor and does not count.
-				got := askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 192.0.2.%d", i))
-				if got.status == http.StatusServiceUnavailable && got.header.Get("Retry-After") == "1" {
-					busy.Add(1)
-				}
-			})
-		}
-		requests.Wait()
-		if busy.Load() == 0 {
-			t.Error("no response passes on the Retry-After of the portal")
-		}
-		c.at.pause(t)
-		for range 2 {
-			away := askBackend(t, server, http.MethodPost, "/token", page)
-			away.expect(t, http.StatusServiceUnavailable, "UNAVAILABLE")
-			if away.header.Get("Retry-After") != "5" {
-				t.Errorf("Retry-After %q", away.header.Get("Retry-After"))
-			}
-		}
-		askBackend(t, server, http.MethodPost, "/token", page).expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
-		c.at.resume(t)
-	})
+// badNetwork is in place of the portal. Its last responses are held until release is closed.
+type badNetwork struct {
+	*httptest.Server
+
+	requests       atomic.Int32
+	stolen         atomic.Bool // the key was sent elsewhere
+	held, released chan struct{}
 }
 
-func TestReferenceBackendsSurviveABadNetwork(t *testing.T) {
-	t.Parallel()
-	onEachBackend(t, sharedPortal, func(t *testing.T, v *visitor, _ customer, s exampleServer, code string) {
-		var stolen atomic.Bool
-		thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { stolen.Store(true) }))
-		t.Cleanup(thief.Close)
-		var requests atomic.Int32
-		network := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch _, _ = io.Copy(io.Discard, r.Body); requests.Add(1) {
-			case 1:
-				http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
-			case 2:
-				<-r.Context().Done() // no response
-			case 3:
-				http.Error(w, "<html>", http.StatusInternalServerError)
-			case 4:
-				http.Error(w, "<html>", http.StatusOK) // of another server
-			default:
-				_, _ = io.WriteString(w, []string{"null", "[1]", `{"token": "x"}`}[(requests.Load()-5)%3])
-			}
-		}))
-		t.Cleanup(network.Close)
+func startBadNetwork(t *testing.T) *badNetwork {
+	t.Helper()
+	n := &badNetwork{held: make(chan struct{}), released: make(chan struct{})}
+	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { n.stolen.Store(true) }))
+	t.Cleanup(thief.Close)
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch _, _ = io.Copy(io.Discard, r.Body); n.requests.Add(1) {
+		case 1:
+			http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+		case 2:
+			<-r.Context().Done() // no response
+		case 3:
+			http.Error(w, "<html>", http.StatusInternalServerError)
+		case 4:
+			http.Error(w, "<html>", http.StatusOK) // of another server
+		case 5, 6, 7:
+			_, _ = io.WriteString(w, []string{"null", "[1]", `{"token": "x"}`}[n.requests.Load()-5])
+		case 8:
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			close(n.held)
+			<-n.released
+			_, _ = io.WriteString(w, `{"access_token": "x"}`)
+		}
+	}))
+	n.Config.SetKeepAlivesEnabled(false)
+	t.Cleanup(n.Close)
+	return n
+}
+
+func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, v *visitor, _ customer, s exampleServer, code string) {
+		network := startBadNetwork(t)
 		code = strings.Replace(code, v.Site, network.URL, 1)
-		code = strings.Replace(code, "10_000", "7", 1) // visitors
-		s.env = []string{"BEHIND_PROXY=1"}
-		server := s.start(t, code, "nas_secret")
-		page := "Origin: " + server.site
-		for i := range 7 {
-			askBackend(t, server, http.MethodPost, "/token", page, fmt.Sprintf("X-Forwarded-For: 192.0.2.%d", i)).expect(t, http.StatusServiceUnavailable, "UNAVAILABLE")
-		}
-		askBackend(t, server, http.MethodPost, "/token", page, "X-Forwarded-For: 192.0.2.9").expect(t, http.StatusTooManyRequests, "RATE_LIMITED")
-		if stolen.Load() || requests.Load() != 7 {
-			t.Errorf("the backend follows a redirect: %v, or requests too often: %d", stolen.Load(), requests.Load())
-		}
-		if strings.Contains(server.output.String(), "nas_secret") {
-			t.Errorf("the log has the key:\n%s", server.output)
-		}
-	})
-}
-
-func TestReferenceBackendsDoNotStartWithoutAKey(t *testing.T) {
-	t.Parallel()
-	onEachBackend(t, sharedPortal, func(t *testing.T, _ *visitor, _ customer, s exampleServer, code string) {
+		code = strings.Replace(code, "= 500", "= 20", 1) // connections
 		// The second key would add a header.
 		for _, key := range []string{"", "nas_secret\nX-Injected: 1"} {
-			server := s.run(t, code, key)
-			select {
-			case <-server.Exited():
-			case <-time.After(time.Minute):
-				t.Fatal("it does not exit")
-			}
-			if server.ProcessState.Success() || !server.prints("NAS_API_KEY is missing or malformed\n") || strings.Contains(server.output.String(), "secret") {
-				t.Errorf("the output is\n%s", server.output)
-			}
+			s.expectNoStart(t, code, key, "NAS_API_KEY is missing or malformed\n")
 		}
-	})
-}
-
-func TestReferenceBackendsServeTwoFiles(t *testing.T) {
-	t.Parallel()
-	onEachBackend(t, sharedPortal, func(t *testing.T, _ *visitor, _ customer, s exampleServer, code string) {
 		server := s.start(t, code, "nas_secret\n") // as from a file
-		askBackend(t, server, http.MethodGet, "/", "").expect(t, http.StatusNotFound, "NOT_FOUND")
-		for path, content := range map[string]string{"widget.html": "<script nonce=NONCE>", "node_modules/livekit-client/dist/livekit-client.esm.mjs": "library"} {
-			path = filepath.Join(server.folder, path)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+		ask := func(status int, code string) modelstest.Response {
+			t.Helper()
+			// Without a proxy in front, the second header is of the visitor and does not
+			// count.
+			return askBackend(t, server, status, code, http.MethodPost, "Origin: "+server.site, fmt.Sprintf("X-Forwarded-For: 192.0.2.%d", network.requests.Load()))
 		}
-		nonces := map[string]bool{}
-		for range 2 {
-			got := askBackend(t, server, http.MethodGet, "/?utm=1", "")
-			_, nonce, _ := strings.Cut(string(got.body), "<script nonce=")
-			nonces[strings.TrimSuffix(nonce, ">")] = true
-			policy := got.header.Get("Content-Security-Policy")
-			if got.status != http.StatusOK || len(nonce) < 20 || !strings.Contains(policy, "script-src 'self' 'nonce-"+strings.TrimSuffix(nonce, ">")+"';") ||
-				!strings.Contains(policy, "frame-ancestors 'none'") || got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Cache-Control") != "no-store" {
-				t.Errorf("the page is %d %v %s", got.status, got.header, got.body)
-			}
+		for range 7 {
+			ask(http.StatusServiceUnavailable, "UNAVAILABLE")
 		}
-		if len(nonces) != 2 {
-			t.Errorf("the nonces of two responses are %v", nonces)
+		if busy := ask(http.StatusServiceUnavailable, "UNAVAILABLE"); busy.Header.Get("Retry-After") != "1" {
+			t.Errorf("the response does not pass on the portal's Retry-After: %v", busy.Header)
 		}
-		got := askBackend(t, server, http.MethodGet, "/livekit-client.js", "")
-		if string(got.body) != "library" || got.header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("the library is %v %s", got.header, got.body)
+		if network.stolen.Load() || network.requests.Load() != 8 {
+			t.Errorf("the backend follows a redirect: %v, or requests too often: %d", network.stolen.Load(), network.requests.Load())
 		}
-		for _, path := range []string{
-			"/" + s.file, "/widget.html", "/../" + s.file, "/%2e%2e/" + s.file, "/node_modules/livekit-client/dist/livekit-client.esm.mjs",
-			"/livekit-client.js/../" + s.file, "//" + s.file, "/token", "/constructor", "/.env",
-		} {
-			if got := sendRaw(t, server, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got != http.StatusNotFound {
-				t.Errorf("%s: status %d", path, got)
-			}
-		}
-		for _, body := range []string{"Content-Length: 1000000000", "Transfer-Encoding: chunked"} {
-			if got := sendRaw(t, server, "POST /token HTTP/1.1\r\nHost: x\r\n"+body+"\r\n\r\n"); got != http.StatusRequestEntityTooLarge {
-				t.Errorf("%s: status %d", body, got)
-			}
-		}
-		if got := sendRaw(t, server, "POST /token HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"); got != http.StatusForbidden {
-			t.Errorf("with a short body: status %d", got)
-		}
-	})
-}
+		server.expectTwoFiles(t, s.file)
+		server.expectSlowConnectionsEnd(t)
 
-func TestReferenceBackendsEndSlowConnections(t *testing.T) {
-	t.Parallel()
-	onEachBackend(t, sharedPortal, func(t *testing.T, _ *visitor, _ customer, s exampleServer, code string) {
-		server := s.start(t, strings.Replace(code, "= 500", "= 20", 1), "nas_secret")
-		const request = "GET / HTTP/1.1\r\nHost: x\r\n"
-		var slow sync.WaitGroup
-		for range 20 {
-			conn := dialBackend(t, server)
-			slow.Go(func() {
-				if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Error("a slow connection stays open")
-				}
-			})
-			go func() {
-				for _, err := io.WriteString(conn, request); err == nil; _, err = io.WriteString(conn, "X: y\r\n") {
-					time.Sleep(time.Second)
-				}
-			}()
+		// A stop finishes the request under way. A slow connection does not delay it for long.
+		var requests sync.WaitGroup
+		requests.Go(func() { ask(http.StatusOK, "") })
+		<-network.held
+		_ = network.Listener.Close()
+		if away := ask(http.StatusServiceUnavailable, "UNAVAILABLE"); away.Header.Get("Retry-After") != "5" {
+			t.Errorf("Retry-After %q", away.Header.Get("Retry-After"))
 		}
-		eventually(t, "further connections are closed", func() bool { return sendRaw(t, server, request+"\r\n") == 0 })
-		slow.Wait() // for ten or twenty seconds
-		eventually(t, "others are served again", func() bool { return sendRaw(t, server, request+"\r\n") == http.StatusNotFound })
-	})
-}
-
-func TestReferenceBackendsStopCleanly(t *testing.T) {
-	t.Parallel()
-	onEachBackend(t, sharedPortal, func(t *testing.T, v *visitor, _ customer, s exampleServer, code string) {
-		arrived, release := make(chan struct{}), make(chan struct{})
-		portal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			close(arrived)
-			<-release
-			_, _ = io.WriteString(w, `{"access_token": "x"}`)
-		}))
-		t.Cleanup(portal.Close)
-		server := s.start(t, strings.Replace(code, v.Site, portal.URL, 1), "nas_secret")
-		var got backendReply
-		var request sync.WaitGroup
-		request.Go(func() { got = askBackend(t, server, http.MethodPost, "/token", "Origin: "+server.site) })
-		<-arrived
-		slow := dialBackend(t, server) // does not delay the end for long
-		if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		ask(http.StatusTooManyRequests, "RATE_LIMITED")
+		must(io.WriteString(dialBackend(t, server), "GET / HTTP/1.1\r\n"))(t)
+		modelstest.Must(t, server.Process.Signal(syscall.SIGTERM))
 		eventually(t, "new connections are refused", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(server.site, "http://"))
 			if err == nil {
@@ -318,26 +191,91 @@ func TestReferenceBackendsStopCleanly(t *testing.T) {
 			}
 			return err != nil
 		})
-		close(release)
-		request.Wait()
-		got.expect(t, http.StatusOK, "")
+		close(network.released)
+		requests.Wait()
 		if err := server.AwaitExit(time.Minute); err != nil {
 			t.Errorf("%v\n%s", err, server.output)
 		}
+		if strings.Contains(server.output.String(), "nas_secret") {
+			t.Errorf("the log has the key:\n%s", server.output)
+		}
 	})
+}
+
+// expectTwoFiles checks that the backend serves the widget page with a nonce, its library, and no
+// other file.
+func (e runningExample) expectTwoFiles(t *testing.T, source string) {
+	t.Helper()
+	client := modelstest.NewVisitor(t, e.site)
+	client.Get("/").Is(http.StatusNotFound).Find(`(NOT_FOUND)`)
+	for path, content := range map[string]string{"widget.html": "<script nonce=NONCE>", "node_modules/livekit-client/dist/livekit-client.esm.mjs": "library"} {
+		path = filepath.Join(e.folder, path)
+		modelstest.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)))
+	}
+	nonces := map[string]bool{}
+	for range 2 {
+		got := client.Get("/?utm=1").Is(http.StatusOK)
+		nonce := got.Find(`<script nonce=(.{20,})>`)
+		nonces[nonce] = true
+		policy := got.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "script-src 'self' 'nonce-"+nonce+"';") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+			got.Header.Get("X-Content-Type-Options") != "nosniff" || got.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("the page is %v %s", got.Header, got.Body)
+		}
+	}
+	if len(nonces) != 2 {
+		t.Errorf("the nonces of two responses are %v", nonces)
+	}
+	if got := client.Get("/livekit-client.js"); got.Body != "library" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the library is %v %s", got.Header, got.Body)
+	}
+	for _, path := range []string{
+		"/" + source, "/widget.html", "/../" + source, "/%2e%2e/" + source, "/node_modules/livekit-client/dist/livekit-client.esm.mjs",
+		"/livekit-client.js/../" + source, "//" + source, "/token", "/constructor", "/.env",
+	} {
+		if got := sendRaw(t, e, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, got)
+		}
+	}
+	for body, want := range map[string]int{
+		"Content-Length: 1000000000\r\n\r\n": http.StatusRequestEntityTooLarge, "Transfer-Encoding: chunked\r\n\r\n": http.StatusRequestEntityTooLarge,
+		"Content-Length: 5\r\n\r\nhello": http.StatusForbidden,
+	} {
+		if got := sendRaw(t, e, "POST /token HTTP/1.1\r\nHost: x\r\n"+body); got != want {
+			t.Errorf("%s: status %d, want %d", body, got, want)
+		}
+	}
+}
+
+// expectSlowConnectionsEnd checks that slow requests use up the connections for seconds only.
+func (e runningExample) expectSlowConnectionsEnd(t *testing.T) {
+	t.Helper()
+	const request = "GET /token HTTP/1.1\r\nHost: x\r\n"
+	var slow sync.WaitGroup
+	for range 20 {
+		conn := dialBackend(t, e)
+		slow.Go(func() {
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("a slow connection stays open")
+			}
+		})
+		go func() {
+			for _, err := io.WriteString(conn, request); err == nil; _, err = io.WriteString(conn, "X: y\r\n") {
+				time.Sleep(time.Second)
+			}
+		}()
+	}
+	eventually(t, "further connections are closed", func() bool { return sendRaw(t, e, request+"\r\n") == 0 })
+	slow.Wait() // for ten or twenty seconds
+	eventually(t, "others are served again", func() bool { return sendRaw(t, e, request+"\r\n") == http.StatusNotFound })
 }
 
 // dialBackend opens a connection that is closed at the end of the test.
 func dialBackend(t *testing.T, server runningExample) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(server.site, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", strings.TrimPrefix(server.site, "http://")))(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return conn
 }
 
@@ -358,49 +296,18 @@ func sendRaw(t *testing.T, server runningExample, request string) int {
 
 var agentIDs = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// backendReply is a response of a reference backend.
-type backendReply struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// expect checks the status and, of an error, the code.
-func (r backendReply) expect(t *testing.T, status int, code string) {
+// askBackend sends a request to /token with these headers, and checks the status and, of an error,
+// the code.
+func askBackend(t *testing.T, server runningExample, status int, code, method string, headers ...string) modelstest.Response {
 	t.Helper()
+	response := modelstest.NewVisitor(t, server.site).Send(method, "/token", "", headers...)
 	var problem struct{ Error, Code string }
-	if err := json.Unmarshal(r.body, &problem); err != nil || r.status != status || problem.Code != code || (code == "") != (problem.Error == "") {
-		t.Errorf("%d %s, want %d %s", r.status, r.body, status, code)
+	response.JSON(&problem)
+	if response.StatusCode != status || problem.Code != code || (code == "") != (problem.Error == "") {
+		t.Errorf("%s %d, want %d %s", response.Body, response.StatusCode, status, code)
 	}
-	if r.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("Cache-Control %q", r.header.Get("Cache-Control"))
+	if response.Header.Get("Cache-Control") != "no-store" || strings.Contains(response.Body, "nas_") {
+		t.Errorf("Cache-Control %q, or the response has the key: %s", response.Header.Get("Cache-Control"), response.Body)
 	}
-	if strings.Contains(string(r.body), "nas_") {
-		t.Errorf("the response has the key: %s", r.body)
-	}
-}
-
-// askBackend sends a request with these headers, one "name: value" each.
-func askBackend(t *testing.T, server runningExample, method, path string, headers ...string) backendReply {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, server.site+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, header := range headers {
-		if name, value, found := strings.Cut(header, ": "); found {
-			request.Header.Set(name, value)
-		}
-	}
-	response, err := formClient.Do(request)
-	if err != nil {
-		t.Error(err)
-		return backendReply{}
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Error(err)
-	}
-	return backendReply{response.StatusCode, response.Header, body}
+	return response
 }

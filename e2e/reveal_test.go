@@ -2,44 +2,58 @@ package e2e
 
 import (
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
 )
 
-// Every way to close the dialog first warns that the key has not been copied.
+// leaveReveal has the ways to close the dialog.
+var leaveReveal = []func(pages.Reveal){
+	pages.Reveal.Done,
+	func(r pages.Reveal) { r.Press("Escape") },
+	func(r pages.Reveal) { _ = r.Page.Mouse().Click(4, 4) }, // outside
+}
+
 func TestClosingTheRevealWarnsIfTheKeyWasNotCopied(t *testing.T) {
 	t.Parallel()
-	_, v, keys := startSignedIn(t, sharedPortal(t))
-	reveal := keys.Generate("precious")
-	secret := reveal.Key()
-	reveal.ExpectNoGate()
-
-	ways := map[string]func(){
-		"Done":          reveal.Done,
-		"Escape":        func() { reveal.Press("Escape") },
-		"click outside": reveal.ClickOutside,
-	}
-	first := true
-	for way, leave := range ways {
-		if !first {
-			reveal = keys.Generate("precious too")
-			secret = reveal.Key()
-		}
-		first = false
-		leave()
+	_, v := startSignedIn(t, sharedPortal(t), withClipboard)
+	holdClipboard(t)
+	keys := pages.OpenKeys(v.Tab)
+	const refuse = `() => { navigator.clipboard.writeText = () => Promise.reject(new DOMException("", "NotAllowedError")); document.execCommand = () => false }`
+	const remove = `() => { Object.defineProperty(navigator, "clipboard", {value: undefined}); document.execCommand = () => false }`
+	for n, act := range []func(pages.Reveal){
+		func(pages.Reveal) {},
+		func(r pages.Reveal) { r.Select(39); r.Press("Control+C") },
+		func(r pages.Reveal) { r.CopyText("be able to see it again") }, // the text before the key
+		func(r pages.Reveal) { // the focus is not on the selected key
+			r.Select(40)
+			r.Dialog.Focus("button", "Copy key")
+			r.Press("Control+C")
+		},
+		func(r pages.Reveal) { v.Evaluate(refuse); r.Copy(); r.ExpectCopyFailed() },
+		func(r pages.Reveal) { v.Evaluate(remove); r.Copy(); r.ExpectCopyFailed() },
+	} {
+		reveal := keys.Generate("precious")
+		secret := reveal.Secret()
+		act(reveal)
+		reveal.Dialog.ExpectNo("button", "Close without copying")
+		leaveReveal[n%len(leaveReveal)](reveal)
 		reveal.ExpectGate()
 		// Escape does not close the warning. Only its button does.
 		reveal.Press("Escape")
 		reveal.Press("Escape")
 		reveal.ExpectGate()
-		if reveal.Key() != secret {
-			t.Fatalf("after %s the dialog no longer has the key", way)
+		if reveal.Secret() != secret {
+			t.Errorf("%d: the dialog no longer has the key", n)
+		}
+		if n < 4 && strings.Contains(v.Clipboard(), secret) {
+			t.Errorf("%d: the clipboard has the key", n)
 		}
 		reveal.CloseWithoutCopying()
 		reveal.ExpectClosed()
@@ -49,192 +63,127 @@ func TestClosingTheRevealWarnsIfTheKeyWasNotCopied(t *testing.T) {
 
 func TestClosingTheRevealAfterACopyShowsNoWarning(t *testing.T) {
 	t.Parallel()
-	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
+	_, v := startSignedIn(t, sharedPortal(t), withClipboard)
 	holdClipboard(t)
-	for name, way := range map[string]struct {
-		copyKey func(pages.Reveal)
-		prefix  string
-	}{
-		"by the button": {pages.Reveal.Copy, ""},
-		"by hand":       {pages.Reveal.CopyByHand, ""},
-		"as a line":     {pages.Reveal.CopyLine, "NAS_API_KEY="},
+	keys := pages.OpenKeys(v.Tab)
+	for n, copyKey := range []func(pages.Reveal){
+		pages.Reveal.Copy,
+		func(r pages.Reveal) { r.Dialog.Click("Copy .env line") },
+		func(r pages.Reveal) { r.CopySelection("textbox", "API key") },
+		func(r pages.Reveal) { r.CopySelection("button", "Copy key") }, // everything
+		func(r pages.Reveal) { r.CopyText("Waiting for the first request") },
 	} {
-		for _, leave := range []func(pages.Reveal){
-			pages.Reveal.Done,
-			func(r pages.Reveal) { r.Press("Escape") },
-			pages.Reveal.ClickOutside,
-		} {
-			reveal := keys.Generate(name)
-			secret := reveal.Key()
-			way.copyKey(reveal)
-			reveal.ExpectCopied()
-			if got := v.Clipboard(); got != way.prefix+secret {
-				t.Errorf("copied %s, the clipboard holds %q", name, got)
-			}
-			leave(reveal)
-			reveal.ExpectClosed()
-			reveal.ExpectNoGate()
-			reveal.ExpectFocusInPage()
-			v.ExpectNowhere(secret)
+		reveal := keys.Generate("copied")
+		secret := reveal.Secret()
+		copyKey(reveal)
+		reveal.ExpectCopied()
+		if got := v.Clipboard(); !strings.Contains(got, secret) || (n > 2) != strings.Contains(got, "API key generated") {
+			t.Errorf("%d: the clipboard holds %q", n, got)
 		}
-	}
-}
-
-func TestCopyingMoreThanTheKeyCounts(t *testing.T) {
-	t.Parallel()
-	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
-	holdClipboard(t)
-	for name, copyAll := range map[string]func(pages.Reveal){
-		"everything": pages.Reveal.CopyEverything,
-		"from the heading to the text after the key": pages.Reveal.CopyFromHeading,
-	} {
-		for _, leave := range []func(pages.Reveal){pages.Reveal.Done, func(r pages.Reveal) { r.Press("Escape") }} {
-			reveal := keys.Generate(name)
-			secret := reveal.Key()
-			copyAll(reveal)
-			reveal.ExpectCopied()
-			if got := v.Clipboard(); !strings.Contains(got, secret) || !strings.Contains(got, "API key generated") {
-				t.Errorf("copied %s, the clipboard holds %q", name, got)
-			}
-			leave(reveal)
-			reveal.ExpectClosed()
-			reveal.ExpectNoGate()
-			v.ExpectNowhere(secret)
-		}
-	}
-}
-
-func TestCopyingLessThanTheKeyDoesNotCount(t *testing.T) {
-	t.Parallel()
-	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
-	holdClipboard(t)
-	for name, copyLess := range map[string]func(pages.Reveal){
-		"a part of the key":        pages.Reveal.CopyPart,
-		"the text before it":       pages.Reveal.CopyTextBefore,
-		"with the focus elsewhere": pages.Reveal.CopyWithFocusOnButton,
-	} {
-		reveal := keys.Generate(name)
-		copyLess(reveal)
-		if got := v.Clipboard(); strings.Contains(got, reveal.Key()) {
-			t.Errorf("copied %s, the clipboard holds the key: %q", name, got)
-		}
-		reveal.Done()
-		reveal.ExpectGate()
-		reveal.CloseWithoutCopying()
+		leaveReveal[n%len(leaveReveal)](reveal)
 		reveal.ExpectClosed()
-	}
-}
-
-// Browsers refuse access to the clipboard for many reasons. The portal must not report such a copy
-// as a success.
-func TestAFailedCopyDoesNotCount(t *testing.T) {
-	t.Parallel()
-	for name, breakage := range map[string]string{
-		"refused": `Object.defineProperty(navigator, "clipboard", {value: {writeText: () => Promise.reject(new DOMException("refused", "NotAllowedError"))}}); document.execCommand = () => false`,
-		"missing": `Object.defineProperty(navigator, "clipboard", {value: undefined}); document.execCommand = () => false`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := sharedPortal(t).newCustomer(t)
-			v := visit(t, c.at.URL)
-			v.addInitScript(t, breakage)
-			keys := c.signIn(v.Tab)
-
-			reveal := keys.Generate("not copied")
-			reveal.Copy()
-			reveal.ExpectCopyFailed()
-			reveal.ExpectKeySelected()
-			reveal.Done()
-			reveal.ExpectGate()
-			reveal.CloseWithoutCopying()
-			reveal.ExpectClosed()
-		})
+		reveal.ExpectFocusInPage()
+		v.ExpectNowhere(secret)
 	}
 }
 
 // Until the key was copied, the browser asks before the page is reloaded or left.
 func TestLeavingThePageAsksIfTheKeyWasNotCopied(t *testing.T) {
 	t.Parallel()
-	_, v, keys := startSignedIn(t, sharedPortal(t), withClipboard)
+	_, v := startSignedIn(t, sharedPortal(t), withClipboard)
 	holdClipboard(t)
 	var asked atomic.Int64
 	v.Page.OnDialog(func(dialog playwright.Dialog) {
 		asked.Add(1)
 		_ = dialog.Dismiss()
 	})
+	keys := pages.OpenKeys(v.Tab)
 	reveal := keys.Generate("precious")
-	secret := reveal.Key()
-	for name, leave := range map[string]string{
-		"reload":    `() => location.reload()`,
-		"back":      `() => history.back()`,
-		"open page": `() => location.assign("/activity")`,
-	} {
-		before := asked.Load()
-		if _, err := v.Page.Evaluate(leave); err != nil {
-			t.Fatal(err)
-		}
-		for deadline := time.Now().Add(time.Minute); asked.Load() == before && time.Now().Before(deadline); {
-			time.Sleep(20 * time.Millisecond)
-		}
-		if asked.Load() == before {
-			t.Fatalf("%s: the browser does not ask", name)
-		}
-		if reveal.Key() != secret {
-			t.Errorf("%s: the key is lost", name)
+	secret := reveal.Secret()
+	for n, leave := range []string{`location.reload()`, `history.back()`, `location.assign("/activity")`} {
+		v.Evaluate(`() => { ` + leave + ` }`)
+		eventually(t, "the browser asks before "+leave, func() bool { return asked.Load() == int64(n)+1 })
+		if reveal.Secret() != secret {
+			t.Errorf("%s: the key is lost", leave)
 		}
 	}
 	reveal.Copy()
 	reveal.ExpectCopied()
-	before := asked.Load()
 	v.Open("/activity")
 	pages.OpenKeys(v.Tab).Add("another")
 	v.Reload()
-	if asked.Load() != before {
+	if asked.Load() != 3 {
 		t.Error("the browser asks although no key can be lost")
 	}
-}
-
-func TestGoingBackNeverShowsAKeyAgain(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		p := sharedPortal(t)
-		v := visit(t, p.URL, mode)
-		v.allowStatus(http.StatusConflict)
-		expectNeverShownAgain(v, p.newCustomer(t).signIn(v.Tab))
-	})
 }
 
 // Over HTTPS browsers cache whole pages for going back, even some with no-store.
 func TestGoingBackNeverShowsAKeyAgainOverHTTPS(t *testing.T) {
 	t.Parallel()
 	p, site := portalBehindTLS(t)
-	inBothModes(t, func(t *testing.T, mode profile) {
+	for _, mode := range []profile{withJavaScript, withoutJavaScript} {
 		v := visit(t, site, mode, trustingAnyCertificate)
 		v.allowStatus(http.StatusConflict)
-		expectNeverShownAgain(v, p.newCustomer(t).signIn(v.Tab))
-	})
+		gone := func(secret string, moves ...func()) {
+			t.Helper()
+			for _, move := range append([]func(){func() {}}, moves...) {
+				move()
+				v.ExpectNowhere(secret)
+			}
+		}
+		keys := p.newCustomer(t).signIn(v.Tab)
+		reveal := keys.Generate("shown once")
+		secret := reveal.Secret()
+		reveal.Abandon()
+		gone(secret, v.Back, v.Forward, v.Reload)
+
+		reveal = pages.OpenKeys(v.Tab).Generate("left open")
+		secret = reveal.Secret()
+		v.Open("/activity")
+		gone(secret, v.Back, v.Forward)
+
+		reveal = pages.OpenKeys(v.Tab).Row("shown once").Rotate().Replace()
+		secret = reveal.Secret()
+		reveal.Leave()
+		pages.ExpectRotation(v.Tab)
+		gone(secret, v.Back, v.Forward, v.Back, v.Reload)
+
+		reveal = pages.OpenPeople(v.Tab).Invite("colleague@example.com", "Member")
+		secret = reveal.Secret()
+		reveal.Done()
+		pages.OpenAgents(v.Tab)
+		gone(secret, v.Back, v.Back)
+	}
 }
 
-func expectNeverShownAgain(v *visitor, keys pages.Keys) {
-	reveal := keys.Generate("shown once")
-	secret := reveal.Key()
-	reveal.Abandon()
-	v.ExpectNowhere(secret)
-	v.Back()
-	v.ExpectNowhere(secret)
-	v.Forward()
-	v.ExpectNowhere(secret)
-	v.Reload()
-	v.ExpectNowhere(secret)
-	keys = pages.OpenKeys(v.Tab)
-	v.ExpectNowhere(secret)
-
-	// Leaving the page with the dialog open and coming back must not show the key either.
-	reveal = keys.Generate("left open")
-	secret = reveal.Key()
-	v.Open("/activity")
-	v.Back()
-	v.ExpectNowhere(secret)
-	v.Forward()
-	v.ExpectNowhere(secret)
+// The copied curl command runs in a shell that has the copied .env line. The dialog polls, and
+// shows the first request within seconds.
+func TestTheRevealShowsTheFirstRequestOfTheCopiedCommand(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "curl", "install it (Debian: apt-get install curl)")
+	c, v := startSignedIn(t, sharedPair(t)[0], withClipboard)
+	holdClipboard(t)
+	keys := pages.OpenKeys(v.Tab)
+	for _, want := range []string{`"agents":[]`, `"access_token":"`} {
+		reveal := keys.Generate("production")
+		secret := reveal.Secret()
+		reveal.Dialog.ExpectStatus(`Waiting for the first request`)
+		reveal.Dialog.Click("Copy .env line")
+		reveal.ExpectCopied()
+		line := v.Clipboard()
+		reveal.Dialog.Click("Copy curl")
+		v.ExpectStatus(`Copied the curl command`)
+		shell := exec.Command("sh", "-c", line+"\n"+v.Clipboard())
+		shell.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+		if output, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(output), want) {
+			t.Fatalf("want %s, got %v\n%s", want, err, output)
+		}
+		reveal.Dialog.ExpectStatus(`First request received`)
+		if n := v.Occurrences(secret); n != 1 || reveal.Secret() != secret {
+			t.Errorf("the page contains the key %d times, want once", n)
+		}
+		reveal.Done()
+		reveal.ExpectClosed()
+		c.newAgent(t, "Front desk") // the next command gets a token
+	}
 }

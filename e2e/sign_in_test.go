@@ -1,174 +1,293 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pquerna/otp/totp"
 
 	"portal/e2e/pages"
+	"portal/handlers/handlerstest"
+	"portal/handlers/mailer/mailertest"
+	"portal/models/modelstest"
+	"portal/models/modelstest/subprocess"
 )
-
-func TestAWrongPasswordAndAnUnknownEmailShowTheSameMessage(t *testing.T) {
-	t.Parallel()
-	p := sharedPortal(t)
-	c := p.newCustomer(t)
-	inBothModes(t, func(t *testing.T, mode profile) {
-		v := visit(t, p.URL, mode)
-		v.allowStatus(http.StatusUnauthorized, http.StatusUnprocessableEntity)
-		login := pages.OpenLogin(v.Tab)
-
-		login.SignIn(c.email, "wrong")
-		wrongPassword := login.ExpectAlert()
-		if login.Email() != c.email || login.Password() != "" {
-			t.Errorf("after a failed sign-in the fields hold %q and %q, want only the email", login.Email(), login.Password())
-		}
-		login = pages.OpenLogin(v.Tab)
-		login.SignIn("nobody@example.com", "wrong")
-		if unknown := login.ExpectAlert(); unknown != wrongPassword {
-			t.Errorf("a wrong password shows %q, an unknown email %q", wrongPassword, unknown)
-		}
-	})
-}
-
-// After too many wrong passwords the portal asks the user to wait. This test has its own portal,
-// because all tests share one network address and therefore one limit.
-func TestPasswordGuessingIsLimited(t *testing.T) {
-	t.Parallel()
-	p := ownPortal(t, settings{})
-	c := p.newCustomer(t)
-	inBothModes(t, func(t *testing.T, mode profile) {
-		v := visit(t, p.URL, mode)
-		v.allowStatus(http.StatusUnauthorized, http.StatusUnprocessableEntity, http.StatusTooManyRequests)
-		login := pages.OpenLogin(v.Tab)
-		for range 12 {
-			login.SignIn(c.email, "guess")
-			login.ExpectAlert()
-			if v.count(http.MethodPost, "/login", http.StatusTooManyRequests) > 0 {
-				login.ExpectAlertSaying(`(?i)wait|minute|second|later|too many`)
-				return
-			}
-			login = pages.OpenLogin(v.Tab)
-		}
-		t.Error("none of twelve wrong passwords got 429")
-	})
-}
-
-func TestSignInRedirectsOnlyWithinThePortal(t *testing.T) {
-	t.Parallel()
-	p := sharedPortal(t)
-	c := p.newCustomer(t)
-	v := visit(t, p.URL, withoutJavaScript)
-	for _, next := range []string{
-		"https://example.com/", "//example.com/", `/\example.com`, "/logout", "/login",
-	} {
-		v.clearCookies(t)
-		v.Open("/login?next=" + url.QueryEscape(next))
-		pages.ExpectLogin(v.Tab).SignIn(c.email, c.password)
-		pages.ExpectKeys(v.Tab)
-	}
-}
 
 // Signing out in one tab ends the session in the others. They return to their page after a new
 // sign-in.
 func TestAnEndedSessionLeadsToSignInAndBack(t *testing.T) {
-	t.Parallel()
-	inBothModes(t, func(t *testing.T, mode profile) {
-		c, v, keys := startSignedIn(t, sharedPortal(t), mode)
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
 		v.allowStatus(http.StatusUnauthorized)
+		keys := pages.OpenKeys(v.Tab)
 		pages.OpenKeys(v.secondTab(t)).SignOut()
-
 		keys.Submit("too late")
 		pages.ExpectLogin(v.Tab).SignIn(c.email, c.password)
 		keys = pages.ExpectKeys(v.Tab)
 		keys.ExpectNone()
 		keys.Add("in time")
+		keys.SignOut()
+		v.Back()
+		v.ExpectNowhere("in time")
 	})
-}
-
-func TestAnEndedSessionLeadsBackFromEveryPage(t *testing.T) {
-	t.Parallel()
-	c, v, _ := startSignedIn(t, sharedPortal(t))
-	for _, path := range []string{"/agents", "/activity", "/api-keys"} {
-		v.clearCookies(t)
-		v.Open(path)
-		pages.ExpectLogin(v.Tab).SignIn(c.email, c.password)
-		v.ExpectPath(path)
-	}
-}
-
-func TestSigningOutEndsTheSessionOnTheServer(t *testing.T) {
-	t.Parallel()
-	p := sharedPortal(t)
-	_, v, keys := startSignedIn(t, p)
-	copied := v.cookies(t)
-	if !signedIn(t, p.URL, copied) {
-		t.Fatal("a copied cookie does not work before signing out, so this test proves nothing")
-	}
-	keys.SignOut()
-	if signedIn(t, p.URL, copied) {
-		t.Error("a copy of the cookie still opens the portal after signing out")
-	}
-	v.Back()
-	v.ExpectNowhere("No API keys yet")
 }
 
 func TestAnOpenPageSaysThatItsSessionHasEnded(t *testing.T) {
 	t.Parallel()
-	c, v, _ := startSignedIn(t, sharedPortal(t))
+	c, v := startSignedIn(t, sharedPortal(t))
 	agents := pages.OpenAgents(v.Tab)
-	agents.EnterName("Front desk")
+	agents.Fill("Name", "Front desk")
 	second := v.secondTab(t)
 	pages.OpenKeys(second).SignOut()
 	v.LookAgain()
-	agents.ExpectAlertSaying(`Your session has ended\. Your input is still here\.`)
+	agents.ExpectAlert(`Your session has ended\. Your input is still here\.`)
 	c.signIn(second)
 	v.LookAgain()
 	agents.ExpectNoAlert()
-	agents.Submit()
-	agents.ExpectListed("Front desk", "")
+	agents.Click("Create agent")
+	agents.Row("Front desk").ExpectShown()
 }
 
-func TestTheSessionCookieIsHttpOnlyAndSameSite(t *testing.T) {
+// otherWays is a portal on which users sign in by email, by a link of the operator and at an OpenID
+// Connect provider.
+type otherWays struct {
+	*process
+
+	mails    *mailertest.Server
+	provider *handlerstest.Provider
+}
+
+const operatorToken = "operator-token-of-the-browser-tests"
+
+func startOtherWays(t *testing.T) otherWays {
+	t.Helper()
+	address := must(subprocess.FreeAddress())(t)
+	w := otherWays{mails: mailertest.Start(t), provider: handlerstest.StartProvider(t, "http://"+address)}
+	c := w.provider.Config
+	w.process = ownPortal(t, settings{address: address, extra: append(
+		mailSettings(w.mails.URL()), "PORTAL_OPERATOR_TOKEN="+operatorToken, "PORTAL_OIDC_ISSUER="+c.Issuer,
+		"PORTAL_OIDC_CLIENT_ID="+c.ClientID, "PORTAL_OIDC_CLIENT_SECRET="+c.ClientSecret, "PORTAL_OIDC_NAME="+c.Name,
+	)})
+	return w
+}
+
+func mailSettings(url string) []string {
+	return []string{"PORTAL_SMTP_URL=" + url, "PORTAL_MAIL_FROM=portal@example.com"}
+}
+
+// allowProvider allows the messages of the provider's own page, which loads a font from another
+// site and lacks an icon.
+func (v *visitor) allowProvider() {
+	v.allow("ERR_NAME_NOT_RESOLVED|ERR_INTERNET_DISCONNECTED|status of 404|Input elements should have autocomplete")
+}
+
+func TestOtherWaysToSignIn(t *testing.T) {
 	t.Parallel()
-	c := sharedPortal(t).newCustomer(t)
-	v := visit(t, c.at.URL)
-	c.signIn(v.Tab)
-	cookies, err := v.context.Cookies()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(cookies) == 0 {
-		t.Fatal("there is no session cookie")
-	}
-	for _, cookie := range cookies {
-		if !cookie.HttpOnly || cookie.SameSite == nil || *cookie.SameSite == "None" {
-			t.Errorf("cookie %s: HttpOnly %v, SameSite %v", cookie.Name, cookie.HttpOnly, cookie.SameSite)
+	w := startOtherWays(t)
+	for name, mode := range map[string]profile{"with JavaScript": withJavaScript, "without JavaScript": withoutJavaScript} {
+		for way, test := range map[string]func(otherWays, *testing.T, *visitor){
+			"a link by email": otherWays.resetsPassword, "a provider": otherWays.connectsProvider, "a link of the operator": otherWays.usesLink,
+		} {
+			t.Run(way+" "+name, func(t *testing.T) {
+				t.Parallel()
+				v := visit(t, w.URL, mode)
+				v.allowStatus(http.StatusUnprocessableEntity, http.StatusUnauthorized, http.StatusForbidden, http.StatusGone)
+				test(w, t, v)
+			})
 		}
 	}
 }
 
-// signedIn reports whether the cookies open the page of API keys.
-func signedIn(t *testing.T, site string, cookies []*http.Cookie) bool {
+// mailedPath waits for a mail to this address with this subject, and returns the path of its link.
+func mailedPath(t *testing.T, server *mailertest.Server, site, email, subject string) string {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
+	link := regexp.MustCompile(regexp.QuoteMeta(site) + `(/\S+)`)
+	for n := 1; ; n++ {
+		mail := server.Await(n)[n-1]
+		if mail.To[0] != email || !strings.HasPrefix(mail.Subject, subject) {
+			continue
+		}
+		found := link.FindStringSubmatch(mail.Text)
+		if len(found) != 2 || !strings.Contains(mail.HTML, found[0]) {
+			t.Fatalf("the text and the HTML have no common link:\n%s", mail.Raw)
+		}
+		return found[1]
 	}
-	address, err := url.Parse(site)
-	if err != nil {
-		t.Fatal(err)
+}
+
+func (w otherWays) resetsPassword(t *testing.T, v *visitor) {
+	c := w.newCustomer(t)
+	pages.OpenLogin(v.Tab).ForgotPassword()
+	pages.RequestPasswordReset(v.Tab, c.email)
+	v.ExpectStatus(`(?s)If there is an account.*` + regexp.QuoteMeta(c.email))
+	path := mailedPath(t, w.mails, w.URL, c.email, "Set a new password")
+	pages.OpenPasswordReset(v.Tab, path)
+	v.Reload() // opening the page does not use the link
+	pages.ResetPassword(v.Tab, "short")
+	v.ExpectAlert(`12`)
+	old := c.password
+	c.password = randomHex(12)
+	pages.ResetPassword(v.Tab, c.password)
+	pages.ExpectKeys(v.Tab).SignOut()
+	v.Open(path)
+	v.ExpectAlert(`\S`)
+	login := pages.OpenLogin(v.Tab)
+	login.SignIn(c.email, old)
+	login.ExpectAlert(`\S`)
+	c.signIn(v.Tab)
+
+	email := "colleague-of-" + c.email
+	invitation := pages.OpenPeople(v.Tab).Invite(email, "Member")
+	invitation.ExpectText(`We have also sent it to ` + regexp.QuoteMeta(email))
+	shown := invitation.Secret()
+	invitation.Done()
+	path = mailedPath(t, w.mails, w.URL, email, "Invitation to join "+c.Name)
+	if strings.HasSuffix(shown, path) {
+		t.Error("the email has the link of the page")
 	}
-	jar.SetCookies(address, cookies)
-	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site+"/api-keys", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
+	v.clearCookies(t)
+	pages.Join(v.Tab, w.URL+path, c.Name)
+	pages.SubmitJoin(v.Tab, c.password)
+	pages.ExpectKeys(v.Tab)
+}
+
+func (w otherWays) connectsProvider(t *testing.T, v *visitor) {
+	c := w.newCustomer(t)
+	v.allowProvider()
+	pages.OpenLogin(v.Tab).Follow("Sign in with Acme ID")
+	pages.SignInAtProvider(v.Tab, "ada-"+c.email)
+	v.ExpectAlert(`No user here is connected`)
+	c.signIn(v.Tab)
+	account := pages.OpenAccount(v.Tab)
+	account.Click("Connect Acme ID") // the browser has a session at the provider
+	account.ExpectStatus(`Acme ID connected`)
+	account.SignOut()
+
+	v.Open("/agents") // leads to the sign-in page, and back
+	login := pages.ExpectLogin(v.Tab)
+	v.clearCookies(t)
+	login.Follow("Sign in with Acme ID")
+	pages.SignInAtProvider(v.Tab, "ada-"+c.email)
+	pages.ExpectAgents(v.Tab)
+	account = pages.OpenAccount(v.Tab)
+	account.Click("Disconnect Acme ID")
+	account.ExpectStatus(`Acme ID disconnected`)
+	account.Expect("button", "Connect Acme ID")
+	if log := w.log.String(); strings.Contains(log, w.provider.Config.ClientSecret) || strings.Contains(log, "state=") || strings.Contains(log, "code=") {
+		t.Errorf("the log contains a secret:\n%s", log)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// operate sends a request to the operator API and returns the response's fields.
+func (w otherWays) operate(t *testing.T, method, path, body string) (fields map[string]any) {
+	t.Helper()
+	operator := modelstest.NewVisitor(t, w.URL)
+	response := operator.Send(method, path, body, modelstest.Bearer(operatorToken), "Content-Type: application/json")
+	modelstest.Must(t, json.Unmarshal([]byte(response.Is(http.StatusCreated).Body), &fields))
+	return fields
+}
+
+func (w otherWays) usesLink(t *testing.T, v *visitor) {
+	account := "/operator/accounts/" + uuid.NewString()
+	w.operate(t, http.MethodPut, account, `{"name": "Acme"}`)
+	c := customer{email: fmt.Sprintf("scripts-%t@example.com", v.JavaScript), password: "a much longer battery staple"}
+	user := w.operate(t, http.MethodPost, account+"/users", `{"email": "`+c.email+`", "role": "owner"}`)
+	link := w.operate(t, http.MethodPost, account+"/sign-in-links", fmt.Sprintf(`{"userId": %q}`, user["id"]))
+	path := strings.TrimPrefix(link["url"].(string), w.URL)
+	for range 2 { // opening the link twice does not use it
+		pages.OpenSignInLink(v.Tab, path)
 	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	pages.UseSignInLink(v.Tab).ExpectNone()
+	pages.OpenSignInLink(v.Tab, path)
+	v.ExpectAlert(`used or has expired`)
+	if strings.Contains(w.log.String(), path[len("/sign-in-links/"):]) {
+		t.Error("the log contains the token of the link")
+	}
+	page := pages.OpenAccount(v.Tab)
+	page.SetPassword("short")
+	page.ExpectAlert(`12`)
+	page.SetPassword(c.password)
+	page.ExpectStatus(`Password set`)
+	page.ExpectNoAlert()
+	page.SignOut()
+	c.signIn(v.Tab)
+}
+
+func TestTwoStepVerification(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c := p.newCustomer(t)
+		v := visit(t, p.URL, mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		c.signIn(v.Tab)
+		account := pages.OpenAccount(v.Tab)
+		code := must(totp.GenerateCode(account.SetUpAuthenticator(), time.Now()))(t)
+		recovery := account.TurnOnTwoSteps(code)
+		if len(recovery) != 10 {
+			t.Fatalf("the recovery codes are %v", recovery)
+		}
+		account.SignOut()
+		pages.OpenLogin(v.Tab).SignIn(c.email, c.password)
+		pages.VerifySecondStep(v.Tab, code) // a used code
+		v.ExpectAlert("The code is incorrect")
+		pages.VerifySecondStep(v.Tab, recovery[0])
+		pages.ExpectKeys(v.Tab)
+		account = pages.OpenAccount(v.Tab)
+		account.Click("Turn off")
+		account.Expect("button", "Set up authenticator app")
+	})
+}
+
+// A passkey is created and used with Chromium's virtual authenticator. Browsers offer passkeys on
+// localhost, but not at an IP address.
+func TestPasskey(t *testing.T) {
+	t.Parallel()
+	address := must(subprocess.FreeAddress())(t)
+	_, port, err := net.SplitHostPort(address)
+	modelstest.Must(t, err)
+	site := "http://localhost:" + port
+	p := ownPortal(t, settings{address: address, baseURL: site})
+	c := p.newCustomer(t)
+	v := visit(t, site, withoutMotion)
+	v.addAuthenticator(t)
+	c.signIn(v.Tab)
+	account := pages.OpenAccount(v.Tab)
+	account.Click("Add a passkey")
+	account.ExpectPasskeys(1)
+	inspect(t, v.Tab).check(t, "account with a passkey")
+	account.SignOut()
+	pages.ExpectLogin(v.Tab).Click("Sign in with a passkey")
+	pages.ExpectKeys(v.Tab)
+	account = pages.OpenAccount(v.Tab)
+	account.In("list", "Passkeys").Click("Remove")
+	account.ExpectPasskeys(0)
+
+	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET created_at = '2026-01-01 00:00:00+00:00'")
+	v.allowStatus(http.StatusForbidden)
+	account = pages.OpenAccount(v.Tab)
+	account.Click("Add a passkey")
+	v.ExpectHeading("Confirm it’s you")
+	v.Fill("Current password", c.password)
+	v.Click("Continue")
+	account.ExpectFocus("button", "Add a passkey")
+	v.Press("Enter")
+	account.ExpectPasskeys(1)
+}
+
+// addAuthenticator adds a virtual authenticator that verifies its user to the tab.
+func (v *visitor) addAuthenticator(t *testing.T) {
+	t.Helper()
+	session := must(v.context.NewCDPSession(v.Page))(t)
+	options := map[string]any{
+		"protocol": "ctap2", "transport": "internal", "hasResidentKey": true, "hasUserVerification": true,
+		"isUserVerified": true, "automaticPresenceSimulation": true,
+	}
+	must(session.Send("WebAuthn.enable", map[string]any{}))(t)
+	must(session.Send("WebAuthn.addVirtualAuthenticator", map[string]any{"options": options}))(t)
 }

@@ -1,17 +1,22 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 // The time limits of expectations and of loading a page, in milliseconds. They are long because
@@ -156,55 +161,127 @@ func artifacts(t *testing.T) string {
 	}
 }
 
-func pathOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	return u.Path
-}
-
-// cookies returns the profile's cookies.
-func (v *visitor) cookies(t *testing.T) []*http.Cookie {
-	t.Helper()
-	kept, err := v.context.Cookies()
-	if err != nil {
-		t.Fatalf("read the cookies: %v", err)
-	}
-	var cookies []*http.Cookie
-	for _, cookie := range kept {
-		cookies = append(cookies, &http.Cookie{Name: cookie.Name, Value: cookie.Value, Path: cookie.Path})
-	}
-	return cookies
-}
-
-// setCookies adds the cookies of a response to the profile.
+// setCookies adds cookies to the profile.
 func (v *visitor) setCookies(t *testing.T, cookies []*http.Cookie) {
 	t.Helper()
 	var kept []playwright.OptionalCookie
 	for _, cookie := range cookies {
 		kept = append(kept, playwright.OptionalCookie{
 			Name: cookie.Name, Value: cookie.Value, URL: playwright.String(v.Site),
-			HttpOnly: playwright.Bool(cookie.HttpOnly), SameSite: playwright.SameSiteAttributeLax,
+			HttpOnly: playwright.Bool(true), SameSite: playwright.SameSiteAttributeLax,
 		})
 	}
-	if err := v.context.AddCookies(kept); err != nil {
-		t.Fatalf("set the cookies: %v", err)
-	}
+	modelstest.Must(t, v.context.AddCookies(kept))
 }
 
 // clearCookies deletes the profile's cookies, which ends its session.
 func (v *visitor) clearCookies(t *testing.T) {
 	t.Helper()
-	if err := v.context.ClearCookies(); err != nil {
-		t.Fatalf("clear the cookies: %v", err)
-	}
+	modelstest.Must(t, v.context.ClearCookies())
 }
 
 // addInitScript runs script in every page before the page's own scripts.
 func (v *visitor) addInitScript(t *testing.T, script string) {
 	t.Helper()
-	if err := v.context.AddInitScript(playwright.Script{Content: playwright.String(script)}); err != nil {
-		t.Fatalf("prepare the browser: %v", err)
+	modelstest.Must(t, v.context.AddInitScript(playwright.Script{Content: playwright.String(script)}))
+}
+
+// loseResponses lets forms to the path reach the server and drops the responses. With count it
+// does so only for this many forms.
+func (v *visitor) loseResponses(t *testing.T, path string, count ...int) {
+	t.Helper()
+	modelstest.Must(t, v.Page.Route(v.Site+path, func(route playwright.Route) {
+		if route.Request().Method() != http.MethodPost {
+			_ = route.Continue()
+			return
+		}
+		_, _ = route.Fetch()
+		_ = route.Abort()
+	}, count...))
+}
+
+// loseRequests drops requests to URLs that match a pattern, before they reach the server.
+func (v *visitor) loseRequests(t *testing.T, pattern string, count ...int) {
+	t.Helper()
+	modelstest.Must(t, v.Page.Route(pattern, func(route playwright.Route) { _ = route.Abort() }, count...))
+}
+
+// clipboard guards the clipboard, which all profiles of the browser share.
+var clipboard sync.Mutex
+
+// holdClipboard locks the clipboard until the test ends.
+func holdClipboard(t *testing.T) {
+	t.Helper()
+	clipboard.Lock()
+	t.Cleanup(clipboard.Unlock)
+}
+
+// portalBehindTLS starts a portal for this test behind a proxy that terminates TLS. site is the
+// proxy's URL.
+func portalBehindTLS(t *testing.T) (p *process, site string) {
+	t.Helper()
+	target := &url.URL{Scheme: "http"}
+	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(front.Close)
+	p = ownPortal(t, settings{baseURL: front.URL})
+	target.Host = p.settings.address
+	return p, front.URL
+}
+
+var (
+	headed    = flag.Bool("headed", false, "show the browser")
+	snapshots = flag.Bool("snapshots", false, "record the pages in traces, which makes the tests a third slower")
+)
+
+// browser is the Chromium process of a run. Each visitor has a separate profile in it.
+type browser struct {
+	driver   *playwright.Playwright
+	chromium playwright.Browser
+}
+
+func startBrowser(t tools, scratch string) (*browser, error) {
+	// playwright-go reads the path of node only from the environment.
+	if err := os.Setenv("PLAYWRIGHT_NODEJS_PATH", t.node); err != nil {
+		return nil, fmt.Errorf("set the path of node: %w", err)
 	}
+	folder, err := t.prepareDriver(scratch)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := playwright.Run(&playwright.RunOptions{DriverDirectory: folder, SkipInstallBrowsers: true})
+	if err != nil {
+		return nil, fmt.Errorf("start the Playwright driver: %w", err)
+	}
+	chromium, err := driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+		ExecutablePath: playwright.String(t.chromium), Headless: playwright.Bool(!*headed),
+		Args: append(chromiumFlags(), "--use-fake-device-for-media-stream"), IgnoreDefaultArgs: withBackForwardCache,
+	})
+	if err != nil {
+		_ = driver.Stop()
+		return nil, fmt.Errorf("start Chromium (%s): %w", t.chromium, err)
+	}
+	return &browser{driver: driver, chromium: chromium}, nil
+}
+
+// withBackForwardCache removes the Playwright default that turns the back/forward cache off.
+// Customers' browsers use that cache, and it must never show a key again.
+var withBackForwardCache = []string{"--disable-back-forward-cache"}
+
+func chromiumFlags() []string {
+	flags := []string{
+		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
+		"--host-resolver-rules=MAP shop.test 127.0.0.1",
+	}
+	if os.Geteuid() == 0 {
+		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root
+	}
+	return flags
+}
+
+func (b *browser) stop() {
+	_ = b.chromium.Close()
+	_ = b.driver.Stop()
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -44,6 +45,14 @@ func watch(context playwright.BrowserContext) *watcher {
 		w.responses = append(w.responses, response{r.Request().Method(), pathOf(r.URL()), r.Status()})
 	})
 	return w
+}
+
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Path
 }
 
 func (w *watcher) note(line string, isError bool) {

@@ -17,7 +17,7 @@ import (
 // expectFailure presses Talk and checks that the call ends with this alert.
 func expectFailure(w pages.Widget, alert string) {
 	w.Talk()
-	w.ExpectAlertSaying(alert)
+	w.ExpectAlert(alert)
 	w.ExpectIdle()
 }
 
@@ -41,32 +41,31 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 
 	v := site.visit(t, withMicrophone)
 	w := pages.OpenWidget(v.Tab)
-	setOffline(t, v, true)
+	modelstest.Must(t, v.context.SetOffline(true))
 	expectFailure(w, `No connection`)
 	inspect(t, v.Tab).check(t, "the widget page with a failure")
-	setOffline(t, v, false)
-	w.TalkTwice()
-	w.ExpectStatusSaying(`The call has ended`)
+	modelstest.Must(t, v.context.SetOffline(false))
+	w.DoubleClick("Talk")
+	w.ExpectStatus(`The call has ended`)
 	w.ExpectIdle()
 	w.Press("Enter")
-	w.ExpectStatusSaying(`Connecting`)
+	w.ExpectStatus(`Connecting`)
 	w.ExpectCalling()
 	w.ExpectLevel()
 	w.Press("Space") // ends the call
-	w.ExpectStatusSaying(`The call has ended`)
+	w.ExpectStatus(`The call has ended`)
 	w.ExpectIdle()
-	inspect(t, v.Tab).check(t, "the widget page")
 
-	portal := site.customer.at
+	portal := site.portal
 	for _, failure := range []struct {
 		cause func()
 		want  string
 	}{
 		{stopServer, `No connection`},
-		{func() { portal.pause(t) }, `The voice service is busy\. Press Talk again in 5 seconds\.`},
+		{func() { portal.stop(t) }, `The voice service is busy\. Press Talk again in 5 seconds\.`},
 		{func() { portal.settings.extra = nil; portal.resume(t) }, `The voice service is not set up for calls`},
-		{func() { pages.OpenAgents(site.portal.Tab).Remove("Front desk") }, `This agent is no longer available`},
-		{func() { site.revokeKey(t) }, `This site can no longer start calls`},
+		{func() { pages.OpenAgents(site.owner.Tab).Remove("Front desk") }, `This agent is no longer available`},
+		{func() { site.customer.revokeOnly(t) }, `This site can no longer start calls`},
 		{func() { site.useUpTokens(t) }, `Too many calls\. Press Talk again in \d+ seconds?\.`},
 		{site.Kill, `No connection`},
 	} {
@@ -79,17 +78,11 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 // visitWithoutMicrophone opens a tab in a separate browser, which finds no microphone.
 func visitWithoutMicrophone(t *testing.T, site string) *visitor {
 	t.Helper()
-	found, err := theRun.getTools()
-	if err != nil {
-		t.Fatal(err)
-	}
-	chromium, err := theRun.browser(t).driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+	found := must(theRun.getTools())(t)
+	chromium := must(theRun.browser(t).driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(),
 		Env: map[string]string{"ALSA_CONFIG_PATH": "/dev/null", "PULSE_SERVER": "none"},
-	})
-	if err != nil {
-		t.Fatalf("start Chromium: %v", err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = chromium.Close() })
 	return visitWith(t, chromium, site)
 }
@@ -102,31 +95,27 @@ func TestTheWidgetSaysHowLongToWait(t *testing.T) {
 	portal := ownPortal(t, settings{databaseURL: cluster.URL("postgres"), extra: []string{"PORTAL_RATE_LIMIT=1:1"}})
 	site := startWidget(t, portal, referenceBackends[2], server)
 	w := pages.OpenWidget(site.visit(t, withMicrophone).Tab)
-	if err := cluster.Halt(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, cluster.Halt())
 	expectFailure(w, `The voice service is busy\. Press Talk again in 1 second\.`)
-	if err := cluster.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, cluster.Resume())
 
 	// Another program uses up the key's limit. The page may still get some of its tokens.
-	other := backend{portal.URL, site.key}
-	for other.requestToken(t, site.agentID).status != http.StatusTooManyRequests {
+	use := func() int { return site.customer.requestToken(site.key, site.agentID).StatusCode }
+	for use() != http.StatusTooManyRequests {
 		continue
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var requests sync.WaitGroup
 	requests.Go(func() {
 		for ctx.Err() == nil {
-			other.requestToken(t, site.agentID)
+			use()
 		}
 	})
 	defer requests.Wait()
 	defer stop()
 	for range 5 {
 		w.Talk()
-		if strings.Contains(w.ExpectAlert(), `The voice service is busy. Press Talk again in 1 second.`) {
+		if strings.Contains(w.ExpectAlert(`\S`), `The voice service is busy. Press Talk again in 1 second.`) {
 			return
 		}
 	}
@@ -139,25 +128,22 @@ func TestTheWidgetSaysWhoIsAway(t *testing.T) {
 	server := startLiveKit(t)
 	site := startWidget(t, portalWith(t, server.URL), referenceBackends[1], server.URL)
 	v := site.visit(t, withMicrophone)
-	if err := v.Page.Clock().Install(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, v.Page.Clock().Install())
 	w := pages.OpenWidget(v.Tab)
 	w.Talk()
-	w.ExpectStatusSaying(`Waiting for the agent`)
+	w.ExpectStatus(`Waiting for the agent`)
 	w.SkipToAlertSaying(`The agent did not answer`)
 	w.ExpectIdle()
 
 	echo := startEcho(t, server)
 	inCall := func() {
-		w.ExpectStatusSaying(`You are in the call`)
+		w.ExpectStatus(`You are in the call`)
 		w.ExpectVoice()
 	}
 	w.Talk()
 	inCall()
-	inspect(t, v.Tab).check(t, "the widget page in a call")
 	echo.stop(syscall.SIGTERM)
-	w.ExpectAlertSaying(`The agent has left the call`)
+	w.ExpectAlert(`The agent has left the call`)
 	w.ExpectIdle()
 
 	echo = startEcho(t, server)
@@ -165,7 +151,7 @@ func TestTheWidgetSaysWhoIsAway(t *testing.T) {
 	inCall()
 	echo.stop(syscall.SIGKILL)
 	w.AwaitEnd()
-	w.ExpectAlertSaying(`The agent has left the call`)
+	w.ExpectAlert(`The agent has left the call`)
 	w.ExpectIdle()
 
 	// LiveKit restarts before its agent.
@@ -174,15 +160,15 @@ func TestTheWidgetSaysWhoIsAway(t *testing.T) {
 	inCall()
 	echo.stop(syscall.SIGKILL)
 	server.Stop()
-	w.ExpectStatusSaying(`Connection lost`)
+	w.ExpectStatus(`Connection lost`)
 	server = restartLiveKit(t, server)
-	w.ExpectStatusSaying(`Waiting for the agent`)
+	w.ExpectStatus(`Waiting for the agent`)
 	startEcho(t, server)
 	inCall()
 	w.ExpectSaid(`You are in the call[^|]*\|Connection lost[^|]*\|Waiting for the agent…\|You are in the call[^|]*$`)
 
 	server.Stop()
-	w.ExpectStatusSaying(`Connection lost`)
+	w.ExpectStatus(`Connection lost`)
 	w.SkipToAlertSaying(`No connection`)
 	w.ExpectIdle()
 	restartLiveKit(t, server)
@@ -190,24 +176,13 @@ func TestTheWidgetSaysWhoIsAway(t *testing.T) {
 	inCall()
 
 	// Chromium ends the microphone when it is blocked during a call.
-	if err := v.context.ClearPermissions(); err != nil {
-		t.Fatal(err)
-	}
-	w.ExpectAlertSaying(`The microphone has stopped`)
+	modelstest.Must(t, v.context.ClearPermissions())
+	w.ExpectAlert(`The microphone has stopped`)
 	w.ExpectIdle()
-	if err := v.context.GrantPermissions([]string{"microphone"}); err != nil {
-		t.Fatal(err)
-	}
-	portal := site.customer.at
-	portal.pause(t)
+	modelstest.Must(t, v.context.GrantPermissions([]string{"microphone"}))
+	portal := site.portal
+	portal.stop(t)
 	portal.settings.extra = append(portal.settings.extra, "PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("another ", 5))
 	portal.resume(t)
 	expectFailure(w, `The voice server refused the call`)
-}
-
-func setOffline(t *testing.T, v *visitor, offline bool) {
-	t.Helper()
-	if err := v.context.SetOffline(offline); err != nil {
-		t.Fatal(err)
-	}
 }

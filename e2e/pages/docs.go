@@ -10,50 +10,51 @@ import (
 type Docs struct{ *Tab }
 
 // OpenReference opens the API reference.
-func OpenReference(b *Tab) Docs { b.t.Helper(); return openDocs(b, "/docs", "API reference") }
+func OpenReference(b *Tab) Docs { return openDocs(b, "/docs", "API reference") }
 
 // OpenGuides opens the guides.
-func OpenGuides(b *Tab) Docs { b.t.Helper(); return openDocs(b, "/docs/guides", "Guides") }
+func OpenGuides(b *Tab) Docs { return openDocs(b, "/docs/guides", "Guides") }
 
 // OpenChangelog opens the changelog.
-func OpenChangelog(b *Tab) Docs { b.t.Helper(); return openDocs(b, "/docs/changelog", "Changelog") }
+func OpenChangelog(b *Tab) Docs { return openDocs(b, "/docs/changelog", "Changelog") }
 
 func openDocs(b *Tab, path, heading string) Docs {
-	b.t.Helper()
 	b.Open(path)
 	b.ExpectPath(path)
-	b.must(b.expect.Locator(b.Page.GetByRole("heading", playwright.PageGetByRoleOptions{
-		Name: heading, Exact: playwright.Bool(true), Level: playwright.Int(1),
-	})).ToBeVisible(), "expect the heading %s", heading)
+	b.visible(b.find("heading", heading).First(), "heading %q", heading)
 	return Docs{b}
 }
 
+// FollowContents follows a link of the contents. Its name may begin with a method.
+func (d Docs) FollowContents(name string) {
+	link := regexp.MustCompile(`^([A-Z]+ )?` + regexp.QuoteMeta(name) + `$`)
+	contents := d.find("navigation", "Contents")
+	d.click(contents.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: link}), name)
+	d.settled()
+}
+
 // Example returns the code of an example, also of one behind a tab.
-func (d Docs) Example(name string) string {
-	d.t.Helper()
-	code, err := d.Page.GetByRole("region", playwright.PageGetByRoleOptions{
-		Name: name + " example", Exact: playwright.Bool(true), IncludeHidden: playwright.Bool(true),
-	}).TextContent()
-	d.must(err, "read the example %s", name)
-	return code
+func (b *Tab) Example(name string) string { return b.Text("region", name+" example") }
+
+// Integrate is the page at /integrate.
+type Integrate struct{ Frame }
+
+// OpenIntegrate opens the page. The visitor must be signed in.
+func OpenIntegrate(b *Tab) Integrate {
+	b.open("/integrate", "Integrate")
+	return Integrate{Frame{b}}
 }
 
-// CopyCurl presses the button that copies the command of an operation.
-func (d Docs) CopyCurl(operation string) {
-	d.t.Helper()
-	d.click(d.role("button", "Copy curl for "+operation), "Copy curl")
-	d.ExpectStatusSaying("Copied the curl command")
+// ChooseLanguage shows the example for a language.
+func (i Integrate) ChooseLanguage(language string) {
+	// The radio button is hidden behind its label.
+	i.click(i.Page.GetByText(language, playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).First(), language)
+	i.Expect("region", language+" example")
 }
 
-// Follow follows a link of the contents.
-func (d Docs) Follow(link string) {
-	d.t.Helper()
-	d.click(d.entry(link), link)
-}
-
-// entry returns a link of the contents. Its name may begin with a method.
-func (d Docs) entry(name string) playwright.Locator {
-	return d.role("navigation", "Contents").GetByRole("link", playwright.LocatorGetByRoleOptions{
-		Name: regexp.MustCompile(`^([A-Z]+ )?` + regexp.QuoteMeta(name) + `$`),
-	})
+// File unfolds the complete file with this name and returns its code.
+func (i Integrate) File(file, name string) string {
+	i.click(i.Page.Locator("summary").Filter(playwright.LocatorFilterOptions{HasText: file}), file)
+	i.Expect("region", name+" example")
+	return i.Example(name)
 }

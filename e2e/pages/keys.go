@@ -2,7 +2,7 @@ package pages
 
 import (
 	"regexp"
-	"strings"
+	"slices"
 
 	"github.com/playwright-community/playwright-go"
 )
@@ -15,225 +15,264 @@ type Keys struct{ Frame }
 
 // OpenKeys opens the page. The visitor must be signed in.
 func OpenKeys(b *Tab) Keys {
-	b.t.Helper()
 	b.Open("/api-keys")
 	return ExpectKeys(b)
 }
 
 // ExpectKeys waits until the tab shows the page.
 func ExpectKeys(b *Tab) Keys {
-	b.t.Helper()
-	b.ExpectPath("/api-keys")
-	b.ExpectHeading("API Keys")
+	b.expectPage("/api-keys", "API Keys")
 	return Keys{Frame{b}}
 }
 
 // Submit submits the form for a new key. The caller checks the result.
 func (k Keys) Submit(label string) {
-	k.t.Helper()
-	k.Type(label)
-	k.PressGenerate()
-}
-
-// Type fills in the label.
-func (k Keys) Type(label string) {
-	k.t.Helper()
-	k.fill(k.role("textbox", "Label"), label, "the label")
-}
-
-// PressGenerate submits the form with its current values.
-func (k Keys) PressGenerate() {
-	k.t.Helper()
-	k.click(k.generate(), "Generate key")
-}
-
-// PressGenerateTwice submits the form with a double click.
-func (k Keys) PressGenerateTwice() {
-	k.t.Helper()
-	k.must(k.generate().Dblclick(), "press Generate key twice")
+	k.Fill("Label", label)
+	k.Click("Generate key")
 }
 
 // Generate generates a key and returns its one-time reveal.
 func (k Keys) Generate(label string) Reveal {
-	k.t.Helper()
 	k.Submit(label)
 	return ExpectReveal(k.Tab)
 }
 
 // Add generates a key, closes its reveal and returns the whole key.
 func (k Keys) Add(label string) string {
-	k.t.Helper()
 	reveal := k.Generate(label)
-	secret := reveal.Key()
+	secret := reveal.Secret()
 	reveal.Abandon()
 	k.ExpectListed(label)
 	return secret
 }
 
-// Label returns the value of the form's field.
-func (k Keys) Label() string {
-	k.t.Helper()
-	value, err := k.role("textbox", "Label").InputValue()
-	k.must(err, "read the label")
-	return value
+// SubmitAsPage submits the form for a new key as a browser without JavaScript does.
+func (k Keys) SubmitAsPage(label string) {
+	k.Fill("Label", label)
+	Area{k.Tab, k.find("button", "Generate key")}.measure(`b => HTMLFormElement.prototype.submit.call(b.form)`)
 }
 
-// ExpectLabelExplained waits for an alert and checks that it is the accessible description of the
-// Label field.
+// ExpectLabelExplained checks that the alert is the accessible description of the Label field.
 func (k Keys) ExpectLabelExplained() {
-	k.t.Helper()
-	alert := regexp.MustCompile(regexp.QuoteMeta(k.ExpectAlert()))
-	field := k.role("textbox", "Label")
-	k.must(k.expect.Locator(field).ToHaveAccessibleDescription(alert), "expect the field to be described by the alert")
-}
-
-// RevokeFromAlert follows the Revoke link in the alert about a repeated form. It returns the
-// confirmation.
-func (k Keys) RevokeFromAlert(label string) Confirmation {
-	k.t.Helper()
-	alert := k.Page.GetByRole("alert")
-	k.visible(alert.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Generate another"}), "link to generate another key")
-	k.click(alert.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Revoke"}), "the link to revoke the key")
-	c := Confirmation{row: k.Row(label)}
-	c.ExpectOpen()
-	k.settled()
-	return c
+	alert := regexp.MustCompile(regexp.QuoteMeta(k.ExpectAlert(`\S`)))
+	k.must(k.expect.Locator(k.find("textbox", "Label")).ToHaveAccessibleDescription(alert), "expect the alert to describe the field")
 }
 
 // ExpectNone waits until the page shows that there are no keys.
 func (k Keys) ExpectNone() {
-	k.t.Helper()
-	k.visible(k.Page.GetByText("No API keys yet"), "the text No API keys yet")
-	k.hidden(k.table(), "table of keys")
+	k.ExpectText("No API keys yet")
+	k.hidden(k.Table().root, "table of keys")
 }
 
 // ExpectColumns checks that the table has exactly the columns in KeyColumns.
 func (k Keys) ExpectColumns() {
-	k.t.Helper()
-	headers := k.table().GetByRole("columnheader")
-	k.must(k.expect.Locator(headers).ToHaveCount(len(KeyColumns)), "expect the columns")
-	for i, name := range KeyColumns {
-		k.must(k.expect.Locator(headers.Nth(i)).ToHaveAccessibleName(name), "expect column %d", i+1)
-	}
+	headers := k.expect.Locator(k.Table().find("columnheader", ""))
+	k.must(headers.ToHaveText(KeyColumns), "expect the columns")
 }
 
 // ExpectListed waits for a key with this label.
-func (k Keys) ExpectListed(label string) {
-	k.t.Helper()
-	k.visible(k.Row(label).root.First(), "row of %q", label)
-}
+func (k Keys) ExpectListed(label string) { k.Row(label).ExpectShown() }
 
 // ExpectNotListed waits until no key has this label.
-func (k Keys) ExpectNotListed(label string) {
-	k.t.Helper()
-	k.must(k.expect.Locator(k.Row(label).root).ToHaveCount(0), "expect no row of %q", label)
-}
+func (k Keys) ExpectNotListed(label string) { k.Row(label).ExpectGone() }
 
 // Count returns the number of keys in the list.
-func (k Keys) Count() int {
-	k.t.Helper()
-	n, err := within(k.table(), "button", "Revoke").Count()
-	k.must(err, "count the keys")
-	return n
+func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
+
+// Table is the table of keys.
+func (k Keys) Table() Area { return k.In("table", "Active API keys") }
+
+// Row returns the row of the key with this label, or with these last characters of its value.
+func (k Keys) Row(label string) Row { return Row{k.Table().Row(label)} }
+
+// RowOf returns the row of the key with this value.
+func (k Keys) RowOf(secret string) Row { return k.Row(Masked(secret)) }
+
+// Masked returns a key as the list shows it.
+func Masked(secret string) string { return "nas_..." + secret[len(secret)-4:] }
+
+// ExpectLabels waits until the list shows keys with these labels in this order.
+func (k Keys) ExpectLabels(labels ...string) {
+	rows := k.Table().find("row", "").Filter(playwright.LocatorFilterOptions{Has: k.Page.GetByRole("button", playwright.PageGetByRoleOptions{Name: "Revoke"})})
+	k.eventually("the keys "+regexp.QuoteMeta(labels[0])+" ...", func() bool {
+		found, err := rows.EvaluateAll(`rows => rows.map(row => row.cells[0].textContent)`)
+		k.must(err, "read the labels")
+		return slices.EqualFunc(found.([]any), labels, func(got any, want string) bool { return got == want })
+	})
 }
 
-// Row returns the row of the key with this label.
-func (k Keys) Row(label string) Row {
-	return Row{keys: k, label: label, root: k.table().GetByRole("row").Filter(playwright.LocatorFilterOptions{
-		Has: k.role("cell", label).Or(k.role("rowheader", label)),
-	})}
+// SortBy sorts the list by the header of a column and waits for the order.
+func (k Keys) SortBy(column, order string) {
+	k.In("columnheader", column).Follow(column)
+	k.Table().ExpectAttribute("columnheader", column, "aria-sort", order)
 }
 
-func (k Keys) generate() playwright.Locator { return k.role("button", "Generate key") }
-func (k Keys) table() playwright.Locator    { return k.role("table", "Active API keys") }
+// SortByUsage sorts the list by usage and waits for the order.
+func (k Keys) SortByUsage(order string) {
+	k.Follow("Sort by usage")
+	k.ExpectAttribute("link", "Sort by usage", "data-order", order)
+}
+
+// Filter filters the list.
+func (k Keys) Filter(text string) {
+	k.must(k.find("searchbox", "Filter keys").Fill(text), "fill in the filter")
+}
+
+// OpenRevoked opens the page of revoked keys.
+func (k Keys) OpenRevoked() Area {
+	k.Follow("Revoked keys")
+	k.expectPage("/api-keys/revoked", "Revoked keys")
+	return k.In("table", "Revoked API keys")
+}
+
+// ColumnPositions returns the left edges of all columns but Actions, in pixels.
+func (k Keys) ColumnPositions() (edges []int) {
+	for _, name := range KeyColumns[:len(KeyColumns)-1] {
+		edges = append(edges, k.In("columnheader", name).measure(`e => Math.round(e.getBoundingClientRect().x)`).(int))
+	}
+	return edges
+}
 
 // Row is one key in the list.
-type Row struct {
-	keys  Keys
-	label string
-	root  playwright.Locator
-}
+type Row struct{ Area }
 
-// Text returns the row's text in the column.
-func (r Row) Text(column string) string {
-	r.keys.t.Helper()
-	text, err := r.cell(column).InnerText()
-	r.keys.must(err, "read %s of %q", column, r.label)
-	return strings.TrimSpace(text)
-}
-
-// ExpectText waits until the row's text in the column equals text.
-func (r Row) ExpectText(column, text string) {
-	r.keys.t.Helper()
-	r.keys.must(r.keys.expect.Locator(r.cell(column)).ToHaveText(text), "expect %s of %q", column, r.label)
+// ExpectCell waits until the row's text in the column equals text.
+func (r Row) ExpectCell(column, text string) {
+	cell := r.find("cell", "").Nth(slices.Index(KeyColumns, column))
+	r.tab.must(r.tab.expect.Locator(cell).ToHaveText(text), "expect %s %q", column, text)
 }
 
 // ExpectUsed waits until Last Used is a relative time with the exact time on hover.
 func (r Row) ExpectUsed() {
-	r.keys.t.Helper()
-	moment := r.cell("Last Used").GetByRole("time")
-	r.keys.visible(moment, "a time as Last Used of %q", r.label)
+	moment := r.find("cell", "").Nth(slices.Index(KeyColumns, "Last Used")).GetByRole("time")
 	for _, attribute := range []string{"datetime", "title"} {
-		value, err := moment.GetAttribute(attribute)
-		r.keys.must(err, "read the time's %s", attribute)
-		if value == "" {
-			r.keys.t.Errorf("the time of Last Used has no %s", attribute)
-		}
+		r.tab.must(r.tab.expect.Locator(moment).ToHaveAttribute(attribute, regexp.MustCompile(`\d`)), "expect a time as Last Used")
 	}
-	if text := r.Text("Last Used"); text == "" || text == "Never" {
-		r.keys.t.Errorf("Last Used of a used key is %q", text)
-	}
+	r.tab.must(r.tab.expect.Locator(moment).ToHaveText(regexp.MustCompile(`now|ago`)), "expect a relative time")
 }
 
-// Revoke presses Revoke and returns the confirmation.
+// Revoke presses Revoke and waits for the confirmation.
 func (r Row) Revoke() Confirmation {
-	r.keys.t.Helper()
-	r.keys.click(r.revoke(), "Revoke")
-	c := Confirmation{row: r}
-	r.keys.visible(c.confirm(), "button Confirm revoke")
-	r.keys.settled()
+	r.Click("Revoke")
+	c := Confirmation{r}
+	c.ExpectOpen()
+	r.tab.settled()
 	return c
 }
 
-// ExpectFocusOnRevoke waits until the row's Revoke has the focus.
-func (r Row) ExpectFocusOnRevoke() {
-	r.keys.t.Helper()
-	r.keys.focused(r.revoke(), "Revoke of %q", r.label)
+// OpenMenu opens the menu of the row. If the menu is open, OpenMenu closes it.
+func (r Row) OpenMenu() { r.click(r.menu(), "More actions") }
+
+// ExpectActions opens the menu of the row, checks its entries and closes it.
+func (r Row) ExpectActions(names ...string) {
+	r.OpenMenu()
+	menu := r.root.GetByRole("group")
+	entries := menu.GetByRole("button").Or(menu.GetByRole("link"))
+	r.tab.must(r.tab.expect.Locator(entries).ToHaveText(names), "expect the menu")
+	r.OpenMenu()
 }
 
-func (r Row) revoke() playwright.Locator { return within(r.root, "button", "Revoke") }
+// ExpectFocusOnMenu waits until the row's menu has the focus.
+func (r Row) ExpectFocusOnMenu() {
+	r.tab.must(r.tab.expect.Locator(r.menu()).ToBeFocused(), "expect the focus on the menu")
+}
 
-func (r Row) cell(column string) playwright.Locator {
-	r.keys.t.Helper()
-	for i, name := range KeyColumns {
-		if name == column {
-			return r.root.GetByRole("cell").Or(r.root.GetByRole("rowheader")).Nth(i)
-		}
+func (r Row) menu() playwright.Locator { return r.root.GetByLabel("More actions") }
+
+// ExpectCellsDrawn checks that each cell but Actions is drawn, with nothing on top of it.
+func (r Row) ExpectCellsDrawn() {
+	hidden := r.measure(`row => {
+		row.scrollIntoView({block: "center"})
+		return [...row.cells].slice(0, 4).filter(cell => {
+			const box = cell.getBoundingClientRect()
+			return !cell.contains(document.elementFromPoint(box.x + 4, box.y + box.height / 2))
+		}).length
+	}`)
+	if hidden != 0 {
+		r.tab.t.Errorf("%s: %v cells are not drawn", callerInTest(), hidden)
 	}
-	r.keys.t.Fatalf("the list of keys has no column %q", column)
-	return nil
 }
 
-// ConfirmationPath returns the path of the confirmation page that browsers without JavaScript use.
-func (r Row) ConfirmationPath() string {
-	r.keys.t.Helper()
-	action, err := r.revoke().Evaluate(`b => new URL(b.form ? b.form.action : b.href).pathname`, nil)
-	r.keys.must(err, "find where Revoke of %q leads", r.label)
-	return action.(string)
+// Usage opens or closes the details of the key in a row below it, and returns that row.
+func (r Row) Usage() Details {
+	r.click(r.usage(), "Usage")
+	r.tab.settled()
+	return expectDetails(r.tab)
 }
 
-// SubmitAsPage submits the form for a new key as a browser without JavaScript does.
-func (k Keys) SubmitAsPage(label string) {
-	k.t.Helper()
-	k.Type(label)
-	_, err := k.generate().Evaluate(`b => HTMLFormElement.prototype.submit.call(b.form)`, nil)
-	k.must(err, "submit the form as a page")
+// Details is the row below a key with its usage.
+type Details struct{ Area }
+
+func expectDetails(b *Tab) Details {
+	return Details{Area{b, b.find("row", "").Filter(playwright.LocatorFilterOptions{HasText: "Last 24 hours"})}}
 }
 
-// RevokeMasked revokes the key that the list shows as masked.
-func (k Keys) RevokeMasked(masked string) {
-	k.t.Helper()
-	row := k.Page.GetByRole("row").Filter(playwright.LocatorFilterOptions{Has: k.role("cell", masked)})
-	k.click(within(row, "button", "Revoke"), "Revoke")
-	k.click(k.role("button", "Confirm revoke"), "Confirm revoke")
+// FocusDay puts the focus on the last day of the chart.
+func (d Details) FocusDay() { d.tab.must(d.find("radio", "").Last().Focus(), "focus the chart") }
+
+// ExpectDay waits until the chart shows the values of a day that matches pattern.
+func (d Details) ExpectDay(pattern string) {
+	checked := d.root.GetByRole("radio", playwright.LocatorGetByRoleOptions{Checked: playwright.Bool(true)})
+	d.tab.must(d.tab.expect.Locator(checked).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect the day %s", pattern)
+}
+
+// ExpectUsage waits until the row shows this number of requests, and the details open or closed.
+func (r Row) ExpectUsage(requests string, open string) {
+	r.tab.must(r.tab.expect.Locator(r.usage()).ToHaveText(requests+" in 30 days"), "expect %s requests", requests)
+	r.tab.must(r.tab.expect.Locator(r.usage()).ToHaveAttribute("aria-expanded", open), "expect the details")
+}
+
+func (r Row) usage() playwright.Locator {
+	return r.root.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: regexp.MustCompile(`in 30 days$`)})
+}
+
+// Rename opens the form that renames the key in its row.
+func (r Row) Rename() Rename {
+	r.OpenMenu()
+	r.Click("Rename")
+	r.ExpectFocus("textbox", "New name")
+	r.tab.settled()
+	return Rename{r}
+}
+
+// Rename is a key's row with the form that renames it.
+type Rename struct{ Row }
+
+// Save submits the new label. The caller checks the result.
+func (n Rename) Save(label string) {
+	n.Fill("New name", label)
+	n.Click("Save name")
+}
+
+// ExpectClosed waits until the form is closed.
+func (n Rename) ExpectClosed() {
+	n.ExpectNo("textbox", "New name")
+	n.tab.settled()
+}
+
+// Rotate opens the rotation of the row's key.
+func (r Row) Rotate() Rotation {
+	r.OpenMenu()
+	r.Follow("Rotate")
+	return ExpectRotation(r.tab)
+}
+
+// Confirmation is a key's row that asks to confirm its revocation.
+type Confirmation struct{ Row }
+
+// ExpectOpen checks that the row asks for confirmation and explains the effect of a revocation.
+func (c Confirmation) ExpectOpen() {
+	c.Expect("button", "Confirm revoke")
+	c.Expect("button", "Cancel")
+	c.ExpectSaying(`takes effect at once and cannot be undone`)
+}
+
+// Confirm presses Confirm revoke. The caller checks the result.
+func (c Confirmation) Confirm() { c.Click("Confirm revoke") }
+
+// ExpectClosed waits until the row no longer asks, and has the focus on Revoke.
+func (c Confirmation) ExpectClosed() {
+	c.ExpectNo("button", "Confirm revoke")
+	c.ExpectFocus("button", "Revoke")
+	c.tab.settled()
 }

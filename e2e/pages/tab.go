@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ import (
 // Tab is a browser tab on one site. Its methods, and those of every page object, end the test if
 // they fail.
 type Tab struct {
+	// Area is the whole page.
+	Area
 	// Page is for actions that no page object has.
 	Page playwright.Page
 	// Site is the portal's URL without a path.
@@ -24,76 +27,110 @@ type Tab struct {
 	// JavaScript reports whether the browser runs JavaScript.
 	JavaScript bool
 
-	t       testing.TB
-	expect  playwright.PlaywrightAssertions
-	timeout float64 // milliseconds
+	t        testing.TB
+	expect   playwright.PlaywrightAssertions
+	patience time.Duration // of an expectation
 }
 
 // NewTab returns a tab whose expectations fail after timeout milliseconds.
 func NewTab(t testing.TB, page playwright.Page, site string, javaScript bool, timeout float64) *Tab {
-	return &Tab{
-		Page: page, Site: site, JavaScript: javaScript,
-		t: t, expect: playwright.NewPlaywrightAssertions(timeout), timeout: timeout,
+	b := &Tab{
+		Page: page, Site: site, JavaScript: javaScript, t: t,
+		expect: playwright.NewPlaywrightAssertions(timeout), patience: time.Duration(timeout) * time.Millisecond,
+	}
+	b.Area = Area{b, page.Locator(":root")}
+	return b
+}
+
+// must ends the test if err is not nil. The message begins with the line of the test.
+func (b *Tab) must(err error, doing string, arguments ...any) {
+	if err != nil {
+		b.t.Fatalf("%s: %s: %v", callerInTest(), fmt.Sprintf(doing, arguments...), err)
 	}
 }
 
-// patience returns how long an expectation may take.
-func (b *Tab) patience() time.Duration { return time.Duration(b.timeout) * time.Millisecond }
+// callerInTest returns the file and the line of the innermost caller in a test file.
+func callerInTest() string {
+	callers := make([]uintptr, 30)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.File, "_test.go") {
+			return fmt.Sprintf("%s:%d", frame.File[strings.LastIndexByte(frame.File, '/')+1:], frame.Line)
+		}
+		if !more {
+			return "outside of a test"
+		}
+	}
+}
 
-func (b *Tab) must(err error, doing string, arguments ...any) {
-	b.t.Helper()
-	if err != nil {
-		b.t.Fatalf("%s: %v", fmt.Sprintf(doing, arguments...), err)
+// eventually waits until holds returns true.
+func (b *Tab) eventually(what string, holds func() bool) {
+	for deadline := time.Now().Add(b.patience); !holds(); time.Sleep(25 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%s: expect %s: timeout", callerInTest(), what)
+		}
 	}
 }
 
 // Open opens path and follows redirects.
 func (b *Tab) Open(path string) {
-	b.t.Helper()
 	_, err := b.Page.Goto(b.Site + path)
 	b.must(err, "open %s", path)
 }
 
+// open opens a page with this heading.
+func (b *Tab) open(path, heading string) {
+	b.Open(path)
+	b.expectPage(path, heading)
+}
+
+// expectPage waits until the tab shows the page at path with this heading.
+func (b *Tab) expectPage(path, heading string) {
+	b.ExpectPath(path)
+	b.ExpectHeading(heading)
+}
+
 // Reload reloads the page. If the page is the response to a form, this sends the form again.
 func (b *Tab) Reload() {
-	b.t.Helper()
 	_, err := b.Page.Reload()
 	b.must(err, "reload")
 }
 
 // Back goes back one page. The browser may refuse to show the response to a form again. This is not
 // an error.
-func (b *Tab) Back() { b.t.Helper(); b.move("back", -1) }
-
-// Forward undoes Back.
-func (b *Tab) Forward() { b.t.Helper(); b.move("forward", +1) }
-
-// LookAgain sends the event that the page gets when the user returns to this tab.
-func (b *Tab) LookAgain() {
-	b.t.Helper()
-	_, err := b.Page.Evaluate(`() => document.dispatchEvent(new Event("visibilitychange"))`)
-	b.must(err, "come back to the tab")
+func (b *Tab) Back() {
+	// A page from the back/forward cache fires no load event.
+	_, err := b.Page.GoBack(playwright.PageGoBackOptions{WaitUntil: playwright.WaitUntilStateCommit})
+	b.moved("back", err)
 }
 
-func (b *Tab) move(direction string, by int) {
-	b.t.Helper()
-	// A page from the back/forward cache fires no load event.
-	var err error
-	if by < 0 {
-		_, err = b.Page.GoBack(playwright.PageGoBackOptions{WaitUntil: playwright.WaitUntilStateCommit})
-	} else {
-		_, err = b.Page.GoForward(playwright.PageGoForwardOptions{WaitUntil: playwright.WaitUntilStateCommit})
-	}
+// Forward undoes Back.
+func (b *Tab) Forward() {
+	_, err := b.Page.GoForward(playwright.PageGoForwardOptions{WaitUntil: playwright.WaitUntilStateCommit})
+	b.moved("forward", err)
+}
+
+func (b *Tab) moved(direction string, err error) {
 	if err != nil && !strings.Contains(err.Error(), "ERR_CACHE_MISS") {
 		b.must(err, "go %s", direction)
 	}
-	for deadline := time.Now().Add(b.patience()); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
+	b.eventually("the page to load after going "+direction, func() bool {
 		state, err := b.Page.Evaluate(`() => document.readyState`)
-		if err == nil && state == "complete" {
-			return
-		}
-	}
-	b.t.Fatalf("go %s: the page does not finish loading", direction)
+		return err == nil && state == "complete"
+	})
+}
+
+// LookAgain sends the event that the page gets when the user returns to this tab.
+func (b *Tab) LookAgain() {
+	b.Evaluate(`() => { document.dispatchEvent(new Event("visibilitychange")) }`)
+}
+
+// Evaluate runs a JavaScript function in the page and returns its result.
+func (b *Tab) Evaluate(function string) any {
+	result, err := b.Page.Evaluate(function)
+	b.must(err, "evaluate %s", function)
+	return result
 }
 
 // Path returns the path of the tab's URL.
@@ -105,7 +142,6 @@ func (b *Tab) Path() string {
 
 // ExpectPath waits until the tab has loaded path, with any query but an empty one.
 func (b *Tab) ExpectPath(path string) {
-	b.t.Helper()
 	pattern := regexp.MustCompile("^" + regexp.QuoteMeta(b.Site+path) + `(\?.|#|$)`)
 	b.must(b.expect.Page(b.Page).ToHaveURL(pattern), "wait for %s", path)
 	b.settled()
@@ -113,54 +149,95 @@ func (b *Tab) ExpectPath(path string) {
 
 // settled waits until the page's scripts have loaded. An earlier click would act as in a browser
 // without JavaScript.
-func (b *Tab) settled() {
-	b.t.Helper()
-	b.must(b.Page.WaitForLoadState(), "wait for the page to load")
-}
+func (b *Tab) settled() { b.must(b.Page.WaitForLoadState(), "wait for the page to load") }
 
 // ExpectHeading waits until the page shows this heading.
 func (b *Tab) ExpectHeading(name string) {
-	b.t.Helper()
-	b.visible(b.role("heading", name), "heading %q", name)
+	b.Expect("heading", name)
 	b.settled()
 }
 
 // TryAgain presses Try again on an error page.
 func (b *Tab) TryAgain() {
-	b.t.Helper()
-	b.click(b.role("button", "Try again"), "Try again")
+	b.Click("Try again")
 	b.settled()
 }
 
-func (b *Tab) role(role playwright.AriaRole, name string) playwright.Locator {
-	return b.Page.GetByRole(role, playwright.PageGetByRoleOptions{Name: name, Exact: playwright.Bool(true)})
+// Press presses a key, such as "Escape" or "Control+A", on the focused element.
+func (b *Tab) Press(key string) { b.must(b.Page.Keyboard().Press(key), "press %s", key) }
+
+// TypeText types text on the keyboard into the focused element.
+func (b *Tab) TypeText(text string) { b.must(b.Page.Keyboard().Type(text), "type %q", text) }
+
+// TabTo presses key, which is Tab or Shift+Tab, until the focus is on an element with this role and
+// name.
+func (b *Tab) TabTo(key string, role playwright.AriaRole, name string) {
+	target := b.find(role, name).First()
+	b.visible(target, "%s %q", role, name)
+	for range 40 {
+		b.Press(key)
+		if (Area{b, target}).measure(`e => e === document.activeElement`) == true {
+			return
+		}
+	}
+	b.t.Fatalf("%s: %s never reaches the %s %q", callerInTest(), key, role, name)
 }
 
-func within(outer playwright.Locator, role playwright.AriaRole, name string) playwright.Locator {
-	return outer.GetByRole(role, playwright.LocatorGetByRoleOptions{Name: name, Exact: playwright.Bool(true)})
+// ExpectFocusInPage checks that an element of the page has the focus.
+func (b *Tab) ExpectFocusInPage() {
+	if b.Evaluate(`() => document.activeElement === null || document.activeElement === document.body`) == true {
+		b.t.Errorf("%s: no element of the page has the focus", callerInTest())
+	}
 }
 
-func (b *Tab) click(target playwright.Locator, what string) {
-	b.t.Helper()
-	b.must(target.Click(playwright.LocatorClickOptions{Timeout: playwright.Float(b.timeout)}), "press %s", what)
+// ExpectNowhere checks that secret is not in the page's markup, title, URL or field values.
+func (b *Tab) ExpectNowhere(secret string) {
+	if n := b.Occurrences(secret); n > 0 {
+		b.t.Errorf("%s: %s still contains the key, %d times", callerInTest(), b.Page.URL(), n)
+	}
 }
 
-func (b *Tab) fill(target playwright.Locator, value, what string) {
-	b.t.Helper()
-	b.must(target.Fill(value, playwright.LocatorFillOptions{Timeout: playwright.Float(b.timeout)}), "fill in %s", what)
+// Occurrences counts how often text occurs in the page's markup, title, URL and field values.
+func (b *Tab) Occurrences(text string) int {
+	var content string
+	b.eventually("the content of the page", func() (readable bool) {
+		// After going back, a page may still redirect to another.
+		var err error
+		content, err = b.Page.Content()
+		return err == nil
+	})
+	fields := b.Page.GetByRole("textbox", playwright.PageGetByRoleOptions{IncludeHidden: playwright.Bool(true)})
+	values, err := fields.EvaluateAll(`fields => fields.filter(f => f.value !== f.getAttribute("value")).map(f => f.value).join("\n")`)
+	b.must(err, "read the fields")
+	return strings.Count(content, text) + strings.Count(b.Page.URL(), text) + strings.Count(fmt.Sprint(values), text)
 }
 
-func (b *Tab) visible(target playwright.Locator, what string, arguments ...any) {
-	b.t.Helper()
-	b.must(b.expect.Locator(target).ToBeVisible(), "expect "+what, arguments...)
+// ExpectEmptyStorage checks that the site has stored nothing in localStorage or sessionStorage.
+func (b *Tab) ExpectEmptyStorage() {
+	if !strings.HasPrefix(b.Page.URL(), b.Site) {
+		return // a page of the browser itself, without storage
+	}
+	kept, err := b.Page.Evaluate(`() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)].join(", ")`)
+	if err != nil || kept != "" {
+		b.t.Errorf("the browser's storage has: %v, error %v", kept, err)
+	}
 }
 
-func (b *Tab) hidden(target playwright.Locator, what string, arguments ...any) {
-	b.t.Helper()
-	b.must(b.expect.Locator(target).ToBeHidden(), "expect no "+what, arguments...)
+// Clipboard returns the text on the clipboard. The browser profile must allow it.
+func (b *Tab) Clipboard() string {
+	return fmt.Sprint(b.Evaluate(`() => navigator.clipboard.readText()`))
 }
 
-func (b *Tab) focused(target playwright.Locator, what string, arguments ...any) {
-	b.t.Helper()
-	b.must(b.expect.Locator(target).ToBeFocused(), "expect focus on "+what, arguments...)
+// ExpectAnnounced does something and waits until a status says what matches pattern, without regard
+// to case. Screen readers announce text only in a region that the page had before.
+func (b *Tab) ExpectAnnounced(pattern string, do func()) {
+	_, err := b.find("status", "").EvaluateAll(`regions => regions.forEach(region => region.existedBefore = true)`)
+	b.must(err, "find the live regions")
+	do()
+	b.eventually("an announcement that matches "+pattern, func() bool {
+		announced, err := b.find("status", "").EvaluateAll(
+			`(regions, pattern) => regions.some(r => r.existedBefore && new RegExp(pattern, "i").test(r.textContent))`, pattern)
+		b.must(err, "read the live regions")
+		return announced == true
+	})
 }

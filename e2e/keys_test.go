@@ -1,0 +1,321 @@
+package e2e
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"portal/e2e/pages"
+)
+
+var wholeKey = regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`)
+
+// The whole life of a key: generate, use, revoke.
+func TestACustomerGeneratesUsesAndRevokesAKey(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c := p.newCustomer(t)
+		agentID := c.newAgent(t, "Front desk")
+		v := visit(t, p.URL, mode, withClipboard)
+		v.allowStatus(http.StatusUnauthorized, http.StatusUnprocessableEntity)
+
+		v.Open("/activity")
+		login := pages.ExpectLogin(v.Tab)
+		login.SignIn(c.email, "not "+c.password)
+		login.ExpectAlert(`\S`)
+		login.SignIn(c.email, c.password)
+		v.ExpectPath("/activity")
+		frame := pages.Frame{Tab: v.Tab}
+		frame.ExpectCurrent("Activity")
+		frame.Navigate("API Keys")
+		keys := pages.ExpectKeys(v.Tab)
+		keys.ExpectNone()
+
+		// Users paste whole documents by mistake.
+		pasted := strings.Repeat("long ", 10<<10) + "!"
+		keys.Submit(pasted)
+		keys.ExpectLabelExplained()
+		if keys.Value("Label") != pasted {
+			t.Errorf("the field holds %d of %d characters", len(keys.Value("Label")), len(pasted))
+		}
+		reveal := keys.Generate("production")
+		secret := reveal.Secret()
+		if n := v.Occurrences(secret); n != 1 || !wholeKey.MatchString(secret) {
+			t.Errorf("the page contains the key %q %d times, want once", secret, n)
+		}
+		if v.JavaScript {
+			clipboard.Lock()
+			reveal.Copy()
+			reveal.ExpectCopied()
+			copied := v.Clipboard()
+			clipboard.Unlock()
+			if copied != secret {
+				t.Errorf("the clipboard holds %q, want the key", copied)
+			}
+		}
+		reveal.Done()
+		reveal.ExpectClosed()
+		keys.ExpectNoAlert()
+		if keys.Value("Label") != "" {
+			t.Error("the form still has the label")
+		}
+
+		keys.ExpectColumns()
+		row := keys.Row("production")
+		row.ExpectCell("Key", pages.Masked(secret))
+		row.ExpectCell("Last Used", "Never")
+		v.ExpectNowhere(secret)
+		c.expectServed(t, secret, agentID)
+		keys = pages.OpenKeys(v.Tab)
+		row.ExpectUsed()
+
+		confirmation := row.Revoke()
+		confirmation.ExpectSaying(`Still in use\. Used just now, 1 request in the last 24 hours`)
+		confirmation.ExpectFocus("button", "Cancel")
+		confirmation.Click("Cancel")
+		confirmation.ExpectClosed()
+		c.expectServed(t, secret, agentID)
+		row.Revoke().Confirm()
+		keys.ExpectStatus(`revoked`)
+		keys.ExpectNone()
+		c.expectRefused(t, secret, agentID)
+
+		pages.OpenActivity(v.Tab).ExpectInOrder(`revoked the API key production`, `generated the API key production`)
+		pages.OpenKeys(v.Tab).SignOut()
+		v.Open("/api-keys")
+		pages.ExpectLogin(v.Tab)
+		if strings.Contains(p.log.String(), secret[4:]) {
+			t.Error("the portal's log contains the key")
+		}
+	})
+}
+
+func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "busy")
+		for range 3 {
+			c.expectServed(t, secret, agentID)
+		}
+		keys := pages.OpenKeys(v.Tab)
+		row := keys.Row("busy")
+		details := row.Usage()
+		today := time.Now().UTC().Format("2 Jan 2006")
+		details.ExpectSaying(`3 requests in the last 30 days, 3 of them on ` + today)
+		details.FocusDay()
+		if v.JavaScript {
+			v.Press("ArrowLeft")
+			details.ExpectDay(`: 0 requests$`)
+			v.Press("ArrowRight")
+		}
+		details.ExpectDay(today + `: 3 requests$`)
+		row.ExpectUsage("3", "true")
+		row.Usage().ExpectGone()
+		row.ExpectUsage("3", "false")
+		keys.ExpectColumns()
+
+		row.ExpectActions("Rename", "Rotate", "Replace a lost key")
+		rename := row.Rename()
+		rename.Save(" ")
+		keys.ExpectAlert(`label`)
+		if got := rename.Value("New name"); got != " " {
+			t.Errorf("the field holds %q, want the input", got)
+		}
+		const label = `<img src=x onerror=alert(1)> & "quotes" – Zürich 🚀`
+		rename.Save(label)
+		keys.ExpectStatus(`<img`)
+		keys.ExpectNotListed("busy")
+		row = keys.Row(label)
+		row.ExpectFocusOnMenu()
+		row.ExpectCell("Label", label)
+		row.Rename().Click("Cancel")
+		row.ExpectFocusOnMenu()
+		if v.JavaScript {
+			row.Rename()
+			v.Press("Escape")
+			row.ExpectFocusOnMenu()
+		}
+	})
+}
+
+// Without JavaScript the browser sends both clicks of a double click.
+func TestADoubleClickSendsOneForm(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		_, v := startSignedIn(t, p, mode)
+		v.allowStatus(http.StatusConflict)
+		keys := pages.OpenKeys(v.Tab)
+		keys.Fill("Label", "once")
+		keys.DoubleClick("Generate key")
+		if v.JavaScript {
+			pages.ExpectReveal(v.Tab).Abandon()
+			if n := v.count(http.MethodPost, "/api-keys", http.StatusConflict); n != 0 {
+				t.Errorf("%d repeated forms were sent", n)
+			}
+		} else {
+			// The browser shows the response to either click: the key, or that it
+			// exists.
+			v.ExpectText(`API key generated|nas_\.\.\.`)
+		}
+		keys = pages.OpenKeys(v.Tab)
+		keys.ExpectListed("once")
+		if n := keys.Count(); n != 1 {
+			t.Errorf("a double click made %d keys", n)
+		}
+
+		agents := pages.OpenAgents(v.Tab)
+		agents.Fill("Name", "Front desk")
+		agents.DoubleClick("Create agent")
+		agents.ExpectStatus(`“Front desk” was created`)
+		pages.OpenAgents(v.Tab).ExpectCount(1)
+	})
+}
+
+// The server creates the key, but the browser does not get the response, or sends the form again. A
+// second key would be in no list of the user, and the value of the first cannot be shown again.
+func TestARepeatedFormSaysThatTheKeyExists(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		_, v := startSignedIn(t, p, mode)
+		v.allowStatus(http.StatusConflict)
+		v.allow("net::ERR_FAILED|Failed to fetch")
+		keys := pages.OpenKeys(v.Tab)
+		if v.JavaScript {
+			v.loseResponses(t, "/api-keys", 1)
+			keys.Submit("only one")
+			keys.ExpectAlert(`again`)
+			keys.Click("Generate key")
+		} else {
+			secret := keys.Generate("only one").Secret()
+			v.Reload()
+			v.ExpectAlert(regexp.QuoteMeta(pages.Masked(secret)))
+			v.ExpectNowhere(secret)
+		}
+		v.ExpectAlert(`only one.*nas_\.\.\.`)
+		if n := v.count(http.MethodPost, "/api-keys", http.StatusConflict); n != 1 {
+			t.Errorf("%d responses were 409, want one", n)
+		}
+		v.In("alert", "").Follow("Revoke this key")
+		pages.Confirmation{Row: keys.Row("only one")}.Confirm()
+		keys.ExpectStatus(`revoked`)
+		keys.ExpectNone()
+	})
+}
+
+func TestATakenLabelGetsAWarning(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	secret := c.newKey(t, "Production")
+	keys := pages.OpenKeys(v.Tab)
+	for label, taken := range map[string]bool{"production ": true, "Production 2": false} {
+		keys.Fill("Label", label)
+		if taken {
+			keys.ExpectText(`Another active key has this label: ` + regexp.QuoteMeta(pages.Masked(secret)))
+		} else {
+			keys.ExpectNoText(`Another active key has this label`)
+		}
+	}
+	reveal := keys.Generate("Production")
+	reveal.ExpectText(`Another active key has the same label: ` + regexp.QuoteMeta(pages.Masked(secret)))
+	reveal.Abandon()
+	keys.ExpectNoText(`Another active key has this label`)
+}
+
+// Every action of a key's life works without a mouse, keeps the focus in the page and is announced.
+func TestTheJourneyWorksByKeyboard(t *testing.T) {
+	t.Parallel()
+	c := sharedPortal(t).newCustomer(t)
+	v := visit(t, c.URL, withClipboard)
+	pages.OpenLogin(v.Tab)
+	v.ExpectFocus("textbox", "Email")
+	v.TypeText(c.email)
+	v.Press("Tab")
+	v.TypeText(c.password)
+	v.Press("Enter")
+	keys := pages.ExpectKeys(v.Tab)
+
+	v.TabTo("Tab", "link", "Skip to content")
+	v.TabTo("Tab", "textbox", "Label")
+	v.TypeText("typed")
+	v.Press("Enter")
+	reveal := pages.ExpectReveal(v.Tab)
+	secret := reveal.Secret()
+	v.Press("Escape")
+	reveal.ExpectGate()
+	v.TabTo("Tab", "button", "Copy key")
+	holdClipboard(t)
+	v.Press("Enter")
+	reveal.ExpectCopied()
+	if got := v.Clipboard(); got != secret {
+		t.Errorf("the clipboard holds %q, want the key", got)
+	}
+	v.TabTo("Tab", "button", "Done")
+	v.Press("Space")
+	reveal.ExpectClosed()
+	v.ExpectFocusInPage()
+
+	v.TabTo("Tab", "button", "Revoke")
+	confirmation := pages.Confirmation{Row: keys.Row("typed")}
+	for _, cancel := range []string{"Escape", "Enter"} { // the focus is on Cancel
+		v.Press("Enter")
+		confirmation.ExpectOpen()
+		confirmation.ExpectFocus("button", "Cancel")
+		v.Press(cancel)
+		confirmation.ExpectClosed()
+	}
+	v.Press("Enter")
+	confirmation.ExpectFocus("button", "Cancel")
+	v.TabTo("Shift+Tab", "button", "Confirm revoke")
+	v.ExpectAnnounced(`revoked`, func() { v.Press("Enter") })
+	keys.ExpectNone()
+	v.ExpectFocusInPage()
+
+	v.TabTo("Shift+Tab", "link", "Activity")
+	v.Press("Enter")
+	v.ExpectPath("/activity")
+	v.TabTo("Tab", "button", "Sign out")
+	v.Press("Enter")
+	pages.ExpectLogin(v.Tab)
+}
+
+// Two tabs can revoke the same key.
+func TestRevokingAKeyRevokedElsewhereSaysSo(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		v.allowStatus(http.StatusNotFound, http.StatusConflict)
+		c.newKey(t, "contested")
+		confirmation := pages.OpenKeys(v.Tab).Row("contested").Revoke()
+		c.Post(c.Get("/api-keys").Find(`action="(/api-keys/[0-9a-f-]+/revocation)"`), nil).Is(http.StatusSeeOther)
+		confirmation.Confirm()
+		v.ExpectText(`revoked`)
+		pages.OpenKeys(v.Tab).ExpectNone()
+	})
+}
+
+// The response to a revocation is lost. The page then checks whether the key was revoked, and says
+// so.
+func TestThePageChecksTheOutcomeOfALostRevocation(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	v.allow("ERR_FAILED|Failed to fetch")
+	c.newKeys(t, 3, "key %d")
+	keys := pages.OpenKeys(v.Tab)
+
+	confirmation := keys.Row("key 1").Revoke()
+	v.loseResponses(t, "/api-keys/*/revocation", 1)
+	confirmation.Confirm()
+	keys.ExpectAlert(`may or may not`)
+	keys.ExpectStatus(`was revoked`)
+	keys.ExpectNotListed("key 1")
+	v.ExpectFocusInPage()
+
+	confirmation = keys.Row("key 2").Revoke()
+	v.loseRequests(t, "**/revocation", 1)
+	confirmation.Confirm()
+	keys.ExpectAlert(`may or may not`)
+	confirmation.ExpectSaying(`Checked at .*: the key is still active`)
+	confirmation.Confirm()
+	keys.ExpectStatus(`was revoked`)
+	keys.ExpectNotListed("key 2")
+	keys.ExpectListed("key 3")
+}
