@@ -1,5 +1,3 @@
-//go:build !nostore
-
 package models
 
 import (
