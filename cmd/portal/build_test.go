@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -30,6 +31,19 @@ func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		t.Error("the binary is linked dynamically")
+	}
+}
+
+// The largest dependencies that the program once had came with a single import.
+func TestTheProgramStaysSmall(t *testing.T) {
+	t.Parallel()
+	const maxSize, maxPackages = 36 << 20, 560
+	if info, err := os.Stat(buildPortal(t)); err != nil || info.Size() > maxSize {
+		t.Errorf("the program has %d bytes, want at most %d; error %v", info.Size(), maxSize, err)
+	}
+	packages, err := exec.Command("go", "list", "-tags", "nomsgpack", "-deps", ".").Output()
+	if n := strings.Count(string(packages), "\n"); err != nil || n > maxPackages {
+		t.Errorf("the program has %d packages, want at most %d; error %v", n, maxPackages, err)
 	}
 }
 

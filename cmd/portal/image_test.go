@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,9 +11,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// maxImageSize is the most that the files of the image may have, in bytes.
-const maxImageSize = 64 << 20
 
 // runImage builds the image, writes image.json, and runs its program as the image's user on a
 // read-only root with a volume at /data. Its arguments are a folder with the Containerfile and the
@@ -81,9 +77,6 @@ func TestTheImageRunsOnAReadOnlyRoot(t *testing.T) {
 	if err := os.Rename(buildPortal(t), program); err != nil {
 		t.Fatal(err)
 	}
-	if size := filesSize(t, filepath.Join(folder, "build")); size > maxImageSize {
-		t.Errorf("the image has %d bytes, more than %d", size, maxImageSize)
-	}
 
 	// Without root, buildah gives the script a user namespace in which it is root.
 	isolate := []string{"unshare", "--mount"}
@@ -145,21 +138,4 @@ func writeFile(t *testing.T, name, content string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// filesSize returns the size of all files in a folder.
-func filesSize(t *testing.T, folder string) (size int64) {
-	t.Helper()
-	err := filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		size += info.Size()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return size
 }
