@@ -17,6 +17,10 @@ type Factors struct {
 	Required           bool       // the account requires an authenticator app or a passkey
 }
 
+// hasFactor is a condition on the user u: the user has an authenticator app or a passkey.
+const hasFactor = `(EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL)
+	OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = u.id))`
+
 // Credentials are the ways in which users prove their identities.
 type Credentials struct {
 	db        *DB
@@ -25,7 +29,7 @@ type Credentials struct {
 	sealer    secret.Sealer
 }
 
-// Factors returns the factors of a session's user. The error may be [ErrUnavailable].
+// Factors returns the factors of a session's user.
 func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, error) {
 	var factors Factors
 	err := c.db.NewSelect().Model((*User)(nil)).
@@ -36,20 +40,10 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 	return factors, failed("find factors", err)
 }
 
-// secondStepDue reports whether a user who has entered the password must make a second step. A user
-// with passkeys only must sign in with one of them if the account requires a second factor.
-func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool, err error) {
-	err = db.NewSelect().Model((*User)(nil)).
-		ColumnExpr("EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL) OR a.second_factor_required AND "+hasFactor).
-		Join("JOIN accounts AS a ON a.id = u.account_id").Where("u.id = ?", userID).Scan(ctx, &due)
-	return due, err
-}
-
 // ResetSecondFactor removes the factors of the user with this email besides the password, ends the
-// user's sessions and records the activity. It is for operators. The error may be
-// [ErrUserNotFound] or [ErrUnavailable].
+// user's sessions and records the activity. It is for operators. The error may be [ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error {
-	err := c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
 		if err != nil {
 			return err
@@ -65,7 +59,6 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error
 		}
 		return tx.Record(ctx, user.AccountID, Operator(), ActionSecondFactorReset, user.ID, user.Email)
 	})
-	return err
 }
 
 // deleteFactors deletes the factors of a user besides the password.
@@ -76,4 +69,18 @@ func deleteFactors(ctx context.Context, tx Tx, userID uuid.UUID) error {
 		}
 	}
 	return nil
+}
+
+// canSignIn reports whether a user can sign in without an operator: with a password, an identity or
+// a passkey.
+func (c *Credentials) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, error) {
+	if c.passwords.has(user) {
+		return true, nil
+	}
+	for _, model := range []any{(*Identity)(nil), (*Passkey)(nil)} {
+		if exists, err := db.NewSelect().Model(model).Where("user_id = ?", user.ID).Exists(ctx); err != nil || exists {
+			return exists, err
+		}
+	}
+	return false, nil
 }

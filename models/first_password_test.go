@@ -14,9 +14,9 @@ import (
 func (f *fixture) newMember(t *testing.T, c customer) (member customer, token string) {
 	t.Helper()
 	user := f.member(t, c, models.RoleMember)
-	_, token, err := f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser)
+	signedIn, err := f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser)
 	must(t, err)
-	return customer{c.Account, user, models.UserActor(user.ID, "203.0.113.8")}, token
+	return customer{c.Account, user, models.UserActor(user.ID, "203.0.113.8")}, signedIn.Token
 }
 
 func TestFirstPasswordIsSet(t *testing.T) {
@@ -28,7 +28,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			if hash != "" {
 				f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", hash, c.user.ID)
 			}
-			_, lost, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
+			lost, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
 			must(t, err)
 			session, err := f.Sessions.Find(ctx, token, browser)
 			if err != nil || !session.NoPassword {
@@ -41,7 +41,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			renewed, err := f.Credentials.ChangePassword(ctx, session, "", newPassword, c.actor)
 			must(t, err)
 			signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
-			for _, token := range []string{token, lost} {
+			for _, token := range []string{token, lost.Token} {
 				checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 			}
 			if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID || kept.NoPassword {
@@ -78,11 +78,11 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		_, second, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
+		second, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
 		must(t, err)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		var sessions []models.Session
-		for _, token := range []string{token, second} {
+		for _, token := range []string{token, second.Token} {
 			session, err := f.Sessions.Find(ctx, token, browser)
 			must(t, err)
 			sessions = append(sessions, session)

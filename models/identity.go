@@ -3,15 +3,11 @@ package models
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-
-	"portal/models/password"
 )
 
 // Identity is a person's identity at an OpenID Connect provider. It can be connected to one user of
@@ -30,28 +26,23 @@ type Identity struct {
 	AuthenticatedAt time.Time `bun:"-"` // when the user entered credentials; zero: unknown
 }
 
-// FindIdentity returns the identity of one of the account's users at the issuer. The error may be
-// [ErrIdentityNotFound] or [ErrUnavailable].
+// FindIdentity returns the identity of one of the account's users at the issuer, or
+// [ErrIdentityNotFound].
 func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.UUID, issuer string) (Identity, error) {
 	var identity Identity
 	err := c.db.NewSelect().Model(&identity).Where("identity.issuer = ?", issuer).
 		Where("identity.user_id = (SELECT id FROM users WHERE account_id = ? AND id = ?)", accountID, userID).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Identity{}, ErrIdentityNotFound
-	}
-	return identity, failed("find identity", err)
+	return identity, failed("find identity", noRows(err, ErrIdentityNotFound))
 }
 
-// WithIdentity starts a session for the user of an identity, as [SignIn.Start] does. If the
-// identity is not connected, trustEmail is set and the provider has verified its email, it is
-// connected to the user who has this email.
+// WithIdentity signs in the user of an identity. If the identity is not connected, trustEmail is set
+// and the provider has verified its email, WithIdentity connects it to the user with this email.
 //
-// The error may be [ErrIdentityNotFound] if the identity has no user, [ErrIdentityTaken] if the
-// user with the email has another identity, [ErrSignInDisabled] or [ErrUnavailable].
-func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (user User, token string, pending bool, err error) {
+// If the identity has no user, the error is [ErrIdentityNotFound]. If the user with the email has
+// another identity, it is [ErrIdentityTaken]. It may also be [ErrSignInDisabled].
+func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (signedIn SignedIn, err error) {
 	err = s.db.InTx(ctx, "sign in with an identity", func(ctx context.Context, tx Tx) error {
-		var connected bool
-		user, connected, err = userOfIdentity(ctx, tx, identity, trustEmail)
+		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
 		switch {
 		case err != nil:
 			return err
@@ -59,11 +50,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 			return ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
-		token, pending, err = s.start(ctx, tx, user, WithProvider, client)
-		if errors.Is(err, ErrWrongCredentials) {
-			return ErrSignInDisabled
-		}
-		if err != nil {
+		if signedIn, err = s.start(ctx, tx, user, WithProvider, client); err != nil {
 			return err
 		}
 		if !connected {
@@ -71,17 +58,16 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 		}
 		// If a disconnection runs at the same time, the second of the two sees the result
 		// of the first.
-		still, err := tx.NewSelect().Model((*Identity)(nil)).
-			Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
+		still, err := isConnected(ctx, tx, identity, user)
 		if err == nil && !still {
 			return ErrIdentityNotFound
 		}
 		return err
 	})
 	if err != nil {
-		return User{}, "", false, err
+		return SignedIn{}, err
 	}
-	return user, token, pending, nil
+	return signedIn, nil
 }
 
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to
@@ -102,18 +88,16 @@ func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bo
 }
 
 // ConnectIdentity connects an identity to the user of a session and records the activity with the
-// name of the provider. It changes nothing if they are connected already. The error may be
-// [ErrIdentityTaken] if the identity has another user or the user another identity of this issuer,
-// [ErrSignInDisabled] or [ErrUnavailable].
+// name of the provider. If they are connected already, it changes nothing. If the identity has
+// another user, or the user another identity of this issuer, the error is [ErrIdentityTaken].
 func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, identity Identity, provider string, actor Actor) error {
-	err := c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "connect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
 		}
 		return connectIdentity(ctx, tx, user, identity, provider, actor)
 	})
-	return err
 }
 
 // connectIdentity connects the identity to the user, whose row is locked.
@@ -122,8 +106,7 @@ func connectIdentity(ctx context.Context, tx Tx, user User, identity Identity, p
 	result, err := tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx)
 	err = unlessAffected(result, err, ErrIdentityTaken)
 	if errors.Is(err, ErrIdentityTaken) {
-		same, err := tx.NewSelect().Model((*Identity)(nil)).
-			Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
+		same, err := isConnected(ctx, tx, identity, user)
 		if err == nil && !same {
 			return ErrIdentityTaken
 		}
@@ -135,12 +118,17 @@ func connectIdentity(ctx context.Context, tx Tx, user User, identity Identity, p
 	return tx.Record(ctx, user.AccountID, actor, ActionIdentityConnected, user.ID, provider)
 }
 
+func isConnected(ctx context.Context, tx Tx, identity Identity, user User) (bool, error) {
+	return tx.NewSelect().Model((*Identity)(nil)).
+		Where("issuer = ? AND subject = ? AND user_id = ?", identity.Issuer, identity.Subject, user.ID).Exists(ctx)
+}
+
 // DisconnectIdentity disconnects the identity of the session's user at the issuer, ends the user's
-// other sessions, and records the activity with the name of the provider. It changes nothing if
-// there is no such identity. The error may be [ErrOnlySignIn] if the user could not sign in any
-// more, [ErrSignInDisabled] or [ErrUnavailable].
+// other sessions, and records the activity with the name of the provider. If there is no such
+// identity, it changes nothing. If the user could not sign in any more, the error is
+// [ErrOnlySignIn].
 func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, issuer, provider string, actor Actor) error {
-	err := c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "disconnect identity", func(ctx context.Context, tx Tx) error {
 		user, err := lockUserOf(ctx, tx, session)
 		if err != nil {
 			return err
@@ -161,25 +149,12 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 		}
 		return endOtherSessions(ctx, tx, user.AccountID, user.ID, session.ID, actor)
 	})
-	return err
-}
-
-// has reports whether the user can sign in with a password.
-func (p *passwords) has(user User) bool {
-	return !p.off && !strings.HasSuffix(user.PasswordHash, password.AbsentEnd)
 }
 
 // lockUserOf locks the account and the user of a session and returns the user. The error may be
 // [ErrSignInDisabled].
 func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
-	err := tx.lockEnabledAccount(ctx, session.AccountID)
-	if err == nil {
-		err = tx.lockEnabledUser(ctx, session.UserID)
-	}
-	if errors.Is(err, ErrWrongCredentials) {
-		return User{}, ErrSignInDisabled
-	}
-	if err != nil {
+	if err := tx.lockEnabled(ctx, session.AccountID, session.UserID); err != nil {
 		return User{}, err
 	}
 	return findUser(ctx, tx, "u.account_id = ? AND u.id = ?", session.AccountID, session.UserID)

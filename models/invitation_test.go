@@ -24,8 +24,7 @@ func newEmail() string { return uuid.NewString() + "@example.com" }
 
 // accept returns the error of an attempt to accept an invitation.
 func accept(ctx context.Context, s *models.Store, token, password string) error {
-	_, _, _, err := s.Invitations.Accept(ctx, token, password, browser)
-	return err
+	return errOf(s.Invitations.Accept(ctx, token, password, browser))
 }
 
 func TestInvitationAddsOneUser(t *testing.T) {

@@ -40,8 +40,7 @@ type usedChallenge struct {
 	ExpiresAt     time.Time
 }
 
-// Passkeys returns the passkeys of a session's user, the oldest first. The error may be
-// [ErrUnavailable].
+// Passkeys returns the passkeys of a session's user, the oldest first.
 func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey, error) {
 	passkeys := []Passkey{}
 	err := c.db.NewSelect().Model(&passkeys).Where("user_id = ?", session.UserID).OrderExpr("id").Limit(MaxPasskeys).Scan(ctx)
@@ -49,11 +48,10 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken], [ErrChallengeUsed]
-// or [ErrUnavailable].
+// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken] or [ErrChallengeUsed].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
-	err := c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
@@ -73,14 +71,12 @@ func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey P
 		}
 		return tx.Record(ctx, session.AccountID, actor, ActionPasskeyAdded, passkey.ID, passkey.Name)
 	})
-	return err
 }
 
 // RemovePasskey deletes a passkey of a session's user, ends the user's other sessions and records
-// the activity. The error may be [ErrPasskeyNotFound], [ErrOnlySignIn] if the user could not sign
-// in any more, or [ErrUnavailable].
+// the activity. If the user could not sign in any more, the error is [ErrOnlySignIn].
 func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uuid.UUID, actor Actor) error {
-	err := c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "remove passkey", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
@@ -104,25 +100,9 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		}
 		return endOtherSessions(ctx, tx, session.AccountID, user.ID, session.ID, actor)
 	})
-	return err
 }
 
-// canSignIn reports whether a user can sign in without an operator: with a password, an identity or
-// a passkey.
-func (c *Credentials) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, error) {
-	if c.passwords.has(user) {
-		return true, nil
-	}
-	for _, model := range []any{(*Identity)(nil), (*Passkey)(nil)} {
-		if exists, err := db.NewSelect().Model(model).Where("user_id = ?", user.ID).Exists(ctx); err != nil || exists {
-			return exists, err
-		}
-	}
-	return false, nil
-}
-
-// FindPasskey returns the passkey with the credential id. The error may be [ErrPasskeyNotFound] or
-// [ErrUnavailable].
+// FindPasskey returns the passkey with the credential id, or [ErrPasskeyNotFound].
 func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Passkey, error) {
 	var passkey Passkey
 	err := c.db.NewSelect().Model(&passkey).Where("credential_id = ?", credentialID).Scan(ctx)
@@ -132,14 +112,13 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 	return passkey, nil
 }
 
-// WithPasskey starts a session for the user of a passkey that has just answered a challenge,
-// as [SignIn.Start] does. The passkey has its new signature counter and credential record.
-//
-// The error may be [ErrPasskeyNotFound] if the passkey was removed or its counter has not grown,
-// [ErrChallengeUsed], [ErrSignInDisabled] or [ErrUnavailable].
-func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (user User, token string, pending bool, err error) {
+// WithPasskey signs in the user of a passkey that has just answered a challenge. The passkey has its
+// new signature counter and credential record. If the passkey was removed or its counter has not
+// grown, the error is [ErrPasskeyNotFound]. It may also be [ErrChallengeUsed] or
+// [ErrSignInDisabled].
+func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (signedIn SignedIn, err error) {
 	err = s.db.InTx(ctx, "sign in with a passkey", func(ctx context.Context, tx Tx) error {
-		user, err = findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
+		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
 		switch {
 		case errors.Is(err, ErrUserNotFound):
 			return ErrPasskeyNotFound
@@ -149,11 +128,7 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 			return ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
-		token, pending, err = s.start(ctx, tx, user, WithPasskey, client)
-		if errors.Is(err, ErrWrongCredentials) {
-			return ErrSignInDisabled
-		}
-		if err != nil {
+		if signedIn, err = s.start(ctx, tx, user, WithPasskey, client); err != nil {
 			return err
 		}
 		if err := useChallenge(ctx, tx, challenge); err != nil {
@@ -167,9 +142,9 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 		return unlessAffected(result, err, ErrPasskeyNotFound)
 	})
 	if err != nil {
-		return User{}, "", false, err
+		return SignedIn{}, err
 	}
-	return user, token, pending, nil
+	return signedIn, nil
 }
 
 // useChallenge returns [ErrChallengeUsed] if the challenge has been answered before.

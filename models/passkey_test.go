@@ -31,8 +31,7 @@ func TestPasskeySignsIn(t *testing.T) {
 		use := func(count int64, challenge string) error {
 			answered := passkey
 			answered.SignCount = count
-			_, _, _, err := f.SignIn.WithPasskey(ctx, answered, challenge, browser)
-			return err
+			return errOf(f.SignIn.WithPasskey(ctx, answered, challenge, browser))
 		}
 		must(t, use(2, "first"))
 		checkError(t, "the same challenge", use(3, "first"), models.ErrChallengeUsed)
@@ -121,12 +120,12 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword, member.actor)))
 		user, err := f.SignIn.VerifyPassword(ctx, member.user.Email, newPassword, browser)
 		must(t, err)
-		if _, pending, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || !pending {
-			t.Errorf("pending %t, %v", pending, err)
+		if signedIn, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || !signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, false, owner.actor))
-		if _, pending, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || pending {
-			t.Errorf("pending %t, %v", pending, err)
+		if signedIn, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		for _, action := range []models.Action{models.ActionSecondFactorRequired, models.ActionSecondFactorOptional} {
 			if recorded := f.recorded(t, owner, action); len(recorded) != 1 {
@@ -147,8 +146,8 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		must(t, f.Credentials.ResetSecondFactor(ctx, c.user.Email))
 		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		checkError(t, "the passkey", errOf(f.Credentials.FindPasskey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
-		if _, pending, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || pending {
-			t.Errorf("pending %t, %v", pending, err)
+		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
 			t.Errorf("%d recovery codes are left", n)

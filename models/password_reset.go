@@ -27,10 +27,10 @@ type passwordResetLink struct {
 }
 
 // RequestPasswordReset queues a mail with a link that sets a new password. It does the same work
-// whether or not a user has this email: the user is looked up when the mail is sent. A repeat for
-// the same email beyond the limit of sign-in attempts is ignored. The error may be an
-// [*InvalidError] for the field "email", a [*SignInLimitError] after too many requests from this
-// address, or [ErrUnavailable].
+// whether or not a user has this email: the user is looked up when the mail is sent. Requests for
+// the same email beyond the limit of wrong passwords are ignored. After too many requests from this
+// address, the error is a [*SignInLimitError]. It may also be an [*InvalidError] for the field
+// "email".
 func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, client Client) error {
 	if _, err := cleanEmail(email); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 	hash := hashEmail(email)
 	counted := [][]byte{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
-	err := c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockSubjects(ctx, counted); err != nil {
 			return err
 		}
@@ -56,7 +56,6 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 		_, err = queueMails(ctx, tx, []Mail{{Kind: MailPasswordForgotten, EmailHash: hash}})
 		return err
 	})
-	return err
 }
 
 // createPasswordResetLink returns the address of the user of a queued mail and the token of a new
@@ -82,25 +81,11 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	return user.Email, token, err
 }
 
-// PasswordResetUser returns the user of an unused link. The error may be [ErrResetLinkInvalid],
-// [ErrSignInDisabled] or [ErrUnavailable].
+// PasswordResetUser returns the user of an unused link. The error may be [ErrResetLinkInvalid] or
+// [ErrSignInDisabled].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
-	user, err := c.passwordResetUser(ctx, c.db, token)
+	user, err := findUserByToken(ctx, c.db, "password_reset_links", token, c.db.Now(), ErrResetLinkInvalid)
 	return user, failed("find password reset", err)
-}
-
-func (c *Credentials) passwordResetUser(ctx context.Context, db bun.IDB, token string) (User, error) {
-	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM password_reset_links WHERE token_hash = ? AND expires_at > ?)",
-		hashToken(token), c.db.Now())
-	switch {
-	case errors.Is(err, ErrUserNotFound):
-		return User{}, ErrResetLinkInvalid
-	case err != nil:
-		return User{}, err
-	case user.Disabled:
-		return User{}, ErrSignInDisabled
-	}
-	return user, nil
 }
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
@@ -116,18 +101,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		return User{}, err
 	}
 	err = c.setPassword(ctx, strangerPlace(client), password, func(ctx context.Context, tx Tx, hash string) error {
-		// Every transaction locks the account, the user and the links in this order.
-		err := tx.lockEnabledAccount(ctx, user.AccountID)
-		if errors.Is(err, ErrWrongCredentials) {
-			return ErrSignInDisabled
-		}
-		if err != nil {
-			return err
-		}
-		if err = tx.lockEnabledUser(ctx, user.ID); errors.Is(err, ErrWrongCredentials) {
-			return ErrSignInDisabled
-		}
-		if err != nil {
+		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
 			return err
 		}
 		result, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)

@@ -72,7 +72,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	link, _, err := s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.actor)
 	must(t, err)
 	must(t, errOf(s.SignIn.LinkUser(ctx, link)))
-	_, _, err = s.SignIn.UseLink(ctx, link, models.Client{})
+	_, err = s.SignIn.UseLink(ctx, link, models.Client{})
 	must(t, err)
 	invitation, _, err := s.Invitations.Create(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleMember}, c.actor)
 	must(t, err)

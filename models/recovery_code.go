@@ -34,11 +34,7 @@ func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, a
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
-		app, err := findTOTPApp(ctx, tx, session.UserID)
-		if err == nil && app.EnabledAt == nil {
-			err = ErrTOTPOff
-		}
-		if err != nil {
+		if _, err := findEnabledTOTP(ctx, tx, session.UserID); err != nil {
 			return err
 		}
 		if codes, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {

@@ -20,17 +20,6 @@ import (
 // maxUserAgent is how many bytes of a User-Agent header are stored.
 const maxUserAgent = 256
 
-// Client describes the sender of a request to the portal.
-type Client struct {
-	Address   string // network address
-	UserAgent string // the User-Agent header
-	Device    Device // zero if unknown
-	Provider  string // name of the OpenID Connect provider that the user has signed in with; or empty
-
-	// AuthenticatedAt is when the user entered credentials at the provider; zero: unknown.
-	AuthenticatedAt time.Time
-}
-
 // Session is a user's signed-in session in one browser.
 type Session struct {
 	bun.BaseModel `bun:"table:sessions,alias:session"`
@@ -100,11 +89,8 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 		// The provider may have recognized the browser and not asked the user.
 		session.AuthenticatedAt = client.AuthenticatedAt
 	}
-	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
-		return "", err
-	}
 	// The lock also lets only one sign-in of a user at a time count the sessions.
-	if err := tx.lockPassword(ctx, user); err != nil {
+	if err := tx.lockVerified(ctx, user); err != nil {
 		return "", err
 	}
 	if err := tx.Insert(ctx, &session); err != nil {
@@ -209,4 +195,36 @@ func hashToken(token string) []byte {
 func cleanUserAgent(userAgent string) string {
 	userAgent = userAgent[:min(maxUserAgent, len(userAgent))]
 	return strings.ToValidUTF8(strings.ReplaceAll(userAgent, "\x00", ""), "")
+}
+
+// Reauthenticate checks the password of the user of a session, and makes the session's sign-in
+// fresh again. It returns a new token for the session, so that a stolen copy of the old token does
+// not become fresh.
+//
+// If the user has no password, the error is [ErrSignInTooOld]. It may also be [ErrWrongCredentials],
+// [ErrSessionNotFound], or a [*SignInLimitError] after too many wrong passwords in this session.
+// Reauthenticate sets its own deadlines.
+func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
+	if session.NoPassword {
+		return "", ErrSignInTooOld
+	}
+	user, err := s.passwords.verifyCurrent(ctx, session, password, actor)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	defer cancel()
+	token = newToken()
+	err = s.db.InTx(ctx, "reauthenticate", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockPassword(ctx, user); err != nil {
+			return err
+		}
+		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?, authenticated_at = ?", hashToken(token), tx.Now()).
+			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
+		return unlessAffected(result, err, ErrSessionNotFound)
+	})
+	if err != nil {
+		return "", err
+	}
+	return token, nil
 }

@@ -28,10 +28,9 @@ func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid
 // RevokeOthers ends all of a user's sessions except one and records their number as one
 // activity. The error may be [ErrUnavailable].
 func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
-	err := s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx Tx) error {
+	return s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx Tx) error {
 		return endOtherSessions(ctx, tx, accountID, userID, keep, actor)
 	})
-	return err
 }
 
 // end deletes the account's session that matches where, and records the activity.

@@ -1,17 +1,15 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
-	"portal/models/password"
 	"portal/models/secret"
 )
-
-// errHashReplaced means that another transaction has replaced the hash in the meantime.
-var errHashReplaced = errors.New("the password's hash has been replaced")
 
 // SignIn starts sessions for users who prove their identities.
 type SignIn struct {
@@ -19,25 +17,72 @@ type SignIn struct {
 	passwords *passwords
 	guesses   *guesses
 	sessions  *Sessions
-	sealer    secret.Sealer
+	sealer    secret.Sealer // of the secrets of authenticator apps
 }
 
-// passwords hashes and checks the passwords of users.
-type passwords struct {
-	db      *DB
-	hasher  *password.Hasher
-	guesses *guesses
-	off     bool // nobody signs in with a password
+// SignInMethod is how a user has proved an identity.
+type SignInMethod string
+
+// The methods of sign-in.
+const (
+	WithPassword   SignInMethod = "password"   // including one that a link for a forgotten password has just set
+	WithLink       SignInMethod = "link"       // an operator's sign-in link
+	WithInvitation SignInMethod = "invitation" // a link that has just created the user
+	WithProvider   SignInMethod = "provider"   // OpenID Connect
+	WithPasskey    SignInMethod = "passkey"
+
+	withCode         SignInMethod = "code"          // a password, and a code of the authenticator app
+	withRecoveryCode SignInMethod = "recovery code" // a password, and a recovery code
+)
+
+// signInLabels describe the methods in the activity log.
+var signInLabels = map[SignInMethod]string{
+	WithLink: "a sign-in link", WithInvitation: "an invitation", WithPasskey: "a passkey",
+	withCode: "a code", withRecoveryCode: "a recovery code",
 }
 
-// VerifyPassword returns the user with this email and password. The client is the sender of the
-// request. If it is a device of the user, only its own wrong passwords limit it.
+// Client describes the sender of a request to the portal.
+type Client struct {
+	Address   string // network address
+	UserAgent string // the User-Agent header
+	Device    Device // zero if unknown
+	Provider  string // name of the OpenID Connect provider that the user has signed in with; or empty
+
+	// AuthenticatedAt is when the user entered credentials at the provider; zero: unknown.
+	AuthenticatedAt time.Time
+}
+
+// Device is a browser in which a user has signed in before. A signed cookie identifies it. Its wrong
+// passwords for this user have a limit of their own, so that strangers who guess the password cannot
+// lock the user out (OWASP, device cookies).
+type Device struct {
+	ID        uuid.UUID
+	EmailHash []byte // SHA-256 of the user's email
+}
+
+// NewDevice returns a device with a random id for the user with this email, who has signed in.
+func NewDevice(email string) Device {
+	return Device{ID: uuid.New(), EmailHash: hashEmail(email)}
+}
+
+func (d Device) belongsTo(email string) bool {
+	return d.ID != uuid.Nil && bytes.Equal(d.EmailHash, hashEmail(email))
+}
+
+// SignedIn is a user who has signed in, or who must still make the second step.
+type SignedIn struct {
+	User    User
+	Token   string // of the session, or of the pending sign-in
+	Pending bool   // the second step is due; see [SignIn.Finish]
+}
+
+// VerifyPassword returns the user with this email and password. If the client is a device of the
+// user, only its own wrong passwords limit it. VerifyPassword sets its own deadlines.
 //
-// It returns [ErrWrongCredentials] if the email or the password is wrong. Neither the error nor the
-// time it takes shows which. It returns [ErrSignInDisabled] if both are right but the user or the
-// account is disabled, and a [*SignInLimitError] after too many wrong passwords for this email or
-// from this address, on any instance. The error may also be [ErrPasswordsOff] or
-// [ErrUnavailable]. VerifyPassword sets its own deadlines.
+// If the email or the password is wrong, the error is [ErrWrongCredentials]. Neither the error nor
+// the time it takes shows which. If both are right but the user or the account is disabled, it is
+// [ErrSignInDisabled]. After too many wrong passwords for this email or from this address, on any
+// instance, it is a [*SignInLimitError].
 func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, client Client) (User, error) {
 	if s.passwords.off {
 		return User{}, ErrPasswordsOff
@@ -45,135 +90,57 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 	subjects := [][]byte{
 		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
 	}
-	a := attempt{
+	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: visitorActor(client.Address), action: ActionSignInFailed,
 	}
 	if client.Device.belongsTo(email) {
-		a.limited = [][]byte{signInSubject("device", client.Device.ID.String())}
-		a.counted = append(a.counted, a.limited...)
-		a.place = knownPlace(email)
+		guess.limited = [][]byte{signInSubject("device", client.Device.ID.String())}
+		guess.counted = append(guess.counted, guess.limited...)
+		guess.place = knownPlace(email)
 	}
-	return s.passwords.verify(ctx, email, password, a)
+	return s.passwords.verify(ctx, email, password, guess)
 }
 
-// strangerPlace returns the place of a client in the queue for password hashing.
-func strangerPlace(client Client) password.Place {
-	return password.Place{Source: site(client.Address)}
-}
-
-// knownPlace is strangerPlace for a user with a known device or a session.
-func knownPlace(email string) password.Place {
-	return password.Place{Source: string(hashEmail(email)), Known: true}
-}
-
-// attempt describes an attempt to enter a password.
-type attempt struct {
-	limited [][]byte // the subjects whose wrong passwords limit it
-	counted [][]byte // the subjects that a wrong password counts for
-	place   password.Place
-	actor   Actor  // of the activity that records a wrong password
-	action  Action // of that activity
-}
-
-func (p *passwords) verify(ctx context.Context, email, password string, a attempt) (User, error) {
-	user, err := p.checkAndCount(ctx, email, password, a)
-	p.guesses.failures.count(err)
-	return user, err
-}
-
-func (p *passwords) checkAndCount(ctx context.Context, email, password string, a attempt) (User, error) {
-	// The limits are checked before the queue, so that neither a flood of guesses nor of right
-	// passwords fills it.
-	if err := p.guesses.checkRight(ctx, email); err != nil {
-		return User{}, err
-	}
-	if err := p.guesses.check(ctx, p.db, a.limited); err != nil {
-		return User{}, err
-	}
-	turn, err := p.waitToHash(ctx, a.place)
+// Start starts a session for a user who has just proved an identity with this method, or a pending
+// sign-in if a second step is due. If the password has changed since it was verified, or the user
+// or the account has been disabled, the error is [ErrWrongCredentials].
+func (s *SignIn) Start(ctx context.Context, user User, method SignInMethod, client Client) (signedIn SignedIn, err error) {
+	err = s.db.InTx(ctx, "sign in", func(ctx context.Context, tx Tx) error {
+		signedIn, err = s.start(ctx, tx, user, method, client)
+		return err
+	})
 	if err != nil {
-		return User{}, err
+		return SignedIn{}, err
 	}
-	defer turn.Done()
-	// The limit is checked again after the queue, because earlier attempts have been counted
-	// since.
-	if err := p.guesses.check(ctx, p.db, a.limited); err != nil {
-		return User{}, err
-	}
-	user, err := p.userWithPassword(ctx, turn, email, password)
-	switch {
-	case err == nil, errors.Is(err, ErrSignInDisabled):
-		// Other instances may have reached the limit during the hashing. Then a right
-		// password is refused like a wrong one. Otherwise, each instance would allow one
-		// more guess.
-		if limited := p.guesses.check(ctx, p.db, a.limited); limited != nil {
-			return User{}, limited
+	return signedIn, nil
+}
+
+// start is [SignIn.Start] in a transaction. Every sign-in ends with it. Without a password, the
+// error for a disabled user is [ErrSignInDisabled].
+func (s *SignIn) start(ctx context.Context, tx Tx, user User, method SignInMethod, client Client) (SignedIn, error) {
+	if method == WithPassword {
+		pending, err := secondStepDue(ctx, tx, user.ID)
+		if err != nil {
+			return SignedIn{}, err
 		}
-		if err := p.guesses.countRight(ctx, email); err != nil {
-			return User{}, err
-		}
-	case errors.Is(err, ErrWrongCredentials):
-		// The response must not say that a password is wrong unless the attempt was
-		// counted.
-		if err := p.guesses.count(ctx, a); err != nil {
-			return User{}, err
-		}
-		if user.ID != uuid.Nil {
-			p.guesses.recordRefusal(user, a.actor, a.action)
+		if pending {
+			token, err := createPendingSignIn(ctx, tx, user)
+			return SignedIn{user, token, true}, err
 		}
 	}
-	if err != nil {
-		return User{}, err
+	token, err := s.sessions.create(ctx, tx, user, method, client)
+	if method != WithPassword {
+		err = disabledIfWrong(err)
 	}
-	return user, nil
+	return SignedIn{User: user, Token: token}, err
 }
 
-// userWithPassword returns the user with this email and password, or [ErrSignInDisabled]. With
-// [ErrWrongCredentials] it also returns the user with this email, if there is one.
-func (p *passwords) userWithPassword(ctx context.Context, turn *password.Turn, email, password string) (User, error) {
-	// The time for hashing must not count against the database's limit.
-	answer, cancel := context.WithTimeout(ctx, p.db.timeout)
-	defer cancel()
-	user, err := findUser(answer, p.db, "u.email_hash = ?", hashEmail(email))
-	known := err == nil
-	if errors.Is(err, ErrUserNotFound) {
-		user.PasswordHash, err = p.hasher.Absent(), nil
+// disabledIfWrong returns [ErrSignInDisabled] in place of [ErrWrongCredentials], for users who have
+// not entered a password.
+func disabledIfWrong(err error) error {
+	if errors.Is(err, ErrWrongCredentials) {
+		return ErrSignInDisabled
 	}
-	if err != nil {
-		return User{}, failed("find user", err)
-	}
-	right, outdated, err := turn.Matches(password, user.PasswordHash)
-	if err != nil {
-		return User{}, failed("compare password", err)
-	}
-	if !known || !right {
-		return user, ErrWrongCredentials
-	}
-	if user.Disabled {
-		return User{}, ErrSignInDisabled
-	}
-	if outdated {
-		return p.upgrade(ctx, turn, user, password)
-	}
-	return user, nil
-}
-
-// upgrade replaces the hash of a right password with one that has the current parameters.
-// If the stored hash has changed in the meantime, it checks the password again.
-func (p *passwords) upgrade(ctx context.Context, turn *password.Turn, user User, password string) (User, error) {
-	hash := turn.Hash(password)
-	answer, cancel := context.WithTimeout(ctx, p.db.timeout)
-	defer cancel()
-	result, err := p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
-		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(answer)
-	err = unlessAffected(result, err, errHashReplaced)
-	if errors.Is(err, errHashReplaced) {
-		return p.userWithPassword(ctx, turn, user.Email, password)
-	}
-	if err != nil {
-		return User{}, failed("upgrade a password's hash", err)
-	}
-	user.PasswordHash = hash
-	return user, nil
+	return err
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,28 +15,28 @@ import (
 )
 
 // An email, network address, device or session may have Options.SignInLimit wrong passwords within
-// signInWindow. Further attempts are refused without checking the password.
+// signInWindow. Further ones are refused unchecked.
 const (
 	signInWindow       = time.Minute
 	defaultSignInLimit = 10
 )
 
+// guesses limits and records wrong passwords, codes and invitations.
+type guesses struct {
+	db         *DB
+	limit      int // wrong passwords of a subject within signInWindow
+	failures   signInFailureCounts
+	background *sync.WaitGroup
+}
+
 // signInFailure is one wrong password, or a right one if the subject is that of rightPasswords.
-// Refused attempts are not stored, so that they do not make the wait longer.
+// Refused requests are not stored, so that they do not make the wait longer.
 type signInFailure struct {
 	bun.BaseModel `bun:"table:sign_in_failures"`
 
 	ID      uuid.UUID `bun:",pk"`
 	Subject []byte
 	At      time.Time
-}
-
-// guesses limits and records wrong passwords and codes.
-type guesses struct {
-	db         *DB
-	limit      int // wrong passwords of a subject within signInWindow
-	failures   signInFailureCounts
-	background *sync.WaitGroup
 }
 
 // check returns a [*SignInLimitError] if one of the subjects has reached the limit.
@@ -55,7 +57,7 @@ func (g *guesses) checkLimit(ctx context.Context, db bun.IDB, limit int, subject
 			return failed("count wrong passwords", err)
 		}
 		if len(recent) == limit {
-			// The next attempt is possible when the oldest of these leaves the window.
+			// The next guess is possible when the oldest of these leaves the window.
 			return &SignInLimitError{RetryAfter: recent[limit-1].Add(signInWindow).Sub(now)}
 		}
 	}
@@ -67,8 +69,8 @@ func rightPasswords(email string) [][]byte {
 	return [][]byte{signInSubject("right", string(hashEmail(email)))}
 }
 
-// checkRight returns a [*SignInLimitError] after too many right passwords of a user,
-// because each costs as much as a wrong one. Their limit is three times that of wrong ones.
+// checkRight returns a [*SignInLimitError] after too many right passwords of a user, because each
+// costs as much as a wrong one. Their limit is three times that of wrong ones.
 func (g *guesses) checkRight(ctx context.Context, email string) error {
 	err := g.checkLimit(ctx, g.db, 3*g.limit, rightPasswords(email))
 	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
@@ -84,30 +86,127 @@ func (g *guesses) countRight(ctx context.Context, email string) error {
 	return failed("count a right password", g.insert(ctx, g.db, rightPasswords(email)))
 }
 
-// count counts a wrong password. It returns a [*SignInLimitError] if other instances
-// have reached the limit in the meantime.
-func (g *guesses) count(ctx context.Context, a attempt) error {
+// countWrong counts a wrong password for the subjects counted. If other instances have brought one
+// of the subjects limited to the limit in the meantime, it returns a [*SignInLimitError].
+func (g *guesses) countWrong(ctx context.Context, limited, counted [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
-	err := g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockSubjects(ctx, a.counted); err != nil {
+	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
+		if err := tx.lockSubjects(ctx, counted); err != nil {
 			return err
 		}
-		if err := g.check(ctx, tx, a.limited); err != nil {
+		if err := g.check(ctx, tx, limited); err != nil {
 			return err
 		}
-		return g.insert(ctx, tx, a.counted)
+		return g.insert(ctx, tx, counted)
 	})
-	return err
 }
 
 func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects [][]byte) error {
-	failures := make([]signInFailure, len(subjects))
+	rows := make([]signInFailure, len(subjects))
 	for i, subject := range subjects {
-		failures[i] = signInFailure{ID: newID(), Subject: subject, At: g.db.Now()}
+		rows[i] = signInFailure{ID: newID(), Subject: subject, At: g.db.Now()}
 	}
-	_, err := db.NewInsert().Model(&failures).Exec(ctx)
+	_, err := db.NewInsert().Model(&rows).Exec(ctx)
 	return err
+}
+
+// checkCode calls check in a transaction while no other code of the user is checked, on any
+// instance. If the code is wrong, checkCode counts it like a wrong password, commits the changes of
+// check and returns [ErrWrongCode]. After too many wrong codes it returns a [*SignInLimitError]
+// without calling check.
+func (g *guesses) checkCode(
+	ctx context.Context, operation string, userID uuid.UUID, check func(ctx context.Context, tx Tx) (right bool, err error),
+) error {
+	subjects := [][]byte{signInSubject("code", userID.String())}
+	right := false
+	err := g.db.InTx(ctx, operation, func(ctx context.Context, tx Tx) error {
+		if err := tx.lockSubjects(ctx, subjects); err != nil {
+			return err
+		}
+		if err := g.check(ctx, tx, subjects); err != nil {
+			return err
+		}
+		var err error
+		if right, err = check(ctx, tx); err != nil || right {
+			return err
+		}
+		return g.insert(ctx, tx, subjects)
+	})
+	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
+		limit.Codes = true
+	}
+	if err == nil && !right {
+		return ErrWrongCode
+	}
+	return err
+}
+
+// refusalPeriod is how long one activity counts the wrong passwords for a user. Otherwise an
+// attacker could fill the activity log.
+const refusalPeriod = 10 * time.Minute
+
+// activityRepeat counts the wrong passwords that one activity records.
+type activityRepeat struct {
+	bun.BaseModel `bun:"table:activity_repeats,alias:repeated"`
+
+	UserID     uuid.UUID `bun:",pk"`
+	Action     Action    `bun:",pk"`
+	Period     time.Time `bun:",pk"` // start of the period
+	ActivityID uuid.UUID
+	Address    string // of the first one
+	Repeats    int64  // after the first one
+	Elsewhere  bool   // one of them came from another address
+}
+
+// record records a wrong password or code in the account's activity log, or counts it if the same
+// period has one. It does so in the background, because the response would otherwise take longer
+// for a known email.
+func (g *guesses) record(user User, actor Actor, action Action) {
+	g.background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), g.db.timeout)
+		defer cancel()
+		err := g.db.InTx(ctx, "record a wrong password or code", func(ctx context.Context, tx Tx) error {
+			return recordRefusal(ctx, tx, user, actor, action)
+		})
+		if err != nil {
+			g.db.logger.Error("background write failed", slog.Any("error", err))
+		}
+	})
+}
+
+func recordRefusal(ctx context.Context, tx Tx, user User, actor Actor, action Action) error {
+	repeat := activityRepeat{
+		UserID: user.ID, Action: action, Period: tx.Now().Truncate(refusalPeriod),
+		ActivityID: newID(), Address: actor.Address,
+	}
+	var recorded uuid.UUID
+	err := tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period) DO UPDATE").
+		Set("repeats = repeated.repeats + 1").
+		Set("elsewhere = repeated.elsewhere OR repeated.address <> EXCLUDED.address").
+		Returning("activity_id").Scan(ctx, &recorded)
+	if err != nil || recorded != repeat.ActivityID {
+		return err
+	}
+	return tx.RecordActivity(ctx, actor, Activity{
+		ID: recorded, AccountID: user.AccountID, Action: action, SubjectID: &user.ID, Label: user.Email,
+	})
+}
+
+// signInFailureCounts are the counters of [SignInFailures].
+type signInFailureCounts struct{ wrong, limited, disabled atomic.Uint64 }
+
+// count counts the outcome of a sign-in.
+func (c *signInFailureCounts) count(err error) {
+	_, limited := errors.AsType[*SignInLimitError](err)
+	switch {
+	case limited:
+		c.limited.Add(1)
+	case errors.Is(err, ErrWrongCredentials), errors.Is(err, ErrWrongCode):
+		c.wrong.Add(1)
+	case errors.Is(err, ErrSignInDisabled):
+		c.disabled.Add(1)
+	}
 }
 
 // network returns the part of an address that identifies one client: the whole IPv4 address, or the

@@ -27,9 +27,9 @@ type signInLink struct {
 	ExpiresAt time.Time
 }
 
-// CreateLink returns the token of a link that signs one of the account's users in once, and
-// when the link expires. It records the activity. The error may be [ErrUserNotFound],
-// [ErrSignInDisabled] or [ErrUnavailable].
+// CreateLink returns the token of a link that signs one of the account's users in once, and when
+// the link expires. It records the activity. The error may be [ErrUserNotFound] or
+// [ErrSignInDisabled].
 func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (token string, expiresAt time.Time, err error) {
 	token, expiresAt = newToken(), s.db.Now().Add(signInLinkLife)
 	link := signInLink{TokenHash: hashToken(token), UserID: userID, ExpiresAt: expiresAt}
@@ -57,45 +57,51 @@ func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, ac
 	return token, expiresAt, nil
 }
 
-// LinkUser returns the user of an unused link. The error may be [ErrLinkInvalid],
-// [ErrSignInDisabled] or [ErrUnavailable].
+// LinkUser returns the user of an unused link. The error may be [ErrLinkInvalid] or
+// [ErrSignInDisabled].
 func (s *SignIn) LinkUser(ctx context.Context, token string) (User, error) {
 	user, err := s.linkUser(ctx, s.db, token)
 	return user, failed("find sign-in link", err)
 }
 
 func (s *SignIn) linkUser(ctx context.Context, db bun.IDB, token string) (User, error) {
-	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM sign_in_links WHERE token_hash = ? AND expires_at > ?)",
-		hashToken(token), s.db.Now())
+	return findUserByToken(ctx, db, "sign_in_links", token, s.db.Now(), ErrLinkInvalid)
+}
+
+// UseLink signs in the user of a link and deletes the link. The errors are those of
+// [SignIn.LinkUser].
+func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (signedIn SignedIn, err error) {
+	err = s.db.InTx(ctx, "use sign-in link", func(ctx context.Context, tx Tx) error {
+		user, err := s.linkUser(ctx, tx, token)
+		if err != nil {
+			return err
+		}
+		// The session is first, because every transaction locks the account before links
+		// and sessions.
+		if signedIn, err = s.start(ctx, tx, user, WithLink, client); err != nil {
+			return err
+		}
+		result, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
+		return unlessAffected(result, err, ErrLinkInvalid)
+	})
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return signedIn, nil
+}
+
+// findUserByToken returns the user of an unexpired row of a table of hashed tokens. If there is
+// none it returns missing, and if the user cannot sign in [ErrSignInDisabled].
+func findUserByToken(ctx context.Context, db bun.IDB, table, token string, now time.Time, missing error) (User, error) {
+	user, err := findUser(ctx, db, "u.id = (SELECT user_id FROM ? WHERE token_hash = ? AND expires_at > ?)",
+		bun.Ident(table), hashToken(token), now)
 	switch {
 	case errors.Is(err, ErrUserNotFound):
-		return User{}, ErrLinkInvalid
+		return User{}, missing
 	case err != nil:
 		return User{}, err
 	case user.Disabled:
 		return User{}, ErrSignInDisabled
 	}
 	return user, nil
-}
-
-// UseLink starts a session for the user of a link, as [SignIn.Start] does, and deletes the
-// link. It returns the user and the session token. The errors are those of
-// [SignIn.LinkUser].
-func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (user User, sessionToken string, err error) {
-	err = s.db.InTx(ctx, "use sign-in link", func(ctx context.Context, tx Tx) error {
-		if user, err = s.linkUser(ctx, tx, token); err != nil {
-			return err
-		}
-		// The session is first, because every transaction locks the account before links
-		// and sessions.
-		if sessionToken, _, err = s.start(ctx, tx, user, WithLink, client); err != nil {
-			return disabledIfWrong(err)
-		}
-		result, err := tx.NewDelete().Model((*signInLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
-		return unlessAffected(result, err, ErrLinkInvalid)
-	})
-	if err != nil {
-		return User{}, "", err
-	}
-	return user, sessionToken, nil
 }

@@ -32,8 +32,9 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		const clients = 8
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		sessionTokens := make([]string, clients)
-		used, errs := atOnce(clients, func(i int) (err error) {
-			_, sessionTokens[i], err = stores[i%2].SignIn.UseLink(t.Context(), token, browser)
+		used, errs := atOnce(clients, func(i int) error {
+			signedIn, err := stores[i%2].SignIn.UseLink(t.Context(), token, browser)
+			sessionTokens[i] = signedIn.Token
 			return err
 		})
 		if used != 1 {
@@ -61,7 +62,7 @@ func TestSignInLinkExpires(t *testing.T) {
 		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
 		f.clock.Advance(time.Second)
 		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrLinkInvalid)
-		_, _, err := f.SignIn.UseLink(t.Context(), token, browser)
+		_, err := f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "use", err, models.ErrLinkInvalid)
 		f.clock.Advance(time.Second)
 		must(t, f.Purge(t.Context()))
@@ -84,13 +85,13 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 		// As an operator's SQL does, which does not end links.
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		checkError(t, "account disabled, page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrSignInDisabled)
-		_, _, err := f.SignIn.UseLink(t.Context(), token, browser)
+		_, err := f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "account disabled, use", err, models.ErrSignInDisabled)
 		checkError(t, "account disabled, create", create(c.Account, member), models.ErrSignInDisabled)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
 		must(t, errOf(f.SignIn.LinkUser(t.Context(), token)))
 		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
-		_, _, err = f.SignIn.UseLink(t.Context(), token, browser)
+		_, err = f.SignIn.UseLink(t.Context(), token, browser)
 		checkError(t, "removed, use", err, models.ErrLinkInvalid)
 		checkError(t, "removed, create", create(c.Account, member), models.ErrUserNotFound)
 	})
@@ -107,7 +108,7 @@ func TestNewPasswordEndsSignInLinks(t *testing.T) {
 		checkError(t, "after a change", errOf(f.SignIn.LinkUser(ctx, changed)), models.ErrLinkInvalid)
 		reset := f.link(t, c, c.user)
 		must(t, f.Credentials.ResetPassword(ctx, c.user.Email, password))
-		_, _, err = f.SignIn.UseLink(ctx, reset, browser)
+		_, err = f.SignIn.UseLink(ctx, reset, browser)
 		checkError(t, "after a reset", err, models.ErrLinkInvalid)
 		must(t, errOf(f.SignIn.LinkUser(ctx, kept)))
 	})

@@ -45,17 +45,17 @@ func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) 
 // firstStep returns the token of a pending sign-in.
 func (f *fixture) firstStep(t *testing.T, c customer) string {
 	t.Helper()
-	token, pending, err := f.SignIn.Start(t.Context(), c.user, models.WithPassword, browser)
-	if err != nil || !pending {
-		t.Fatalf("pending %t, %v", pending, err)
+	signedIn, err := f.SignIn.Start(t.Context(), c.user, models.WithPassword, browser)
+	if err != nil || !signedIn.Pending {
+		t.Fatalf("pending %t, %v", signedIn.Pending, err)
 	}
-	return token
+	return signedIn.Token
 }
 
 func (f *fixture) secondStep(t *testing.T, token, code string) (sessionToken string, err error) {
 	t.Helper()
-	_, sessionToken, err = f.SignIn.Finish(t.Context(), token, code, browser)
-	return sessionToken, err
+	signedIn, err := f.SignIn.Finish(t.Context(), token, code, browser)
+	return signedIn.Token, err
 }
 
 func TestSecondStep(t *testing.T) {
@@ -100,8 +100,8 @@ func TestSecondStep(t *testing.T) {
 		pending = f.firstStep(t, c)
 		must(t, f.Credentials.DisableTOTP(ctx, session, c.actor))
 		checkError(t, "a sign-in from before", errOf(f.secondStep(t, pending, renewed[0])), models.ErrSignInNotPending)
-		if _, pending, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || pending {
-			t.Errorf("pending %t, %v", pending, err)
+		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
+			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
 			t.Errorf("%d recovery codes are left", n)
@@ -123,8 +123,8 @@ func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
 		c := f.customer(t)
 		f.twoSteps(t, c)
 		for _, method := range []models.SignInMethod{models.WithLink, models.WithInvitation, models.WithPasskey, models.WithProvider} {
-			if _, pending, err := f.SignIn.Start(t.Context(), c.user, method, browser); err != nil || pending {
-				t.Errorf("%s: pending %t, %v", method, pending, err)
+			if signedIn, err := f.SignIn.Start(t.Context(), c.user, method, browser); err != nil || signedIn.Pending {
+				t.Errorf("%s: pending %t, %v", method, signedIn.Pending, err)
 			}
 		}
 		f.firstStep(t, c)
@@ -173,8 +173,7 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 		pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
 		guess := func(i int, code string) error {
 			client := models.Client{Address: fmt.Sprintf("198.51.100.%d", i)}
-			_, _, err := stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, client)
-			return err
+			return errOf(stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, client))
 		}
 		_, errs := atOnce(20, func(i int) error { return guess(i, "abcdef") })
 		limited := 0
@@ -211,8 +210,7 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 		guessTenTimes := func() {
 			pending := f.firstStep(t, c)
 			_, errs := atOnce(10, func(i int) error {
-				_, _, err := stores[i%2].SignIn.Finish(t.Context(), pending, "abcdef", browser)
-				return err
+				return errOf(stores[i%2].SignIn.Finish(t.Context(), pending, "abcdef", browser))
 			})
 			for _, err := range errs {
 				checkError(t, "a guess", err, models.ErrWrongCode)
@@ -221,7 +219,7 @@ func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
 		}
 		refused := func(store *models.Store) {
 			t.Helper()
-			_, _, err := store.SignIn.Finish(t.Context(), f.firstStep(t, c), a.code(t, 0), browser)
+			_, err := store.SignIn.Finish(t.Context(), f.firstStep(t, c), a.code(t, 0), browser)
 			limit, ok := errors.AsType[*models.SignInLimitError](err)
 			if !ok || !limit.Codes || !limit.AppCodes || limit.RetryAfter != end.Sub(f.clock.Now()) {
 				t.Errorf("the right code: %+v", err)
@@ -328,8 +326,7 @@ func TestCodeSignsInOnce(t *testing.T) {
 		for _, code := range []string{a.code(t, 0), recovery[0]} {
 			pending := []string{f.firstStep(t, c), f.firstStep(t, c)}
 			done, errs := atOnce(4, func(i int) error {
-				_, _, err := stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, browser)
-				return err
+				return errOf(stores[i%2].SignIn.Finish(t.Context(), pending[i%2], code, browser))
 			})
 			if done != 1 {
 				t.Errorf("%d requests signed in: %v", done, errs)
@@ -399,8 +396,8 @@ func TestAuthenticatorSetUp(t *testing.T) {
 		second.secret, err = f.Credentials.StartTOTP(ctx, session)
 		must(t, err)
 		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), models.ErrWrongCode)
-		if _, pending, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || pending {
-			t.Errorf("an unconfirmed app: pending %t, %v", pending, err)
+		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
+			t.Errorf("an unconfirmed app: pending %t, %v", signedIn.Pending, err)
 		}
 		f.clock.Advance(time.Hour)
 		checkError(t, "too late", enable(second.code(t, 0)), models.ErrTOTPOff)

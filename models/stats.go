@@ -3,8 +3,6 @@ package models
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"sync/atomic"
 
 	"portal/models/authn"
 	"portal/models/usage"
@@ -29,21 +27,6 @@ type SignInFailures struct {
 	Wrong    uint64
 	Limited  uint64 // not checked, because there were too many wrong ones before
 	Disabled uint64 // right, but the user or the account is disabled
-}
-
-type signInFailureCounts struct{ wrong, limited, disabled atomic.Uint64 }
-
-// count counts the outcome of an attempt.
-func (c *signInFailureCounts) count(err error) {
-	_, limited := errors.AsType[*SignInLimitError](err)
-	switch {
-	case limited:
-		c.limited.Add(1)
-	case errors.Is(err, ErrWrongCredentials), errors.Is(err, ErrWrongCode):
-		c.wrong.Add(1)
-	case errors.Is(err, ErrSignInDisabled):
-		c.disabled.Add(1)
-	}
 }
 
 // Stats returns the state. It does not use the database.

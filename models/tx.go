@@ -178,9 +178,23 @@ func (tx Tx) lockUser(ctx context.Context, accountID, id uuid.UUID) error {
 	return tx.lockUserWhere(ctx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
 }
 
-// lockEnabledUser locks a user, or returns [ErrWrongCredentials] if the user was disabled.
-func (tx Tx) lockEnabledUser(ctx context.Context, id uuid.UUID) error {
-	return tx.lockUserWhere(ctx, "id = ? AND disabled_at IS NULL", id)
+// lockEnabled locks an account and one of its users. If one of them is disabled, it returns
+// [ErrSignInDisabled].
+func (tx Tx) lockEnabled(ctx context.Context, accountID, userID uuid.UUID) error {
+	err := tx.lockEnabledAccount(ctx, accountID)
+	if err == nil {
+		err = tx.lockUserWhere(ctx, "id = ? AND disabled_at IS NULL", userID)
+	}
+	return disabledIfWrong(err)
+}
+
+// lockVerified locks the account and the user that a sign-in has verified. If one of them was
+// disabled since, or the password has changed, it returns [ErrWrongCredentials].
+func (tx Tx) lockVerified(ctx context.Context, user User) error {
+	if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
+		return err
+	}
+	return tx.lockPassword(ctx, user)
 }
 
 // lockPassword locks a user, or returns [ErrWrongCredentials] if the user was disabled or the

@@ -32,8 +32,8 @@ func TestResetSecondFactorLetsThePasswordSignIn(t *testing.T) {
 		modelstest.Must(t, err)
 		passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
 		modelstest.Must(t, store.Credentials.AddPasskey(ctx, session, passkey, "a challenge", actor))
-		if _, due, err := store.SignIn.Start(ctx, user, models.WithPassword, models.Client{}); err != nil || !due {
-			t.Fatalf("second step due: %t, %v", due, err)
+		if signedIn, err := store.SignIn.Start(ctx, user, models.WithPassword, models.Client{}); err != nil || !signedIn.Pending {
+			t.Fatalf("second step due: %t, %v", signedIn.Pending, err)
 		}
 
 		reset := func(email string) result {
@@ -50,8 +50,8 @@ func TestResetSecondFactorLetsThePasswordSignIn(t *testing.T) {
 		if _, err := store.Sessions.Find(ctx, token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("a session is still valid: %v", err)
 		}
-		if _, due, err := store.SignIn.Start(ctx, user, models.WithPassword, models.Client{}); err != nil || due {
-			t.Errorf("second step due: %t, %v", due, err)
+		if signedIn, err := store.SignIn.Start(ctx, user, models.WithPassword, models.Client{}); err != nil || signedIn.Pending {
+			t.Errorf("second step due: %t, %v", signedIn.Pending, err)
 		}
 		factors, err := store.Credentials.Factors(ctx, session)
 		modelstest.Must(t, err)

@@ -182,10 +182,10 @@ func TestWrongCodesAreReported(t *testing.T) {
 		code, err := totp.GenerateCode(secret, s.clock.Now())
 		modelstest.Must(t, err)
 		modelstest.Must(t, errOf(s.Credentials.EnableTOTP(t.Context(), session, code, models.UserActor(user.ID, client.Address))))
-		pending, _, err := s.SignIn.Start(t.Context(), user, models.WithPassword, client)
+		pending, err := s.SignIn.Start(t.Context(), user, models.WithPassword, client)
 		modelstest.Must(t, err)
 		for range 10 {
-			if _, _, err := s.SignIn.Finish(t.Context(), pending, "abcdef", models.Client{Address: "203.0.113.8"}); err == nil {
+			if _, err := s.SignIn.Finish(t.Context(), pending.Token, "abcdef", models.Client{Address: "203.0.113.8"}); err == nil {
 				t.Fatal("a wrong code signs in")
 			}
 		}

@@ -62,11 +62,11 @@ func (p *Portal) finishProviderSignIn(c *gin.Context) error {
 // one.
 func (p *Portal) signInWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
 	client := p.providerClient(c, found)
-	user, token, pending, err := p.store.SignIn.WithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), client)
+	signedIn, err := p.store.SignIn.WithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), client)
 	if err != nil {
 		return p.refuseIdentity(c, begun, found, err)
 	}
-	return p.signedIn(c, user.Email, token, pending, begun.Next)
+	return p.signedIn(c, signedIn, begun.Next)
 }
 
 // createIdentity sends the browser to the provider, to connect an identity to the signed-in user.

@@ -34,14 +34,14 @@ func (p *Portal) startProviderJoin(c *gin.Context) error {
 // identity.
 func (p *Portal) joinWithIdentity(c *gin.Context, begun attempt, found models.Identity) error {
 	client := p.providerClient(c, found)
-	user, token, pending, err := p.store.Invitations.AcceptWithIdentity(c.Request.Context(), begun.Invitation, found, client)
+	signedIn, err := p.store.Invitations.AcceptWithIdentity(c.Request.Context(), begun.Invitation, found, client)
 	if errors.Is(err, models.ErrInvitationInvalid) || errors.Is(err, models.ErrEmailTaken) {
 		return p.refuseToJoin(c, err)
 	}
 	if err != nil {
 		return p.refuseIdentity(c, begun, found, err)
 	}
-	return p.signedIn(c, user.Email, token, pending, homePath)
+	return p.signedIn(c, signedIn, homePath)
 }
 
 // joinPath returns the path that accepts an invitation with the provider, or "" without one.

@@ -25,12 +25,12 @@ func (p *Portal) showInvitation(c *gin.Context) error {
 // password hashing, so it sets its own deadlines.
 func (p *Portal) join(c *gin.Context) error {
 	hideToken(c)
-	user, token, pending, err := p.store.Invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
+	signedIn, err := p.store.Invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refuseToJoin(c, err)
 		} else {
-			err = p.signedIn(c, user.Email, token, pending, homePath)
+			err = p.signedIn(c, signedIn, homePath)
 		}
 	})
 	return err

@@ -123,15 +123,13 @@ func (p *Portal) leadToSignIn(c *gin.Context) error { return p.redirect(c, signI
 func (p *Portal) signInWithPasskey(c *gin.Context) error {
 	form := p.signInForm(p.destination(c.PostForm("next")))
 	passkey, challenge, err := p.verifyPasskey(c)
-	var user models.User
-	var token string
-	var pending bool
+	var signedIn models.SignedIn
 	if err == nil {
-		user, token, pending, err = p.store.SignIn.WithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
+		signedIn, err = p.store.SignIn.WithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
 	}
 	switch {
 	case err == nil:
-		return p.signedIn(c, user.Email, token, pending, form.Next)
+		return p.signedIn(c, signedIn, form.Next)
 	case errors.Is(err, models.ErrPasskeyNotFound), errors.Is(err, models.ErrChallengeUsed):
 		form.Problem = "This passkey was not accepted. Try again, or sign in another way."
 	case errors.Is(err, models.ErrSignInDisabled):

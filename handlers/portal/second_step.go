@@ -52,12 +52,12 @@ func (p *Portal) showSecondStep(c *gin.Context) error {
 // finishSignIn checks the code of the second step and signs in.
 func (p *Portal) finishSignIn(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.PostForm("next"))}
-	user, token, err := p.store.SignIn.Finish(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
+	signedIn, err := p.store.SignIn.Finish(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
 	p.pending.drop(c)
-	return p.signedIn(c, user.Email, token, false, form.Next)
+	return p.signedIn(c, signedIn, form.Next)
 }
 
 // refuseCode shows the form again with the reason for the refusal. If no sign-in is pending, it

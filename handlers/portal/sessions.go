@@ -77,26 +77,26 @@ func (p *Portal) showSession(c *gin.Context) error {
 
 // signIn signs in a user who has proved an identity with this method, and opens the page next.
 func (p *Portal) signIn(c *gin.Context, user models.User, method models.SignInMethod, next string) error {
-	token, pending, err := p.store.SignIn.Start(c.Request.Context(), user, method, p.newClient(c))
+	signedIn, err := p.store.SignIn.Start(c.Request.Context(), user, method, p.newClient(c))
 	if err != nil {
 		return err
 	}
-	return p.signedIn(c, user.Email, token, pending, next)
+	return p.signedIn(c, signedIn, next)
 }
 
 // signedIn completes a sign-in: it gives the browser the token of its new session, ends the old
-// session, makes the browser a device of the user with this email, and opens the page next. If a
-// second step is due, the token is that of the pending sign-in.
-func (p *Portal) signedIn(c *gin.Context, email, token string, pending bool, next string) error {
-	if pending {
-		return p.startSecondStep(c, token, next)
+// session, makes the browser a device of the user, and opens the page next. If the second step is
+// due, signedIn starts it instead.
+func (p *Portal) signedIn(c *gin.Context, signedIn models.SignedIn, next string) error {
+	if signedIn.Pending {
+		return p.startSecondStep(c, signedIn.Token, next)
 	}
 	// Most proofs work only once, so the new session must start even if the old one cannot be
 	// ended.
-	if err := p.sessions.set(c, token); err != nil {
+	if err := p.sessions.set(c, signedIn.Token); err != nil {
 		return err
 	}
-	if err := p.setDevice(c, email); err != nil {
+	if err := p.setDevice(c, signedIn.User.Email); err != nil {
 		return err
 	}
 	old, err := p.currentSession(c)

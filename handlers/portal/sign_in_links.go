@@ -29,11 +29,11 @@ func (p *Portal) showSignInLink(c *gin.Context) error {
 // useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
 func (p *Portal) useSignInLink(c *gin.Context) error {
 	hideToken(c)
-	user, token, err := p.store.SignIn.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
+	signedIn, err := p.store.SignIn.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
-	return p.signedIn(c, user.Email, token, false, homePath)
+	return p.signedIn(c, signedIn, homePath)
 }
 
 // refuseSignInLink shows why the link does not work. It returns err if err has another cause.

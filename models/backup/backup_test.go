@@ -100,11 +100,11 @@ func (d deployment) session(t *testing.T) models.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := d.SignIn.Start(t.Context(), user, models.WithPassword, models.Client{})
+	signedIn, err := d.SignIn.Start(t.Context(), user, models.WithPassword, models.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := d.Sessions.Peek(t.Context(), token)
+	session, err := d.Sessions.Peek(t.Context(), signedIn.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,10 +385,10 @@ func TestRestoreKeepsIdentitiesDisconnected(t *testing.T) {
 		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, _, err := d.SignIn.WithIdentity(t.Context(), kept, false, models.Client{}); err != nil {
+		if _, err := d.SignIn.WithIdentity(t.Context(), kept, false, models.Client{}); err != nil {
 			t.Errorf("the connected identity: %v", err)
 		}
-		if _, _, _, err := d.SignIn.WithIdentity(t.Context(), ended, false, models.Client{}); !errors.Is(err, models.ErrIdentityNotFound) {
+		if _, err := d.SignIn.WithIdentity(t.Context(), ended, false, models.Client{}); !errors.Is(err, models.ErrIdentityNotFound) {
 			t.Errorf("the disconnected identity: %v", err)
 		}
 	})

@@ -58,24 +58,23 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 		Set("secret = EXCLUDED.secret, key_id = EXCLUDED.key_id, created_at = EXCLUDED.created_at, last_step = 0").
 		Where("authenticator.enabled_at IS NULL").Exec(ctx)
 	if err := unlessAffected(result, err, ErrTOTPOn); err != nil {
-		return "", failed("start authenticator", err)
+		return "", failed("start two-step verification", err)
 	}
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(value), nil
 }
 
-// EnableTOTP turns two-step verification on for a session's user, who enters the first
-// code of the app. It ends the user's other sessions, records the activity, and returns the
-// recovery codes. They are stored as hashes only.
+// EnableTOTP turns two-step verification on for a session's user, who enters the first code of the
+// app. It ends the user's other sessions, records the activity, and returns the recovery codes. They
+// are stored as hashes only.
 //
-// The error may be [ErrWrongCode], a [*SignInLimitError] after too many wrong codes,
-// [ErrTOTPOff] if there is no secret to confirm or it is too old, [ErrTOTPOn] or
-// [ErrUnavailable].
+// If no secret waits for its first code or it is too old, the error is [ErrTOTPOff]. It may also be
+// [ErrTOTPOn], [ErrWrongCode], or a [*SignInLimitError] after too many wrong codes.
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
-	err = c.guesses.code(ctx, session.UserID, func(ctx context.Context, tx Tx) (right bool, err error) {
+	err = c.guesses.checkCode(ctx, "enable two-step verification", session.UserID, func(ctx context.Context, tx Tx) (right bool, err error) {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return false, err
 		}
-		app, err := findTOTPApp(ctx, tx, session.UserID)
+		app, err := findTOTP(ctx, tx, session.UserID)
 		switch {
 		case err != nil:
 			return false, err
@@ -97,16 +96,16 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 		return true, factorChanged(ctx, tx, session, actor, ActionTOTPOn)
 	})
 	if err != nil {
-		return nil, failed("enable authenticator", err)
+		return nil, err
 	}
 	return recovery, nil
 }
 
-// DisableTOTP turns two-step verification off for a session's user, deletes the recovery
-// codes, ends the user's other sessions and records the activity. The error may be
-// [ErrTOTPOff] or [ErrUnavailable].
+// DisableTOTP turns two-step verification off for a session's user, deletes the recovery codes, ends
+// the user's other sessions and records the activity. If it is off already, the error is
+// [ErrTOTPOff].
 func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
-	err := c.db.InTx(ctx, "disable authenticator", func(ctx context.Context, tx Tx) error {
+	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
 			return err
 		}
@@ -119,7 +118,6 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 		}
 		return factorChanged(ctx, tx, session, actor, ActionTOTPOff)
 	})
-	return err
 }
 
 // factorChanged records a change of the factors of a session's user and ends the user's other
@@ -134,11 +132,20 @@ func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, act
 	return endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)
 }
 
-// findAuthenticator returns the app of a user, confirmed or not, or [ErrTOTPOff].
-func findTOTPApp(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
+// findTOTP returns the app of a user, enabled or not, or [ErrTOTPOff].
+func findTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
 	var app totpApp
 	err := db.NewSelect().Model(&app).Where("user_id = ?", userID).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrTOTPOff
+	}
+	return app, err
+}
+
+// findEnabledTOTP returns the enabled app of a user, or [ErrTOTPOff].
+func findEnabledTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp, error) {
+	app, err := findTOTP(ctx, db, userID)
+	if err == nil && app.EnabledAt == nil {
 		err = ErrTOTPOff
 	}
 	return app, err

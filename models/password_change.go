@@ -1,10 +1,9 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -13,14 +12,12 @@ import (
 
 // ChangePassword sets a new password for the user of a session, ends the user's other sessions, and
 // records the activity. It returns a new token for the session, so that a stolen copy of the old
-// token is useless. A user without a password sets the first one: the old password is ignored,
-// and the error is [ErrSignInTooOld] unless the sign-in is fresh.
+// token is useless. ChangePassword sets its own deadlines.
 //
-// It returns [ErrWrongCredentials] if the old password is wrong, and a [*SignInLimitError] after
-// too many wrong passwords in this session. It returns an [*InvalidError] for the field "password"
-// if the new password breaks a rule. If both passwords are wrong, the two errors are joined. The
-// error may also be [ErrPasswordsOff], [ErrSessionNotFound] or [ErrUnavailable]. ChangePassword
-// sets its own deadlines.
+// If the user has no password, the old password is ignored, and the error is [ErrSignInTooOld]
+// unless the sign-in is fresh. If the old password is wrong, the error is [ErrWrongCredentials], or
+// a [*SignInLimitError] after too many in this session. If the new password breaks a rule, it is an
+// [*InvalidError] for the field "password". If both are wrong, the two errors are joined.
 func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPassword, newPassword string, actor Actor) (token string, err error) {
 	if c.passwords.off {
 		return "", ErrPasswordsOff
@@ -81,54 +78,9 @@ func (c *Credentials) authorize(ctx context.Context, session Session, password s
 	return user, nil
 }
 
-// verifyCurrent returns the user of a session if the password is right. Otherwise it
-// returns [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this
-// session. Wrong passwords at sign-in do not count, because they must not stop a signed-in user.
-func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor Actor) (User, error) {
-	subject := [][]byte{signInSubject("session", session.ID.String())}
-	return p.verify(ctx, session.Email, password, attempt{
-		limited: subject, counted: subject, place: knownPlace(session.Email),
-		actor: actor, action: ActionPasswordRefused,
-	})
-}
-
-// hashQueueTimeout limits the wait for password hashing. The wait does not count against [Timeout],
-// which limits each use of the database.
-const hashQueueTimeout = 8 * time.Second
-
-// waitToHash waits for a turn to hash passwords. The error may be [ErrUnavailable].
-func (p *passwords) waitToHash(ctx context.Context, place password.Place) (*password.Turn, error) {
-	ctx, cancel := context.WithTimeout(ctx, hashQueueTimeout)
-	defer cancel()
-	turn, err := p.hasher.Wait(ctx, place)
-	if errors.Is(err, password.ErrQueueFull) {
-		err = fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrBusy, err)
-	}
-	return turn, failed("wait in the queue for password hashing", err)
-}
-
-// hash returns the hash of a new password.
-func (p *passwords) hash(ctx context.Context, place password.Place, password string) (string, error) {
-	turn, err := p.waitToHash(ctx, place)
-	if err != nil {
-		return "", err
-	}
-	defer turn.Done()
-	return turn.Hash(password), nil
-}
-
-// checkPassword returns an [*InvalidError] for the field "password" if a new password breaks a
-// rule. A password must not be one of words, such as the user's email and the account's name.
-func checkPassword(newPassword string, words ...string) error {
-	if problem := password.Problem(newPassword, words...); problem != "" {
-		return &InvalidError{"password", problem}
-	}
-	return nil
-}
-
 // ResetPassword sets a new password for the user with this email, ends all of the user's sessions,
-// and records the activity. It is for operators. It returns an [*InvalidError] for the field
-// "password", [ErrUserNotFound], or [ErrUnavailable].
+// and records the activity. It is for operators. The error may be an [*InvalidError] for the field
+// "password" or [ErrUserNotFound].
 func (c *Credentials) ResetPassword(ctx context.Context, email, password string) error {
 	if err := checkPassword(password, email); err != nil {
 		return err
@@ -155,8 +107,7 @@ func (c *Credentials) setPassword(ctx context.Context, place password.Place, new
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
-	err = c.db.InTx(ctx, "set password", func(ctx context.Context, tx Tx) error { return store(ctx, tx, hash) })
-	return err
+	return c.db.InTx(ctx, "set password", func(ctx context.Context, tx Tx) error { return store(ctx, tx, hash) })
 }
 
 // replacePassword stores the new hash, ends the user's sessions except keep and the links that sign
@@ -179,4 +130,54 @@ func replacePassword(ctx context.Context, tx Tx, user User, hash string, keep uu
 		return err
 	}
 	return endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
+}
+
+// ChangeEmail sets a new email for the user of a session and records the activity. The user's
+// sessions continue. ChangeEmail sets its own deadlines.
+//
+// The errors for the password are those of [Credentials.ChangePassword], but a user without a
+// password needs none. If the email is malformed, is the current one or makes the password too easy
+// to guess, the error is an [*InvalidError] for the field "email". It may also be [ErrEmailTaken].
+func (c *Credentials) ChangeEmail(ctx context.Context, session Session, password, email string, actor Actor) error {
+	email, invalid := cleanEmail(email)
+	if invalid == nil && email == session.Email {
+		invalid = &InvalidError{"email", "This is already your email."}
+	}
+	user, err := c.authorize(ctx, session, password, actor)
+	switch {
+	case errors.Is(err, ErrWrongCredentials):
+		return errors.Join(err, invalid)
+	case err != nil:
+		return err
+	case invalid != nil:
+		return invalid
+	case !session.NoPassword && checkPassword(password, email) != nil:
+		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	defer cancel()
+	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
+		// If the password or the email has changed since, this change fails.
+		result, err := tx.NewUpdate().Model((*User)(nil)).Set("email = ?, email_hash = ?", email, hashEmail(email)).
+			Where("id = ? AND password_hash = ? AND email_hash = ?", user.ID, user.PasswordHash, user.EmailHash).Exec(ctx)
+		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
+			return err
+		}
+		// Links were sent to the old address.
+		if err := endPasswordResets(ctx, tx, user.ID); err != nil {
+			return err
+		}
+		return tx.RecordActivity(ctx, actor, Activity{
+			AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &user.ID, Label: email, FormerLabel: user.Email,
+		})
+	})
+	if err == nil || errors.Is(err, ErrWrongCredentials) || bytes.Equal(hashEmail(email), user.EmailHash) {
+		return err
+	}
+	// The hash is unique, so the update may have failed because another user has the email.
+	taken, lookupErr := c.db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", hashEmail(email)).Exists(ctx)
+	if lookupErr == nil && taken {
+		return ErrEmailTaken
+	}
+	return err
 }

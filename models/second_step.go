@@ -1,0 +1,183 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// pendingSignInLife is how long the user can take for the second step.
+	pendingSignInLife = 10 * time.Minute
+	// maxPendingSignIns is the maximum number of pending sign-ins of a user. A new one ends the
+	// oldest.
+	maxPendingSignIns = 10
+
+	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may
+	// have within codeWindow of the first one. After that, no code of the app is checked until
+	// the window ends. The limit of each minute alone would allow an attacker with the password
+	// 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
+	maxRefusedCodes = 100
+	codeWindow      = Day
+	// warningCodes is the number of wrong codes within the window that warns the user.
+	warningCodes = 10
+)
+
+// pendingSignIn is a sign-in after the first of two steps. It gives access to the second step only.
+type pendingSignIn struct {
+	bun.BaseModel `bun:"table:pending_sign_ins,alias:pending"`
+
+	TokenHash []byte `bun:",pk"` // SHA-256 of the token in the browser's cookie
+	UserID    uuid.UUID
+	ExpiresAt time.Time
+}
+
+// secondStepDue reports whether a user who has entered the password must make a second step. If the
+// account requires a second factor, a user with passkeys only must sign in with one of them.
+func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool, err error) {
+	err = db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("EXISTS (SELECT 1 FROM authenticators WHERE user_id = u.id AND enabled_at IS NOT NULL) OR a.second_factor_required AND "+hasFactor).
+		Join("JOIN accounts AS a ON a.id = u.account_id").Where("u.id = ?", userID).Scan(ctx, &due)
+	return due, err
+}
+
+// createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
+// [Sessions.Create], it checks that the user may still sign in.
+func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
+	if err := tx.lockVerified(ctx, user); err != nil {
+		return "", err
+	}
+	old := tx.NewSelect().Model((*pendingSignIn)(nil)).Column("token_hash").Where("user_id = ?", user.ID).
+		OrderExpr("expires_at DESC").Offset(maxPendingSignIns - 1).Limit(math.MaxInt32)
+	if err := tx.Delete(ctx, (*pendingSignIn)(nil), "token_hash IN (?)", old); err != nil {
+		return "", err
+	}
+	token = newToken()
+	pending := pendingSignIn{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(pendingSignInLife)}
+	return token, tx.Insert(ctx, &pending)
+}
+
+// endPendingSignIns deletes the pending sign-ins of a user.
+func endPendingSignIns(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	return tx.Delete(ctx, (*pendingSignIn)(nil), "user_id = ?", userID)
+}
+
+// PendingUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending] or
+// [ErrSignInDisabled].
+func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
+	user, err := s.pendingUser(ctx, s.db, token)
+	return user, failed("find pending sign-in", err)
+}
+
+func (s *SignIn) pendingUser(ctx context.Context, db bun.IDB, token string) (User, error) {
+	return findUserByToken(ctx, db, "pending_sign_ins", token, s.db.Now(), ErrSignInNotPending)
+}
+
+// Finish completes a pending sign-in: it checks a code of the authenticator app or a recovery code,
+// and starts a session.
+//
+// If the first step was too long ago or the pending sign-in was used, the error is
+// [ErrSignInNotPending]. It may also be [ErrWrongCode], [ErrSignInDisabled], or a
+// [*SignInLimitError] after too many wrong codes for the user within a minute or a day, on any
+// instance.
+func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (SignedIn, error) {
+	user, err := s.PendingUser(ctx, token)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	var sessionToken string
+	err = s.guesses.checkCode(ctx, "finish sign-in", user.ID, func(ctx context.Context, tx Tx) (right bool, err error) {
+		if err := tx.lockEnabledAccount(ctx, user.AccountID); err != nil {
+			return false, err
+		}
+		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
+			return false, err
+		}
+		// Read again under the lock.
+		if user, err = s.pendingUser(ctx, tx, token); err != nil {
+			return false, err
+		}
+		method, err := s.acceptCode(ctx, tx, user, code, client)
+		if err != nil || method == "" {
+			return false, err
+		}
+		// The session is first, because every transaction locks the account before links
+		// and sessions.
+		if sessionToken, err = s.sessions.create(ctx, tx, user, method, client); err != nil {
+			return false, err
+		}
+		result, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
+		return true, unlessAffected(result, err, ErrSignInNotPending)
+	})
+	if errors.Is(err, ErrWrongCode) {
+		s.guesses.record(user, visitorActor(client.Address), ActionCodeRefused)
+	}
+	err = disabledIfWrong(err)
+	s.guesses.failures.count(err)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return SignedIn{User: user, Token: sessionToken}, nil
+}
+
+// acceptCode accepts a code of the user's authenticator app or a recovery code, once. It returns
+// how the user has signed in, or "" for a wrong code.
+func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (SignInMethod, error) {
+	code = strings.Join(strings.Fields(code), "")
+	if len(code) > totpCode.Digits.Length() {
+		used, err := useRecoveryCode(ctx, tx, user.ID, code)
+		if err != nil || !used {
+			return "", err
+		}
+		actor := UserActor(user.ID, client.Address)
+		return withRecoveryCode, tx.Record(ctx, user.AccountID, actor, ActionRecoveryCodeUsed, user.ID, user.Email)
+	}
+	app, err := findEnabledTOTP(ctx, tx, user.ID)
+	if errors.Is(err, ErrTOTPOff) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	right, err := s.limitTOTP(ctx, tx, user, app, code, client)
+	if err != nil || !right {
+		return "", err
+	}
+	return withCode, nil
+}
+
+// limitTOTP is acceptTOTP with the limit of a day. It counts a wrong code. After too many of them
+// it returns a [*SignInLimitError] without checking the code.
+func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, code string, client Client) (bool, error) {
+	now := tx.Now()
+	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
+		app.RefusedCodes, app.RefusedSince = 0, &now
+	}
+	if app.RefusedCodes >= maxRefusedCodes {
+		return false, &SignInLimitError{RetryAfter: app.RefusedSince.Add(codeWindow).Sub(now), AppCodes: true}
+	}
+	right, err := acceptTOTP(ctx, tx, s.sealer, app, code)
+	if err != nil || right {
+		return right, err
+	}
+	app.RefusedCodes++
+	err = tx.Update(ctx, &app, "refused_codes", "refused_since")
+	if err != nil || app.RefusedCodes != warningCodes {
+		return false, err
+	}
+	return false, tx.Record(ctx, user.AccountID, visitorActor(client.Address), ActionCodesRefused, user.ID, user.Email)
+}
+
+// forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new
+// password that the user has set in a session, or an operator. It is not for a password that was
+// set with a link: an attacker who reads the user's emails could then guess without limit.
+func forgetRefusedCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
+	_, err := tx.NewUpdate().Model((*totpApp)(nil)).Set("refused_codes = 0, refused_since = NULL").
+		Where("user_id = ?", userID).Exec(ctx)
+	return err
+}
