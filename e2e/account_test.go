@@ -11,6 +11,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
@@ -118,7 +119,7 @@ func TestPasswordAndEmailAreChanged(t *testing.T) {
 		if entries := activity.Entries(); len(entries) != 1 {
 			t.Errorf("got %d entries, want 1: %q", len(entries), entries)
 		}
-		file := must(os.Open(activity.Export()))(t)
+		file := modelstest.Value(os.Open(activity.Export()))(t)
 		defer file.Close()
 		if lines, err := csv.NewReader(file).ReadAll(); err != nil || len(lines) != 2 || lines[1][3] != "'=Front desk" {
 			t.Errorf("the export holds %q, error %v", lines, err)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/playwright-community/playwright-go"
+
+	"portal/models/modelstest"
 )
 
 // callPage is a customer's page with a voice widget in a visitor's browser.
@@ -163,9 +165,7 @@ func (p *callPage) evaluateInto(into any, expression string) {
 		p.t.Fatalf("%s: %v", expression, err)
 	}
 	encoded, err := json.Marshal(result)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	modelstest.Must(p.t, err)
 	if err := json.Unmarshal(encoded, into); err != nil {
 		p.t.Fatalf("%s returned %s: %v", expression, encoded, err)
 	}

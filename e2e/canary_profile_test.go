@@ -12,14 +12,16 @@ import (
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
+
+	"portal/models/modelstest"
 )
 
 // visitWithProfileOnDisk opens a tab in a separate browser that stores its profile in folder. The
 // profiles of other tests are in memory.
 func visitWithProfileOnDisk(t *testing.T, site, folder string) *visitor {
 	t.Helper()
-	found := must(theRun.getTools())(t)
-	context := must(theRun.browser(t).driver.Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
+	found := modelstest.Value(theRun.getTools())(t)
+	context := modelstest.Value(theRun.browser(t).driver.Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
 	}))(t)
 	t.Cleanup(func() { _ = context.Close() })
@@ -43,9 +45,7 @@ func (c *canary) searchProfile(t *testing.T, folder string) {
 		all.WriteByte('\n')
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	c.searchFor(t, "the browser's profile", all.String(), c.portal.URL+"/static/")
 	cached := regexp.MustCompile(`_dk_[^\x00]*? ` + regexp.QuoteMeta(c.portal.URL) + `(/[!-~]*)`)
 	for _, entry := range cached.FindAllStringSubmatch(all.String(), -1) {

@@ -101,10 +101,10 @@ type canary struct {
 func newCanary(t *testing.T) *canary {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0", "log_connections=on", "log_parameter_max_length=-1")
-	c := &canary{cluster: cluster, monitor: must(subprocess.FreeAddress())(t), email: "canary@example.com", known: map[string]string{}}
+	c := &canary{cluster: cluster, monitor: modelstest.Value(subprocess.FreeAddress())(t), email: "canary@example.com", known: map[string]string{}}
 	smtpPassword := c.secret("password of PORTAL_SMTP_URL", randomHex(12))
 	c.mails = mailertest.Start(t, "--password", smtpPassword)
-	c.portal = must(theRun.start(settings{
+	c.portal = modelstest.Value(theRun.start(settings{
 		databaseURL: cluster.URL("postgres"), secret: c.secret("PORTAL_SECRET", randomHex(32)),
 		extra: append(mailSettings("smtp://portal:"+smtpPassword+"@127.0.0.1:"+c.mails.Port),
 			"PORTAL_SECRET_PREVIOUS="+c.secret("PORTAL_SECRET_PREVIOUS", randomHex(32)), "PORTAL_METRICS_ADDR="+c.monitor,
@@ -140,7 +140,7 @@ func (c *canary) key(what, key string) string {
 // cookies records the session cookies of the browser and their session tokens.
 func (c *canary) cookies(t *testing.T, what string, v *visitor) {
 	t.Helper()
-	for _, cookie := range must(v.context.Cookies())(t) {
+	for _, cookie := range modelstest.Value(v.context.Cookies())(t) {
 		if !strings.HasSuffix(cookie.Name, "session") {
 			continue
 		}
@@ -203,7 +203,7 @@ func (c *canary) misuse(key string) {
 // dump returns a dump of the database.
 func (c *canary) dump(t *testing.T) string {
 	t.Helper()
-	return string(must(exec.Command(c.cluster.Program("pg_dump"), "--inserts", c.cluster.URL("postgres")).Output())(t))
+	return string(modelstest.Value(exec.Command(c.cluster.Program("pg_dump"), "--inserts", c.cluster.URL("postgres")).Output())(t))
 }
 
 // searchFor fails the test if text contains a secret in any encoding. text must contain the proofs,
@@ -226,5 +226,5 @@ func (c *canary) searchFor(t *testing.T, where, text string, proofs ...string) {
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	return string(must(os.ReadFile(name))(t))
+	return string(modelstest.Value(os.ReadFile(name))(t))
 }

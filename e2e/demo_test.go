@@ -22,18 +22,18 @@ import (
 // The script is make demo.
 func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	t.Parallel()
-	binary := must(theRun.getBinary())(t)
+	binary := modelstest.Value(theRun.getBinary())(t)
 	output, folder := &modelstest.LogBuffer{}, t.TempDir()
 	command := exec.Command("tools/demo")
 	command.Dir = theRun.root
 	command.Env = append(exampleEnvironment(""), "TMPDIR="+folder, "DEMO_BINARY="+binary)
 	for _, name := range []string{"PORTAL", "LIVEKIT", "MEDIA", "SITE"} {
-		address := must(subprocess.FreeAddress())(t)
+		address := modelstest.Value(subprocess.FreeAddress())(t)
 		command.Env = append(command.Env, "DEMO_"+name+"_PORT="+address[strings.LastIndex(address, ":")+1:])
 	}
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	demo := must(subprocess.Start(command))(t)
+	demo := modelstest.Value(subprocess.Start(command))(t)
 	t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) })
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	widget.Talk()
 	widget.ExpectStatus(`You are in the call`)
 	widget.ExpectVoice()
-	owner := visit(t, "http://"+must(url.Parse(links[1]))(t).Host)
+	owner := visit(t, "http://"+modelstest.Value(url.Parse(links[1]))(t).Host)
 	pages.OpenLogin(owner.Tab).SignIn("demo@example.com", regexp.MustCompile(`Password: +(\S+)`).FindStringSubmatch(output.String())[1])
 	keys := pages.ExpectKeys(owner.Tab)
 	pressed := time.Now()

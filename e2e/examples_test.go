@@ -57,7 +57,7 @@ func TestExamplesRunAsCopied(t *testing.T) {
 
 	curl := exec.Command("sh", "-c", page.Example("curl"))
 	curl.Env = exampleEnvironment(secret)
-	c.expectTokenFor(t, secret, agentID, string(must(curl.Output())(t)))
+	c.expectTokenFor(t, secret, agentID, string(modelstest.Value(curl.Output())(t)))
 	var running []runningExample
 	for _, server := range exampleServers {
 		server.expectNoStart(t, page.Example(server.name), "", "NAS_API_KEY is not set\n")
@@ -69,7 +69,7 @@ func TestExamplesRunAsCopied(t *testing.T) {
 		running = append(running, example)
 	}
 
-	backend := must(url.Parse(running[1].site))(t)
+	backend := modelstest.Value(url.Parse(running[1].site))(t)
 	site := customerSite(t, page.Example("Browser"), "/widget-token", httputil.NewSingleHostReverseProxy(backend))
 	browser := visit(t, site)
 	browser.Open("/")
@@ -159,7 +159,7 @@ func TestGuidesVerifyATokenAsCopied(t *testing.T) {
 				const expected = { issuer: '` + c.URL + `', audience: 'widget', algorithms: ['` + algorithm + `'], typ: 'at+jwt' }
 				return (await jwtVerify(token, keys, expected)).payload
 			}`: "signature verification failed"} {
-				got := must(v.Page.Evaluate(`async ([token, forged]) => {
+				got := modelstest.Value(v.Page.Evaluate(`async ([token, forged]) => {
 					const verifyToken = `+function+`
 					const refused = await verifyToken(forged).then(() => 'taken', (error) => error.message)
 					return (await verifyToken(token)).agent_id + ', ' + refused
@@ -281,10 +281,10 @@ func inTerminal(t *testing.T, shell, command, prompt, input string) string {
 	terminal := exec.CommandContext(t.Context(), "script", "--quiet", "--return", "--flush", "--command", shell+" "+file, "/dev/null")
 	terminal.Env = exampleEnvironment("")
 	terminal.Stdout, terminal.Stderr = output, output
-	keyboard := must(terminal.StdinPipe())(t)
+	keyboard := modelstest.Value(terminal.StdinPipe())(t)
 	modelstest.Must(t, terminal.Start())
 	eventually(t, shell+" asks", func() bool { return strings.Contains(output.String(), prompt) })
-	must(keyboard.Write([]byte(input + "\n")))(t)
+	modelstest.Value(keyboard.Write([]byte(input + "\n")))(t)
 	if err := terminal.Wait(); err != nil {
 		t.Fatalf("%s: %v\n%s", shell, err, output)
 	}
@@ -343,7 +343,7 @@ func (s exampleServer) expectNoStart(t *testing.T, code, key, want string) {
 // run starts the example. It is killed at the end of the test.
 func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 	t.Helper()
-	address := must(subprocess.FreeAddress())(t)
+	address := modelstest.Value(subprocess.FreeAddress())(t)
 	folder := t.TempDir()
 	modelstest.Must(t, os.WriteFile(filepath.Join(folder, s.file), []byte(code), 0o600))
 	output := &modelstest.LogBuffer{}

@@ -21,7 +21,7 @@ type inspector struct {
 
 func inspect(t *testing.T, b *pages.Tab) inspector {
 	t.Helper()
-	return inspector{Tab: b, axe: string(must(os.ReadFile(must(theRun.getTools())(t).axe()))(t))}
+	return inspector{Tab: b, axe: string(modelstest.Value(os.ReadFile(modelstest.Value(theRun.getTools())(t).axe()))(t))}
 }
 
 // check checks the current state of the page, which failures call state, on a desktop in light
@@ -81,7 +81,7 @@ func (i inspector) resize(t *testing.T, width int) {
 func (i inspector) violations(t *testing.T) (found []any) {
 	t.Helper()
 	if i.Evaluate(`() => typeof axe !== "undefined"`) != true {
-		must(i.Page.Evaluate(i.axe + "; undefined"))(t)
+		modelstest.Value(i.Page.Evaluate(i.axe + "; undefined"))(t)
 	}
 	result := i.Evaluate(`async () => JSON.stringify((await axe.run(document, {preload: false, resultTypes: ["violations"]})).violations)`)
 	var violations []struct {

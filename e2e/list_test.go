@@ -12,6 +12,8 @@ import (
 
 	"portal/e2e/pages"
 	"portal/models"
+
+	"portal/models/modelstest"
 )
 
 func TestTheListIsSortedAndFilteredWhileTyping(t *testing.T) {
@@ -82,9 +84,7 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	c, v := startSignedIn(t, sharedPortal(t))
 	// The test moves the page's clock forward, which makes requests under way time out.
 	v.allow(`htmx:error: timeout`)
-	if err := v.Page.Clock().Install(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, v.Page.Clock().Install())
 	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "used elsewhere")
 	c.newKey(t, "revoked elsewhere")
 	path := c.Get("/api-keys").Find(`(?s)revoked elsewhere.*?action="(/api-keys/[0-9a-f-]+)/name"`)
@@ -93,9 +93,7 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	keys := pages.OpenKeys(v.Tab)
 	later := func() {
 		t.Helper()
-		if err := v.Page.Clock().FastForward("00:16"); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, v.Page.Clock().FastForward("00:16"))
 	}
 
 	keys.Row("asked about").Usage()

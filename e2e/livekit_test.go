@@ -19,7 +19,7 @@ import (
 // startLiveKit starts a LiveKit server until the test ends.
 func startLiveKit(t *testing.T) *livekitserver.Server {
 	t.Helper()
-	server := must(livekitserver.Start(t.Context()))(t)
+	server := modelstest.Value(livekitserver.Start(t.Context()))(t)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -27,7 +27,7 @@ func startLiveKit(t *testing.T) *livekitserver.Server {
 // restartLiveKit starts a stopped server at its old address. Its rooms are gone.
 func restartLiveKit(t *testing.T, stopped *livekitserver.Server) *livekitserver.Server {
 	t.Helper()
-	server := must(livekitserver.StartOn(t.Context(), must(strconv.Atoi(stopped.URL.Port()))(t)))(t)
+	server := modelstest.Value(livekitserver.StartOn(t.Context(), modelstest.Value(strconv.Atoi(stopped.URL.Port()))(t)))(t)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -66,7 +66,7 @@ func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 		"LIVEKIT_API_KEY=" + livekitserver.APIKey, "LIVEKIT_API_SECRET=" + livekitserver.APISecret,
 	}
 	command.Stderr = t.Output()
-	output := must(command.StdoutPipe())(t)
+	output := modelstest.Value(command.StdoutPipe())(t)
 	modelstest.Must(t, command.Start())
 	// The buffer is larger than the number of events of a test, so that the agent never blocks.
 	a := &echoAgent{t, command.Process, make(chan echoEvent, 10_000)}
@@ -119,5 +119,5 @@ func expireAccess(t *testing.T, token string) string {
 	_, _, err := jwt.NewParser().ParseUnverified(token, claims)
 	modelstest.Must(t, err)
 	claims["exp"] = time.Now().Add(-time.Hour).Unix()
-	return must(jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(livekitserver.APISecret)))(t)
+	return modelstest.Value(jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(livekitserver.APISecret)))(t)
 }

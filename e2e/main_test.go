@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
 )
@@ -198,13 +197,4 @@ func randomHex(bytes int) string {
 	b := make([]byte, bytes)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
-}
-
-// must returns the value of a call that must succeed: must(f())(t).
-func must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		modelstest.Must(t, err)
-		return value
-	}
 }

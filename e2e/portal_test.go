@@ -135,13 +135,13 @@ func (p *process) operator(t *testing.T, log *bytes.Buffer, input string, argume
 // sharedPortal returns the SQLite portal that tests share. Each test uses its own account.
 func sharedPortal(t *testing.T) *process {
 	t.Helper()
-	return must(theRun.getPortal())(t)
+	return modelstest.Value(theRun.getPortal())(t)
 }
 
 // sharedPair returns two instances of the portal on one PostgreSQL database.
 func sharedPair(t *testing.T) [2]*process {
 	t.Helper()
-	return must(theRun.getPair())(t)
+	return modelstest.Value(theRun.getPair())(t)
 }
 
 // ownPortal starts a portal for this test. The test fails if the portal does not stop without an
@@ -151,7 +151,7 @@ func ownPortal(t *testing.T, s settings) *process {
 	if s.databaseURL == "" {
 		s.databaseURL = "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
 	}
-	p := must(theRun.start(s))(t)
+	p := modelstest.Value(theRun.start(s))(t)
 	t.Cleanup(func() { p.stop(t) })
 	return p
 }
@@ -192,14 +192,14 @@ func (p *process) newCustomer(t *testing.T) customer {
 		email: fmt.Sprintf("customer%03d@example.com", n), password: randomHex(12),
 	}
 	owner := models.NewAccount{Name: fmt.Sprintf("Customer %03d", n), Email: c.email, Password: c.password}
-	c.Account = must(c.store.Accounts.Create(t.Context(), owner))(t)
+	c.Account = modelstest.Value(c.store.Accounts.Create(t.Context(), owner))(t)
 	return c
 }
 
 // newAgent creates an agent in the database and returns its id.
 func (c customer) newAgent(t *testing.T, name string) string {
 	t.Helper()
-	return must(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, models.Operator()))(t).ID.String()
+	return modelstest.Value(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, models.Operator()))(t).ID.String()
 }
 
 // newKey generates a key in the database and returns its value.
@@ -237,7 +237,7 @@ func startSignedIn(t *testing.T, p *process, profiles ...profile) (customer, *vi
 func (c customer) visit(t *testing.T, profiles ...profile) *visitor {
 	t.Helper()
 	v := visit(t, c.URL, profiles...)
-	v.setCookies(t, c.Jar.Cookies(must(http.NewRequest(http.MethodGet, c.URL, http.NoBody))(t).URL))
+	v.setCookies(t, c.Jar.Cookies(modelstest.Value(http.NewRequest(http.MethodGet, c.URL, http.NoBody))(t).URL))
 	return v
 }
 

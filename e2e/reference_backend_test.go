@@ -182,7 +182,7 @@ func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
 			t.Errorf("Retry-After %q", away.Header.Get("Retry-After"))
 		}
 		ask(http.StatusTooManyRequests, "RATE_LIMITED")
-		must(io.WriteString(dialBackend(t, server), "GET / HTTP/1.1\r\n"))(t)
+		modelstest.Value(io.WriteString(dialBackend(t, server), "GET / HTTP/1.1\r\n"))(t)
 		modelstest.Must(t, server.Process.Signal(syscall.SIGTERM))
 		eventually(t, "new connections are refused", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(server.site, "http://"))
@@ -273,7 +273,7 @@ func (e runningExample) expectSlowConnectionsEnd(t *testing.T) {
 // dialBackend opens a connection that is closed at the end of the test.
 func dialBackend(t *testing.T, server runningExample) net.Conn {
 	t.Helper()
-	conn := must(net.Dial("tcp", strings.TrimPrefix(server.site, "http://")))(t)
+	conn := modelstest.Value(net.Dial("tcp", strings.TrimPrefix(server.site, "http://")))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	modelstest.Must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return conn

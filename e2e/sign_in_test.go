@@ -68,7 +68,7 @@ const operatorToken = "operator-token-of-the-browser-tests"
 
 func startOtherWays(t *testing.T) otherWays {
 	t.Helper()
-	address := must(subprocess.FreeAddress())(t)
+	address := modelstest.Value(subprocess.FreeAddress())(t)
 	w := otherWays{mails: mailertest.Start(t), provider: handlerstest.StartProvider(t, "http://"+address)}
 	c := w.provider.Config
 	w.process = ownPortal(t, settings{address: address, extra: append(
@@ -227,7 +227,7 @@ func TestTwoStepVerification(t *testing.T) {
 		v.allowStatus(http.StatusUnprocessableEntity)
 		c.signIn(v.Tab)
 		account := pages.OpenAccount(v.Tab)
-		code := must(totp.GenerateCode(account.SetUpAuthenticator(), time.Now()))(t)
+		code := modelstest.Value(totp.GenerateCode(account.SetUpAuthenticator(), time.Now()))(t)
 		recovery := account.TurnOnTwoSteps(code)
 		if len(recovery) != 10 {
 			t.Fatalf("the recovery codes are %v", recovery)
@@ -248,7 +248,7 @@ func TestTwoStepVerification(t *testing.T) {
 // localhost, but not at an IP address.
 func TestPasskey(t *testing.T) {
 	t.Parallel()
-	address := must(subprocess.FreeAddress())(t)
+	address := modelstest.Value(subprocess.FreeAddress())(t)
 	_, port, err := net.SplitHostPort(address)
 	modelstest.Must(t, err)
 	site := "http://localhost:" + port
@@ -283,11 +283,11 @@ func TestPasskey(t *testing.T) {
 // addAuthenticator adds a virtual authenticator that verifies its user to the tab.
 func (v *visitor) addAuthenticator(t *testing.T) {
 	t.Helper()
-	session := must(v.context.NewCDPSession(v.Page))(t)
+	session := modelstest.Value(v.context.NewCDPSession(v.Page))(t)
 	options := map[string]any{
 		"protocol": "ctap2", "transport": "internal", "hasResidentKey": true, "hasUserVerification": true,
 		"isUserVerified": true, "automaticPresenceSimulation": true,
 	}
-	must(session.Send("WebAuthn.enable", map[string]any{}))(t)
-	must(session.Send("WebAuthn.addVirtualAuthenticator", map[string]any{"options": options}))(t)
+	modelstest.Value(session.Send("WebAuthn.enable", map[string]any{}))(t)
+	modelstest.Value(session.Send("WebAuthn.addVirtualAuthenticator", map[string]any{"options": options}))(t)
 }

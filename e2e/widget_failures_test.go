@@ -78,8 +78,8 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 // visitWithoutMicrophone opens a tab in a separate browser, which finds no microphone.
 func visitWithoutMicrophone(t *testing.T, site string) *visitor {
 	t.Helper()
-	found := must(theRun.getTools())(t)
-	chromium := must(theRun.browser(t).driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+	found := modelstest.Value(theRun.getTools())(t)
+	chromium := modelstest.Value(theRun.browser(t).driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(),
 		Env: map[string]string{"ALSA_CONFIG_PATH": "/dev/null", "PULSE_SERVER": "none"},
 	}))(t)

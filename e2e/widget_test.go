@@ -74,7 +74,7 @@ const brokenConnections = `Failed to load resource|WebSocket connection to|net::
 // a function that stops it.
 func silentServer(t *testing.T) (server *url.URL, stop func()) {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	stop = func() { _ = listener.Close() }
 	t.Cleanup(stop)
 	return &url.URL{Scheme: "ws", Host: listener.Addr().String()}, stop

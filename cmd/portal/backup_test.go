@@ -74,17 +74,12 @@ func TestNoCommandLineHasTheDatabasePassword(t *testing.T) {
 	url := modelstest.PostgresURL(t)
 	programs, seen := t.TempDir(), filepath.Join(t.TempDir(), "seen")
 	script := "#!/bin/sh\necho \"$@\" >" + seen + "\nenv | grep ^PG | sort >>" + seen + "\necho broken >&2\nexit 1\n"
-	if err := os.WriteFile(filepath.Join(programs, "pg_dump"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.WriteFile(filepath.Join(programs, "pg_dump"), []byte(script), 0o700))
 	file := filepath.Join(t.TempDir(), "portal.backup")
 	withPassword := strings.Replace(url, "portal@", "portal:hunter2@", 1) + "&search_path=public&target_session_attrs=any"
 	env := append(databaseEnv(withPassword), "PATH="+programs+":"+os.Getenv("PATH"))
 	portal(t, env, "", "backup", file).failsWith(t, "pg_dump", "broken")
-	content, err := os.ReadFile(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := modelstest.Value(os.ReadFile(seen))(t)
 	arguments, environment, _ := strings.Cut(string(content), "\n")
 	if strings.Contains(arguments, "hunter2") || strings.Contains(arguments, "postgres:") {
 		t.Errorf("the arguments are %s", arguments)

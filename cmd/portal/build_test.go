@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
@@ -24,10 +26,7 @@ func TestTheBinaryIsStaticAndKnowsItsVersion(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // static linking is checked on Linux only
 	}
-	file, err := elf.Open(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := modelstest.Value(elf.Open(binary))(t)
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		t.Error("the binary is linked dynamically")

@@ -36,9 +36,7 @@ func addColumns(t *testing.T, databaseURL string) {
 		query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
 	}
 	var tables []string
-	if err := db.NewRaw(query).Scan(t.Context(), &tables); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, db.NewRaw(query).Scan(t.Context(), &tables))
 	for _, table := range tables {
 		if strings.HasPrefix(table, "bun_") || strings.HasPrefix(table, "sqlite_") {
 			continue

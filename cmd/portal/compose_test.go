@@ -34,10 +34,7 @@ var composeSecrets = map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PA
 // readCompose parses compose.yaml with these environment variables, as Compose does.
 func readCompose(t *testing.T, environment map[string]string) composeFile {
 	t.Helper()
-	content, err := os.ReadFile("../../compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := modelstest.Value(os.ReadFile("../../compose.yaml"))(t)
 	reference := regexp.MustCompile(`\$\{(\w+)(?::([?-])([^}]*))?\}`)
 	text := reference.ReplaceAllStringFunc(string(content), func(found string) string {
 		part := reference.FindStringSubmatch(found)
@@ -50,9 +47,7 @@ func readCompose(t *testing.T, environment map[string]string) composeFile {
 		return part[3]
 	})
 	var file composeFile
-	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, yaml.Unmarshal([]byte(text), &file))
 	return file
 }
 
@@ -61,18 +56,10 @@ func postgresFor(t *testing.T, env map[string]string) string {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t)
 	address := cluster.URL("postgres")
-	server, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := modelstest.Value(sql.Open("pgx", address))(t)
 	defer server.Close()
-	if _, err := server.Exec(fmt.Sprintf("CREATE DATABASE %q OWNER %q", env["POSTGRES_DB"], env["POSTGRES_USER"])); err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(server.Exec(fmt.Sprintf("CREATE DATABASE %q OWNER %q", env["POSTGRES_DB"], env["POSTGRES_USER"])))(t)
+	parsed := modelstest.Value(url.Parse(address))(t)
 	return parsed.Host
 }
 
@@ -151,10 +138,7 @@ func TestComposedPortalsUseTheComposedDatabase(t *testing.T) {
 	file := readCompose(t, composeSecrets)
 	database := file.Services["postgres"].Environment
 	for _, name := range []string{"portal-1", "portal-2"} {
-		address, err := url.Parse(file.Services[name].Environment["DATABASE_URL"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		address := modelstest.Value(url.Parse(file.Services[name].Environment["DATABASE_URL"]))(t)
 		password, _ := address.User.Password()
 		if address.Hostname() != "postgres" || address.User.Username() != database["POSTGRES_USER"] ||
 			password != database["POSTGRES_PASSWORD"] || address.Path != "/"+database["POSTGRES_DB"] {
@@ -185,14 +169,8 @@ func TestComposedPortalsGetTheOperatorsVariables(t *testing.T) {
 
 func TestTheImageIsBuiltWithTheModulesGoVersion(t *testing.T) {
 	t.Parallel()
-	module, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dockerfile, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := modelstest.Value(os.ReadFile("../../go.mod"))(t)
+	dockerfile := modelstest.Value(os.ReadFile("../../Dockerfile"))(t)
 	version := regexp.MustCompile(`(?m)^go \d+\.\d+`).FindString(string(module))
 	if want := "FROM golang:" + strings.TrimPrefix(version, "go ") + " "; !strings.Contains(string(dockerfile), want) {
 		t.Errorf("go.mod says %q, and the Dockerfile has no %q", version, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"portal/handlers/api"
+	"portal/models/modelstest"
 	"portal/models/widget"
 )
 
@@ -23,18 +24,14 @@ func parse(t *testing.T, env map[string]string, flags ...string) (settings, inpu
 	for _, field := range configFields() {
 		name := field.Tag.Get("env")
 		t.Setenv(name, "") // restores it after the test
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, os.Unsetenv(name))
 	}
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
 	var c config
 	parser, err := kong.New(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	_, err = parser.Parse(flags)
 	var found inputErrors
 	if err != nil && !errors.As(err, &found) {
@@ -82,10 +79,7 @@ func TestAFlagOverridesItsVariable(t *testing.T) {
 
 func TestSecretsHaveNoFlag(t *testing.T) {
 	var c config
-	parser, err := kong.New(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := modelstest.Value(kong.New(&c))(t)
 	for _, flag := range parser.Model.Flags {
 		if slices.ContainsFunc(flag.Envs, func(name string) bool {
 			return strings.Contains(name, "SECRET") || strings.Contains(name, "DATABASE")
@@ -359,10 +353,7 @@ func TestUnknownNames(t *testing.T) {
 }
 
 func TestREADMEListsEveryVariableAndItsDefault(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := modelstest.Value(os.ReadFile("../../README.md"))(t)
 	for _, field := range configFields() {
 		row := regexp.MustCompile("(?m)^\\|.*`" + field.Tag.Get("env") + "`.*\\|$").FindString(string(readme))
 		if row == "" || !strings.Contains(row, field.Tag.Get("default")) {

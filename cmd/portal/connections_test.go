@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"portal/models/modelstest"
 )
 
 // boundedServer serves at most four connections, and three from one address. A request of /wait runs
@@ -35,10 +37,7 @@ func boundedServer(t *testing.T) (address string, bounds *connections) {
 func dial(t *testing.T, host byte, address string) net.Conn {
 	t.Helper()
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
-	conn, err := from.DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := modelstest.Value(from.DialContext(t.Context(), "tcp", address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(startTimeout))
 	return conn

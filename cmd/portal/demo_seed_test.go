@@ -40,9 +40,7 @@ func TestDemoSeed(t *testing.T) {
 			t.Errorf("want one rotation, got %d", replacements)
 		}
 		usage, err := store.Keys.ActiveUsage(t.Context(), user.AccountID, models.Days(30))
-		if err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, err)
 		busy := 0
 		for _, requests := range usage[len(usage)-1].Requests {
 			if requests > 0 {

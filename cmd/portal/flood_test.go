@@ -80,15 +80,9 @@ func TestAFloodOfSignInsIsBoundedAndDoesNotBlockTheAPI(t *testing.T) {
 // askAPI returns the status of a request with the key.
 func (i *instance) askAPI(t *testing.T, key string) int {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := modelstest.Value(http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody))(t)
 	request.Header.Set("Authorization", "Bearer "+key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := modelstest.Value(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	return response.StatusCode
 }
@@ -98,17 +92,11 @@ var peakLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 // peakMemory returns the peak resident memory of a process, in bytes.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := modelstest.Value(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
 	found := peakLine.FindStringSubmatch(string(status))
 	if found == nil {
 		t.Fatalf("no VmHWM in %s", strings.TrimSpace(string(status)))
 	}
-	kilobytes, err := strconv.Atoi(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	kilobytes := modelstest.Value(strconv.Atoi(found[1]))(t)
 	return kilobytes << 10
 }

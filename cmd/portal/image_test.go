@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 // runImage builds the image, writes image.json, and runs its program as the image's user on a
@@ -58,9 +60,7 @@ func TestTheImageRunsOnAReadOnlyRoot(t *testing.T) {
 	}
 	folder := t.TempDir()
 	dockerfile, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	_, last, found := strings.Cut(string(dockerfile), "\nFROM scratch\n")
 	if !found {
 		t.Fatal("the Dockerfile has no last stage from scratch")
@@ -70,13 +70,9 @@ func TestTheImageRunsOnAReadOnlyRoot(t *testing.T) {
 	} {
 		writeFile(t, filepath.Join(folder, name), content)
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "build", "out", "root", "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.MkdirAll(filepath.Join(folder, "build", "out", "root", "data"), 0o700))
 	program := filepath.Join(folder, "build", "out", "portal")
-	if err := os.Rename(buildPortal(t), program); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.Rename(buildPortal(t), program))
 
 	// Without root, buildah gives the script a user namespace in which it is root.
 	isolate := []string{"unshare", "--mount"}
@@ -135,7 +131,5 @@ func writeFile(t *testing.T, name, content string) {
 	if err == nil {
 		err = os.WriteFile(name, []byte(content), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 }

@@ -123,14 +123,8 @@ func TestAccountDisableRefusesKeysAndEndsSessions(t *testing.T) {
 		env := databaseEnv(url)
 		store := modelstest.Open(t, url, models.Options{})
 		account := createAccount(t, store)
-		user, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, err := store.Sessions.Create(t.Context(), user, models.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}))(t)
+		session := modelstest.Value(store.Sessions.Create(t.Context(), user, models.Client{}))(t)
 		for range 2 {
 			r := portal(t, env, "", "account", "disable", "--account", testEmail)
 			if r.status != 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
@@ -185,18 +179,14 @@ func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 		command := portalCommand(t, databaseEnv(url), "account", "create", "--name", "Ada", "--email", testEmail)
 		var out, errs modelstest.LogBuffer
 		command.Stdin, command.Stdout, command.Stderr = keyboard, &out, &errs
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, command.Start())
 		for i, question := range []string{"Password: ", "Repeat the password: "} {
 			for deadline := time.Now().Add(startTimeout); !strings.HasSuffix(errs.String(), question) || echoes(t, keyboard); time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("no question %q: %s", question, errs.String())
 				}
 			}
-			if _, err := screen.WriteString(answers[i] + "\n"); err != nil {
-				t.Fatal(err)
-			}
+			modelstest.Value(screen.WriteString(answers[i] + "\n"))(t)
 		}
 		_ = command.Wait() // the status says more
 		buffer := make([]byte, 1024)
@@ -221,27 +211,19 @@ func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	t.Cleanup(func() { _ = screen.Close() })
 	connection, err := screen.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	var number int
 	var unlocked, numbered error
 	err = connection.Control(func(fd uintptr) {
 		unlocked = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
 		number, numbered = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
 	})
-	if err := errors.Join(err, unlocked, numbered); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, errors.Join(err, unlocked, numbered))
 	keyboard, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	t.Cleanup(func() { _ = keyboard.Close() })
 	return keyboard, screen
 }
@@ -249,9 +231,6 @@ func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 // echoes reports whether the terminal shows its input.
 func echoes(t *testing.T, keyboard *os.File) bool {
 	t.Helper()
-	state, err := unix.IoctlGetTermios(int(keyboard.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := modelstest.Value(unix.IoctlGetTermios(int(keyboard.Fd()), unix.TCGETS))(t)
 	return state.Lflag&unix.ECHO != 0
 }

@@ -54,8 +54,7 @@ func TestAStopLosesNoMail(t *testing.T) {
 		}
 		store := modelstest.Open(t, url, models.Options{Mail: true})
 		owner := models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"}
-		account, err := store.Accounts.Create(t.Context(), owner)
-		modelstest.Must(t, err)
+		account := modelstest.Value(store.Accounts.Create(t.Context(), owner))(t)
 		const mails = 5
 		for range mails {
 			_, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "prod", FormID: uuid.New()}, models.Operator())

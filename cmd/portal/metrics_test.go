@@ -21,15 +21,9 @@ import (
 // scrape returns the metrics of a portal after requests of every kind.
 func scrape(t *testing.T, i *instance) string {
 	t.Helper()
-	response, err := http.Get(i.metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := modelstest.Value(http.Get(i.metrics + "/metrics"))(t)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := modelstest.Value(io.ReadAll(response.Body))(t)
 	return string(body)
 }
 
@@ -45,10 +39,7 @@ func TestMetrics(t *testing.T) {
 		i.api(t, http.MethodGet, "/api/agents", key, "")
 	}
 	i.api(t, http.MethodGet, "/widget/authorize", "no.token.", "")
-	answer, err := http.PostForm(i.URL+"/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := modelstest.Value(http.PostForm(i.URL+"/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}}))(t)
 	answer.Body.Close()
 	metrics := scrape(t, i)
 	t.Run("have a listener of their own", func(t *testing.T) {
@@ -102,16 +93,11 @@ func TestMetrics(t *testing.T) {
 
 func dashboardExpressions(t *testing.T) (expressions []string) {
 	t.Helper()
-	content, err := os.ReadFile("operations/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := modelstest.Value(os.ReadFile("operations/dashboard.json"))(t)
 	var dashboard struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
-	if err := json.Unmarshal(content, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, json.Unmarshal(content, &dashboard))
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			expressions = append(expressions, target.Expr)
@@ -125,16 +111,11 @@ func dashboardExpressions(t *testing.T) (expressions []string) {
 
 func alertExpressions(t *testing.T) (expressions []string) {
 	t.Helper()
-	content, err := os.ReadFile("operations/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := modelstest.Value(os.ReadFile("operations/alerts.yml"))(t)
 	var rules struct {
 		Groups []struct{ Rules []struct{ Expr string } }
 	}
-	if err := yaml.Unmarshal(content, &rules); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, yaml.Unmarshal(content, &rules))
 	for _, group := range rules.Groups {
 		for _, rule := range group.Rules {
 			expressions = append(expressions, rule.Expr)

@@ -31,17 +31,12 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 	acme, gone, agent := uuid.New(), uuid.New(), uuid.New()
 	run := func(platform string, done func() bool) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "platform.json"), []byte(platform), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, os.WriteFile(filepath.Join(dir, "platform.json"), []byte(platform), 0o600))
 		command := exec.Command(program)
 		command.Dir, command.Env = dir, []string{"PORTAL_URL=" + i.URL, "PORTAL_OPERATOR_TOKEN=" + token}
 		var output modelstest.LogBuffer
 		command.Stdout, command.Stderr = &output, &output
-		child, err := subprocess.Start(command)
-		if err != nil {
-			t.Fatal(err)
-		}
+		child := modelstest.Value(subprocess.Start(command))(t)
 		defer child.Kill()
 		for deadline := time.Now().Add(startTimeout); !done(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
@@ -53,10 +48,7 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		}
 	}
 	names := func(id uuid.UUID) (names []string) {
-		agents, err := store.Agents.List(t.Context(), id, models.Page{Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		agents := modelstest.Value(store.Agents.List(t.Context(), id, models.Page{Limit: 10}))(t)
 		for _, agent := range agents.Items {
 			names = append(names, agent.Name)
 		}
@@ -84,9 +76,7 @@ func buildSync(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte(readFile(t, "operations/sync.go.txt")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.WriteFile(source, []byte(readFile(t, "operations/sync.go.txt")), 0o600))
 	program := filepath.Join(dir, "program")
 	for _, args := range [][]string{{"vet", source}, {"build", "-o", program, source}} {
 		if output, err := exec.Command("go", args...).CombinedOutput(); err != nil {

@@ -31,14 +31,10 @@ type accountWithKey struct {
 func createAccount(t *testing.T, store *models.Store) accountWithKey {
 	t.Helper()
 	account, err := store.Accounts.Create(t.Context(), models.NewAccount{Name: "Ada", Email: testEmail, Password: testPassword})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	form := models.NewKey{Label: "prod", FormID: uuid.New()}
 	key, secret, err := store.Keys.Generate(t.Context(), account.ID, form, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return accountWithKey{account, key, secret}
 }
 
@@ -240,8 +236,7 @@ func TestAgentLimitIsReported(t *testing.T) {
 	for i := range agents {
 		agents[i] = models.Agent{ID: uuid.New(), AccountID: account.ID, Name: "Reception", CreatedAt: time.Now()}
 	}
-	_, err := modelstest.OpenDatabase(t, url).NewInsert().Model(&agents).Exec(t.Context())
-	modelstest.Must(t, err)
+	modelstest.Value(modelstest.OpenDatabase(t, url).NewInsert().Model(&agents).Exec(t.Context()))(t)
 	portal(t, databaseEnv(url), "", "agent", "create", "--account", testEmail, "--name", "One more").
 		failsWith(t, "limit of 1000 agents")
 }

@@ -165,25 +165,16 @@ func TestHalfOpenRequestsFromOneAddressShutNobodyOut(t *testing.T) {
 	traced := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		ports = append(ports, info.Conn.LocalAddr().String())
 	}})
-	kept, err := http.NewRequestWithContext(traced, http.MethodGet, i.URL+"/login", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := modelstest.Value(http.NewRequestWithContext(traced, http.MethodGet, i.URL+"/login", http.NoBody))(t)
 	send := func() {
 		t.Helper()
-		response, err := neighbor.Do(kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := modelstest.Value(neighbor.Do(kept))(t)
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 	}
 	send()
 	for n := range 5300 {
-		conn, err := attacker.DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := modelstest.Value(attacker.DialContext(t.Context(), "tcp", address))(t)
 		defer conn.Close()
 		_, _ = fmt.Fprint(conn, "GET /login HTTP/1.1\r\nHost: ")
 		if n%500 == 0 {

@@ -29,10 +29,7 @@ const (
 // environment.
 func portalCommand(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := modelstest.Value(os.Executable())(t)
 	command := exec.Command(binary, args...)
 	command.Dir = t.TempDir()
 	command.Env = append([]string{actAsPortal + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
@@ -170,9 +167,7 @@ func (i *instance) stop(t *testing.T) {
 
 func (i *instance) signal(t *testing.T, s os.Signal) {
 	t.Helper()
-	if err := i.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, i.Process.Signal(s))
 }
 
 // awaitExit waits for a portal to exit after a signal. It must exit with status 0 in time.

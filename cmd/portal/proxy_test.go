@@ -25,18 +25,14 @@ func startProxy(t *testing.T, file composeFile, instances ...string) (url string
 		"portal-1:8080", instances[0], "portal-2:8080", instances[1],
 		"persist_config off", "") // Debian's Caddy is too old for this option
 	path := filepath.Join(t.TempDir(), "Caddyfile")
-	if err := os.WriteFile(path, []byte(replacer.Replace(file.Configs["proxy"].Content)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.WriteFile(path, []byte(replacer.Replace(file.Configs["proxy"].Content)), 0o600))
 	command := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", path)
 	home := t.TempDir()
 	command.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}
 	log := &modelstest.LogBuffer{}
 	command.Stdout, command.Stderr = log, log
 	proxy, err := subprocess.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	t.Cleanup(proxy.Kill)
 	url = "http://" + address
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -55,10 +51,7 @@ func startProxy(t *testing.T, file composeFile, instances ...string) (url string
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	address, err := subprocess.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := modelstest.Value(subprocess.FreeAddress())(t)
 	return address
 }
 

@@ -15,15 +15,9 @@ func TestTheConfiguredRateLimitsAKey(t *testing.T) {
 	i := start(t, append(databaseEnv(url), anyPort, "PORTAL_RATE_LIMIT=1:3"))
 	// On a slow machine a few more requests succeed, because the portal uses the real time.
 	for range 100 {
-		request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := modelstest.Value(http.NewRequest(http.MethodGet, i.URL+"/api/agents", http.NoBody))(t)
 		request.Header.Set("Authorization", "Bearer "+account.secret)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := modelstest.Value(http.DefaultClient.Do(request))(t)
 		_ = response.Body.Close()
 		if response.StatusCode == http.StatusTooManyRequests {
 			if got, want := response.Header.Get("RateLimit-Policy"), `"key";q=3;w=3`; got != want {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"portal/models/modelstest"
 )
 
 // relay is a TCP proxy to a database that can be far away or hang.
@@ -19,14 +21,8 @@ type relay struct {
 
 func newRelay(t *testing.T, databaseURL string) *relay {
 	t.Helper()
-	target, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := modelstest.Value(url.Parse(databaseURL))(t)
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := target.Host
 	target.Host = listener.Addr().String()
 	r := &relay{url: target.String()}

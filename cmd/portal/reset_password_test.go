@@ -16,14 +16,8 @@ func TestResetPasswordEndsEverySession(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		store := modelstest.Open(t, url, models.Options{})
 		createAccount(t, store)
-		user, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		token, err := store.Sessions.Create(t.Context(), user, models.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}))(t)
+		token := modelstest.Value(store.Sessions.Create(t.Context(), user, models.Client{}))(t)
 
 		r := portal(t, databaseEnv(url), otherPassword+"\n", "account", "reset-password", "--email", strings.ToUpper(testEmail))
 		if r.status != 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || strings.Contains(r.stderr, otherPassword) {

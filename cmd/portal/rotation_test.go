@@ -88,10 +88,7 @@ func startRotation(t *testing.T, env []string) *rotation {
 	databaseURL := modelstest.PostgresURL(t)
 	store := modelstest.Open(t, databaseURL, models.Options{})
 	account := createAccount(t, store)
-	agent, err := store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 	r := &rotation{t: t, key: account.secret, agentID: agent.ID}
 	r.env = append([]string{
 		"DATABASE_URL=" + databaseURL, "PORTAL_BASE_URL=http://portal.test", anyPort,
@@ -157,9 +154,7 @@ func (i *instance) token(t *testing.T, key string, agentID uuid.UUID) string {
 func tokenHeader(t *testing.T, token string) map[string]any {
 	t.Helper()
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return parsed.Header
 }
 
@@ -169,9 +164,7 @@ func (i *instance) publishes(t *testing.T, step, token string) {
 	kid := tokenHeader(t, token)["kid"]
 	_, body := i.api(t, http.MethodGet, "/.well-known/jwks.json", "", "")
 	var set struct{ Keys []struct{ Kid string } }
-	if err := json.Unmarshal([]byte(body), &set); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, json.Unmarshal([]byte(body), &set))
 	for _, key := range set.Keys {
 		if key.Kid == kid {
 			return

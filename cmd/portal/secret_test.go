@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"portal/models/modelstest"
 	"portal/models/secret"
 )
 
@@ -53,9 +54,7 @@ func TestConcurrentCallsReturnTheSameSecret(t *testing.T) {
 func TestATruncatedSecretFileIsAnErrorWithoutItsContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, secretFile)
-	if err := os.WriteFile(path, []byte("hunter2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.WriteFile(path, []byte("hunter2\n"), 0o600))
 	_, err := fileSecret(dir)
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("want an error with the path and without the content, got %v", err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 func TestSecurityNamesTestsAndFilesThatExist(t *testing.T) {
@@ -73,9 +75,7 @@ func declaredTests(t *testing.T, root string) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return names
 }
 
@@ -89,10 +89,7 @@ func TestTheComposedPortalsAreUnprivileged(t *testing.T) {
 			t.Errorf("%s: read-only %v, drops %q, %q", name, service.ReadOnly, service.CapDrop, service.SecurityOpt)
 		}
 	}
-	content, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := modelstest.Value(os.ReadFile("../../Dockerfile"))(t)
 	stages := strings.Split(string(content), "\nFROM ")
 	last := stages[len(stages)-1]
 	if !strings.HasPrefix(last, "scratch\n") || !regexp.MustCompile(`(?m)^USER [1-9]\d*:[1-9]\d*$`).MatchString(last) {

@@ -26,21 +26,12 @@ func (i *instance) api(t *testing.T, method, path, key, body string) (status int
 // send is [instance.api] for any type of body.
 func (i *instance) send(t *testing.T, method, path, key, contentType, body string) (status int, responseBody string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, i.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := modelstest.Value(http.NewRequestWithContext(t.Context(), method, i.URL+path, strings.NewReader(body)))(t)
 	request.Header.Set("Authorization", "Bearer "+key)
 	request.Header.Set("Content-Type", contentType)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := modelstest.Value(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := modelstest.Value(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(content)
 }
 
@@ -108,10 +99,7 @@ func TestABadConfigurationStopsTheStart(t *testing.T) {
 
 func TestAnAddressInUseIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	addr := taken.Addr().String()
 	portal(t, []string{"PORTAL_ADDR=" + addr}, "", "serve", "--demo").failsWith(t, "PORTAL_ADDR", addr, "in use")
@@ -131,10 +119,7 @@ func issuer(t *testing.T, response string) string {
 	if _, _, err := jwt.NewParser().ParseUnverified(token.Value, claims); err != nil {
 		t.Fatal(err)
 	}
-	name, err := claims.GetIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := modelstest.Value(claims.GetIssuer())(t)
 	return name
 }
 
@@ -144,10 +129,7 @@ func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
 		url := modelstest.SQLiteURL(t)
 		store := modelstest.Open(t, url, models.Options{})
 		account := createAccount(t, store)
-		agent, err := store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
+		agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 		i := start(t, append(env, "DATABASE_URL="+url, anyPort))
 		_, body := i.api(t, http.MethodPost, "/api/widget/token", account.secret, fmt.Sprintf(`{"agentId":%q}`, agent.ID))
 		return i, issuer(t, body)

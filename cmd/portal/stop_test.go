@@ -30,30 +30,19 @@ type halfRequest struct {
 // beginRequest sends a request with key, except the last byte of its body.
 func (i *instance) beginRequest(t *testing.T, key string) halfRequest {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := modelstest.Value(net.Dial("tcp", strings.TrimPrefix(i.URL, "http://")))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	const body = `{"agentId":"00000000-0000-4000-8000-000000000000"}`
-	_, err = fmt.Fprintf(conn, "POST /api/widget/token HTTP/1.1\r\nHost: portal\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body[:len(body)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(fmt.Fprintf(conn, "POST /api/widget/token HTTP/1.1\r\nHost: portal\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body[:len(body)-1]))(t)
 	return halfRequest{conn, body[len(body)-1:]}
 }
 
 // finish sends the rest and returns the status of the response.
 func (h halfRequest) finish(t *testing.T) int {
 	t.Helper()
-	if _, err := h.Write([]byte(h.rest)); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(h), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(h.Write([]byte(h.rest)))(t)
+	response := modelstest.Value(http.ReadResponse(bufio.NewReader(h), nil))(t)
 	defer response.Body.Close()
 	return response.StatusCode
 }
@@ -101,10 +90,7 @@ func (i *instance) hasSeen(t *testing.T, account accountWithKey, url string) {
 	t.Helper()
 	store := modelstest.Open(t, url, models.Options{})
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		key, err := store.Keys.Find(t.Context(), account.ID, account.key.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := modelstest.Value(store.Keys.Find(t.Context(), account.ID, account.key.ID))(t)
 		if key.LastUsedAt != nil {
 			return
 		}
@@ -160,14 +146,12 @@ func TestAStopWritesManyPendingCounts(t *testing.T) {
 // holdUsage keeps others from writing usage until release.
 func holdUsage(t *testing.T, databaseURL string) (release func()) {
 	t.Helper()
-	conn, err := modelstest.OpenDatabase(t, databaseURL).Conn(t.Context())
-	modelstest.Must(t, err)
+	conn := modelstest.Value(modelstest.OpenDatabase(t, databaseURL).Conn(t.Context()))(t)
 	begin := "BEGIN IMMEDIATE"
 	if _, sqlite := database.SQLitePath(databaseURL); !sqlite {
 		begin = "BEGIN; LOCK TABLE api_key_last_uses IN SHARE MODE"
 	}
-	_, err = conn.ExecContext(t.Context(), begin)
-	modelstest.Must(t, err)
+	modelstest.Value(conn.ExecContext(t.Context(), begin))(t)
 	return func() {
 		_, err := conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK")
 		modelstest.Must(t, errors.Join(err, conn.Close()))
@@ -184,9 +168,7 @@ func TestAStopThatLosesUsageCountsFails(t *testing.T) {
 	// The lock prevents the background write until the server is halted.
 	holdTable(t, databaseURL, "api_keys")
 	i.accepts(t, account.secret)
-	if err := cluster.Halt(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, cluster.Halt())
 	i.signal(t, syscall.SIGTERM)
 	select {
 	case <-i.Exited():
@@ -203,19 +185,11 @@ func TestAStopThatLosesUsageCountsFails(t *testing.T) {
 // holdTable locks a table for writing until the end of the test.
 func holdTable(t *testing.T, databaseURL, table string) {
 	t.Helper()
-	db, err := sql.Open("pgx", databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := modelstest.Value(sql.Open("pgx", databaseURL))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := modelstest.Value(db.Begin())(t)
 	t.Cleanup(func() { _ = tx.Rollback() })
-	if _, err := tx.Exec("LOCK TABLE " + table + " IN SHARE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(tx.Exec("LOCK TABLE " + table + " IN SHARE MODE"))(t)
 }
 
 func TestAHangingClientDoesNotDelayTheStop(t *testing.T) {

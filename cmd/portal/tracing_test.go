@@ -80,18 +80,12 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 		v.get(i, "/api-keys?filter=confidential")
 
 		const traceID = "0af7651916cd43dd8448eb211c80319c"
-		request, err := http.NewRequest(http.MethodGet, i.URL+"/api/agents?token=confidential", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := modelstest.Value(http.NewRequest(http.MethodGet, i.URL+"/api/agents?token=confidential", http.NoBody))(t)
 		request.Header = http.Header{
 			"Authorization": {"Bearer " + account.secret}, "Tracestate": {"note=confidential"},
 			"Traceparent": {"00-" + traceID + "-b7ad6b7169203331-01"}, "User-Agent": {"confidential"}, "X-Forwarded-For": {"confidential"},
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := modelstest.Value(http.DefaultClient.Do(request))(t)
 		response.Body.Close()
 		i.stop(t)
 

@@ -51,10 +51,7 @@ func startSigner(t *testing.T, algorithms string) signer {
 	databaseURL := modelstest.SQLiteURL(t)
 	store := modelstest.Open(t, databaseURL, models.Options{})
 	account := createAccount(t, store)
-	agent, err := store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, "PORTAL_WIDGET_TOKEN_ALG=" + algorithms, anyPort})
 	return signer{i, account, agent.ID}
 }
@@ -93,22 +90,15 @@ func (s signer) check(t *testing.T, name string, verify verify) {
 func signToken(t *testing.T, current, issuer string, algorithm widget.Algorithm, now func() time.Time) string {
 	t.Helper()
 	keyring, err := secret.NewKeyring(current, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	token, _, err := widget.NewTokens(keyring, issuer, time.Minute, now, algorithm).Issue(nil, widget.Grant{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return string(token)
 }
 
 func withKeyfunc(t *testing.T, issuer, algorithm string) verify {
 	t.Helper()
-	keys, err := keyfunc.NewDefaultCtx(t.Context(), []string{issuer + "/.well-known/jwks.json"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := modelstest.Value(keyfunc.NewDefaultCtx(t.Context(), []string{issuer + "/.well-known/jwks.json"}))(t)
 	return func(token string) (string, error) {
 		claims := jwt.MapClaims{}
 		_, err := jwt.ParseWithClaims(token, claims, keys.Keyfunc, jwt.WithValidMethods([]string{algorithm}),
@@ -130,10 +120,7 @@ func withGuide(t *testing.T, issuer string) verify {
 // go-oidc finds the keys and the algorithms by the discovery document.
 func withOIDC(t *testing.T, issuer string) verify {
 	t.Helper()
-	provider, err := oidc.NewProvider(t.Context(), issuer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := modelstest.Value(oidc.NewProvider(t.Context(), issuer))(t)
 	return verifyWith(t, provider.Verifier(&oidc.Config{ClientID: "widget"}))
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"regexp"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 // visitor is a browser without JavaScript.
@@ -23,17 +25,13 @@ type page struct {
 func newVisitor(t *testing.T) visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil) // cookies are shared by all ports of a host
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return visitor{&http.Client{Jar: jar}, t}
 }
 
 func (v visitor) see(response *http.Response, err error) page {
 	v.t.Helper()
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	modelstest.Must(v.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {

@@ -45,9 +45,7 @@ func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	if got != http.StatusUnauthorized {
 		t.Errorf("without the gateway: %d", got)
 	}
-	if _, err := g.store.Keys.Revoke(t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(g.store.Keys.Revoke(t.Context(), g.account.ID, g.account.key.ID, models.Operator()))(t)
 	if _, dialed := g.dial(token); dialed != http.StatusUnauthorized {
 		t.Errorf("with a revoked key: %d", dialed)
 	}
@@ -146,13 +144,9 @@ func agentOfCall(t *testing.T, conn *websocket.Conn) string {
 	t.Helper()
 	defer func() { _ = conn.CloseNow() }()
 	_, greeting, err := conn.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	audio := strings.Repeat("\x00\x7f", 480) // 20 ms
-	if err := conn.Write(t.Context(), websocket.MessageBinary, []byte(audio)); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, conn.Write(t.Context(), websocket.MessageBinary, []byte(audio)))
 	if kind, got, err := conn.Read(t.Context()); err != nil || kind != websocket.MessageBinary || string(got) != audio {
 		t.Errorf("the runtime sends back %d bytes, error %v", len(got), err)
 	}
@@ -162,19 +156,14 @@ func agentOfCall(t *testing.T, conn *websocket.Conn) string {
 // buildSnippet builds a Go program of the guides after these replacements and returns its path.
 func buildSnippet(t *testing.T, name string, replacements map[string]string) string {
 	t.Helper()
-	code, err := os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", name+".go.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := modelstest.Value(os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", name+".go.txt")))(t)
 	for old := range replacements {
 		if strings.Count(string(code), old) != 1 {
 			t.Fatalf("%s does not have %q once", name, old)
 		}
 	}
 	program := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(program+".go", []byte(replaceAll(string(code), replacements)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.WriteFile(program+".go", []byte(replaceAll(string(code), replacements)), 0o600))
 	// Our go.mod has its packages.
 	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, program+".go").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -191,10 +180,7 @@ func startVoiceRuntime(t *testing.T, replacements map[string]string, env ...stri
 	command := exec.Command(buildSnippet(t, "runtime", replacements))
 	command.Env = append([]string{"PORT=" + address[strings.LastIndex(address, ":")+1:]}, env...)
 	command.Stdout, command.Stderr = log, log
-	child, err := subprocess.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	child := modelstest.Value(subprocess.Start(command))(t)
 	t.Cleanup(child.Kill)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()

@@ -98,6 +98,15 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// Value returns the value of a call that must succeed: Value(f())(t).
+func Value[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Must(t, err)
+		return value
+	}
+}
+
 // Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. TestMain
 // calls it.
 func Main(m *testing.M) {
