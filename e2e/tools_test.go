@@ -86,21 +86,3 @@ func (t tools) prepareDriver(scratch string) (string, error) {
 	}
 	return folder, nil
 }
-
-// repositoryRoot returns the nearest parent folder with a go.mod file.
-func repositoryRoot() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the repository: %w", err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return folder, nil
-		}
-		parent := filepath.Dir(folder)
-		if parent == folder {
-			return "", errors.New("find the repository: no parent folder has a go.mod")
-		}
-		folder = parent
-	}
-}

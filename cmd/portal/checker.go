@@ -42,10 +42,10 @@ func (c *checker) add(name, format string, args ...any) {
 // arguments are the names of variables and their values in turn.
 func (c *checker) together(group ...string) bool {
 	var names, missing []string
-	for i := 0; i < len(group); i += 2 {
-		names = append(names, group[i])
-		if group[i+1] == "" {
-			missing = append(missing, group[i])
+	for pair := range slices.Chunk(group, 2) {
+		names = append(names, pair[0])
+		if pair[1] == "" {
+			missing = append(missing, pair[0])
 		}
 	}
 	if len(missing) == len(names) {

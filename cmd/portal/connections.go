@@ -62,7 +62,7 @@ func (l *connections) change(conn net.Conn, state http.ConnState) {
 		c.move(nil)
 	case http.StateIdle:
 		c.move(&l.idle)
-	case http.StateHijacked, http.StateClosed:
+	default: // hijacked or closed
 		l.remove(c)
 	}
 }

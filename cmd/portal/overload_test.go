@@ -175,7 +175,7 @@ func TestHalfOpenRequestsFromOneAddressShutNobodyOut(t *testing.T) {
 	send()
 	for n := range 5300 {
 		conn := modelstest.Value(attacker.DialContext(t.Context(), "tcp", address))(t)
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		_, _ = fmt.Fprint(conn, "GET /login HTTP/1.1\r\nHost: ")
 		if n%500 == 0 {
 			visit(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, i.URL+"/readyz")

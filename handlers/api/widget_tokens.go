@@ -18,7 +18,7 @@ import (
 // has no character that JSON escapes. BenchmarkTokenResponse shows what a JSON encoder would cost.
 const (
 	beforeToken    = `{"access_token":"`
-	beforeLifetime = `","token_type":"Bearer","expires_in":` //nolint:gosec // names of fields
+	beforeLifetime = `","token_type":"Bearer","expires_in":`
 	beforeLiveKit  = `,"livekit":`
 	afterToken     = "}\n"
 )

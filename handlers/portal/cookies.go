@@ -53,7 +53,7 @@ func (k cookie) get(c *gin.Context, value any) bool {
 func (k cookie) drop(c *gin.Context) { k.send(c, "", -1) }
 
 func (k cookie) send(c *gin.Context, text string, maxAge int) {
-	http.SetCookie(c.Writer, &http.Cookie{
+	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // Secure follows the scheme of the base URL
 		Name: k.sent, Value: text, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: k.secure, SameSite: http.SameSiteLaxMode,
 	})
 }
