@@ -12,11 +12,21 @@ import (
 	"portal/templates"
 )
 
+// accountPages are the pages on which users change how they sign in.
+type accountPages struct {
+	*site
+
+	credentials *models.Credentials
+	accounts    *models.Accounts
+	passkeys    *passkeys // nil: none
+	provider    *provider // nil: none
+}
+
 const accountPath = "/account"
 
-// showAccount shows the user's sessions and the forms that change the email and the password.
-func (p *Portal) showAccount(c *gin.Context) error {
-	page, err := p.accountPage(c, passwordForm(c))
+// show shows the user's sessions and the forms that change the email and the password.
+func (p *accountPages) show(c *gin.Context) error {
+	page, err := p.page(c, passwordForm(c))
 	if err != nil {
 		return err
 	}
@@ -26,8 +36,8 @@ func (p *Portal) showAccount(c *gin.Context) error {
 }
 
 // newOthersRevocation asks whether to end all of the user's other sessions.
-func (p *Portal) newOthersRevocation(c *gin.Context) error {
-	page, err := p.accountPage(c, passwordForm(c))
+func (p *accountPages) newOthersRevocation(c *gin.Context) error {
+	page, err := p.page(c, passwordForm(c))
 	if err != nil {
 		return err
 	}
@@ -36,13 +46,13 @@ func (p *Portal) newOthersRevocation(c *gin.Context) error {
 }
 
 // revokeSession ends one of the user's other sessions.
-func (p *Portal) revokeSession(c *gin.Context) error {
+func (p *accountPages) revokeSession(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
 	}
 	session := sessionFrom(c)
-	err = p.store.Sessions.Revoke(c.Request.Context(), session.AccountID, session.UserID, id, actorOf(c))
+	err = p.sessions.Revoke(c.Request.Context(), session.AccountID, session.UserID, id, actorOf(c))
 	if errors.Is(err, models.ErrSessionNotFound) {
 		// A 401 would mean that the session of this request has ended.
 		return problem.Problem{
@@ -58,16 +68,16 @@ func (p *Portal) revokeSession(c *gin.Context) error {
 
 // revokeOtherSessions ends all of the user's sessions except this one. It succeeds if there are no
 // others.
-func (p *Portal) revokeOtherSessions(c *gin.Context) error {
+func (p *accountPages) revokeOtherSessions(c *gin.Context) error {
 	session := sessionFrom(c)
-	err := p.store.Sessions.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
+	err := p.sessions.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
 	if err != nil {
 		return err
 	}
 	return p.sessionsEnded(c, "Signed out of all other sessions.")
 }
 
-func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {
+func (p *accountPages) sessionsEnded(c *gin.Context, notice string) error {
 	list, err := p.sessionList(c)
 	if err != nil {
 		return err
@@ -76,7 +86,7 @@ func (p *Portal) sessionsEnded(c *gin.Context, notice string) error {
 	return p.reply(c, reply{notice: notice, fragment: list, location: accountPath})
 }
 
-func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
+func (p *accountPages) page(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
 	list, err := p.sessionList(c)
 	if err != nil {
 		return templates.AccountPage{}, err
@@ -94,9 +104,9 @@ func (p *Portal) accountPage(c *gin.Context, form templates.PasswordForm) (templ
 }
 
 // sessionList returns the user's sessions, this one first.
-func (p *Portal) sessionList(c *gin.Context) (templates.SessionList, error) {
+func (p *accountPages) sessionList(c *gin.Context) (templates.SessionList, error) {
 	current := sessionFrom(c)
-	sessions, err := p.store.Sessions.List(c.Request.Context(), current.AccountID, current.UserID)
+	sessions, err := p.sessions.List(c.Request.Context(), current.AccountID, current.UserID)
 	if err != nil {
 		return templates.SessionList{}, err
 	}

@@ -25,9 +25,9 @@ const (
 // exportColumns are the column names in the first line.
 var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address", "key", "former_label", "replaced_key", "count"}
 
-// exportActivities sends the account's activities as CSV (RFC 4180), newest first. It holds one
+// export sends the account's activities as CSV (RFC 4180), newest first. It holds one
 // batch in memory at a time.
-func (p *Portal) exportActivities(c *gin.Context) error {
+func (p *activityPages) export(c *gin.Context) error {
 	view, err := newActivityView(c.Request.URL.Query())
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (p *Portal) exportActivities(c *gin.Context) error {
 	}
 }
 
-func (p *Portal) setExportHeader(c *gin.Context) {
+func (p *activityPages) setExportHeader(c *gin.Context) {
 	name := fmt.Sprintf("activity-%s.csv", p.now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
@@ -71,9 +71,9 @@ func (p *Portal) setExportHeader(c *gin.Context) {
 	c.Status(http.StatusOK)
 }
 
-func (p *Portal) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
+func (p *activityPages) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {
 	p.withDeadline(c, func() {
-		activities, err = p.store.Activity.List(c.Request.Context(), sessionFrom(c).AccountID, wanted)
+		activities, err = p.activity.List(c.Request.Context(), sessionFrom(c).AccountID, wanted)
 	})
 	return activities, err
 }

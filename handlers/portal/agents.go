@@ -15,24 +15,31 @@ import (
 	"portal/templates"
 )
 
+// agentPages are the pages of agents, and the examples that use one.
+type agentPages struct {
+	*site
+
+	agents *models.Agents
+}
+
 const (
 	agentsPath = "/agents"
 	// agentsPerPage is the number of agents on a page.
 	agentsPerPage = 100
 )
 
-// listAgents shows a page of the agents, and the form that creates one.
-func (p *Portal) listAgents(c *gin.Context) error {
-	page, err := p.agentsPage(c, templates.AgentForm{}, templates.AgentItem{})
+// list shows a page of the agents, and the form that creates one.
+func (p *agentPages) list(c *gin.Context) error {
+	page, err := p.page(c, templates.AgentForm{}, templates.AgentItem{})
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
-// showAgent shows an agent of the list. Cancel leads to it.
-func (p *Portal) showAgent(c *gin.Context) error {
-	agent, err := p.agent(c)
+// show shows an agent of the list. Cancel leads to it.
+func (p *agentPages) show(c *gin.Context) error {
+	agent, err := p.find(c)
 	if err != nil {
 		return err
 	}
@@ -41,27 +48,27 @@ func (p *Portal) showAgent(c *gin.Context) error {
 	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#remove-%s", agentsPath, agent.ID)})
 }
 
-// createAgent creates an agent.
-func (p *Portal) createAgent(c *gin.Context) error {
+// create creates an agent.
+func (p *agentPages) create(c *gin.Context) error {
 	name := c.PostForm("name")
 	// A form without an id is accepted, but a repeat of it creates another agent.
 	formID, _ := parseID(c.PostForm("form_id"))
-	agent, err := p.store.Agents.Create(c.Request.Context(), sessionFrom(c).AccountID,
+	agent, err := p.agents.Create(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewAgent{Name: name, FormID: formID}, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		return p.refuseAgent(c, http.StatusUnprocessableEntity, name, invalid.Message)
+		return p.refuse(c, http.StatusUnprocessableEntity, name, invalid.Message)
 	}
 	if errors.Is(err, models.ErrAgentRemoved) {
-		return p.refuseAgent(c, http.StatusConflict, name,
+		return p.refuse(c, http.StatusConflict, name,
 			"This form has already created an agent with this name, which was removed. To create another one, press Create agent again.")
 	}
 	if errors.Is(err, models.ErrAgentLimit) {
-		return p.refuseAgent(c, http.StatusUnprocessableEntity, name, problem.From(err).Message)
+		return p.refuse(c, http.StatusUnprocessableEntity, name, problem.From(err).Message)
 	}
 	if err != nil {
 		return err
 	}
-	page, err := p.agentsPage(c, templates.AgentForm{Focused: true}, agentItem(agent))
+	page, err := p.page(c, templates.AgentForm{Focused: true}, agentItem(agent))
 	if err != nil {
 		return err
 	}
@@ -72,32 +79,32 @@ func (p *Portal) createAgent(c *gin.Context) error {
 	})
 }
 
-// refuseAgent shows a new form with the name and its error message.
-func (p *Portal) refuseAgent(c *gin.Context, status int, name, message string) error {
+// refuse shows a new form with the name and its error message.
+func (p *agentPages) refuse(c *gin.Context, status int, name, message string) error {
 	form := templates.AgentForm{FormID: uuid.New(), Name: name, NameProblem: message, Focused: true}
 	return p.reply(c, reply{
 		status: status, fragment: form,
-		page: func() (templates.Page, error) { return p.agentsPage(c, form, templates.AgentItem{}) },
+		page: func() (templates.Page, error) { return p.page(c, form, templates.AgentItem{}) },
 	})
 }
 
-// agent returns the account's agent with the id in the path.
-func (p *Portal) agent(c *gin.Context) (models.Agent, error) {
+// find returns the account's agent with the id in the path.
+func (p *agentPages) find(c *gin.Context) (models.Agent, error) {
 	id, err := idOf(c)
 	if err != nil {
 		return models.Agent{}, err
 	}
-	return p.store.Agents.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+	return p.agents.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// agentsPage returns the page of agents that the query string selects. If shown is not zero, it
+// page returns the page of agents that the query string selects. If shown is not zero, it
 // replaces the item with the same id, or is the first item.
-func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, shown templates.AgentItem) (templates.AgentsPage, error) {
+func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templates.AgentItem) (templates.AgentsPage, error) {
 	after, paged, err := queryID(c, paramAfter)
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
-	agents, err := p.store.Agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: after, Limit: agentsPerPage})
+	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: after, Limit: agentsPerPage})
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
@@ -122,4 +129,46 @@ func (p *Portal) agentsPage(c *gin.Context, form templates.AgentForm, shown temp
 
 func agentItem(agent models.Agent) templates.AgentItem {
 	return templates.AgentItem{ID: agent.ID, Name: agent.Name}
+}
+
+// newRemoval shows in the list the confirmation that an agent is to be removed.
+func (p *agentPages) newRemoval(c *gin.Context) error {
+	agent, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	issued, err := p.agents.LastToken(c.Request.Context(), agent.AccountID, agent.ID)
+	if err != nil {
+		return err
+	}
+	item := agentItem(agent)
+	item.Confirming = true
+	if !issued.IsZero() {
+		item.LastToken = optionalMoment(&issued, p.now())
+	}
+	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
+		return p.page(c, templates.AgentForm{}, item)
+	}})
+}
+
+// createRemoval removes an agent.
+func (p *agentPages) createRemoval(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	agent, err := p.agents.Remove(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	if err != nil {
+		return err
+	}
+	page, err := p.page(c, templates.AgentForm{}, templates.AgentItem{})
+	if err != nil {
+		return err
+	}
+	page.List.Focused = true
+	return p.reply(c, reply{
+		notice:   fmt.Sprintf("Agent “%s” was removed.", agent.Name),
+		fragment: templates.AgentRemoved{List: page.List},
+		location: agentsPath,
+	})
 }

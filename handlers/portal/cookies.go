@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 	"github.com/gorilla/securecookie"
 )
 
@@ -56,4 +57,37 @@ func (k cookie) send(c *gin.Context, text string, maxAge int) {
 	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // Secure follows the scheme of the base URL
 		Name: k.sent, Value: text, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: k.secure, SameSite: http.SameSiteLaxMode,
 	})
+}
+
+// flashAge limits how late a flash message can appear after an interrupted redirect.
+const flashAge = time.Minute
+
+// flash is a message that reports the result of an action on the next full page, after a redirect.
+// A cookie carries it, so it never holds a secret.
+type flash struct {
+	Session uuid.UUID // on a shared browser the next user must not read the message
+	Message string
+}
+
+// setFlash stores a message for the next full page. A message that does not fit into a cookie is
+// dropped, and the error is logged.
+func (s *site) setFlash(c *gin.Context, message string) {
+	session, _ := lookupSession(c)
+	if err := s.flash.set(c, flash{session.ID, message}); err != nil {
+		_ = c.Error(err)
+	}
+}
+
+// takeFlash returns the stored message and deletes it. It returns "" if there is none, or if it is
+// another session's.
+func (s *site) takeFlash(c *gin.Context) string {
+	var stored flash
+	if !s.flash.get(c, &stored) {
+		return ""
+	}
+	s.flash.drop(c)
+	if session, _ := lookupSession(c); session.ID != stored.Session {
+		return ""
+	}
+	return stored.Message
 }

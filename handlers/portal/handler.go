@@ -1,16 +1,15 @@
 package portal
 
 import (
+	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models"
-	"portal/static"
 )
 
 // maxForm limits the size of a form in bytes. Valid forms have a few hundred. Larger ones are read
@@ -30,14 +29,14 @@ const (
 type handler func(*gin.Context) error
 
 // handle adapts a handler to gin.
-func (p *Portal) handle(h handler) gin.HandlerFunc {
+func (s *site) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		err := parseForm(c)
 		if err == nil {
-			err = p.actions.Run(func() error { return h(c) })
+			err = s.actions.Run(func() error { return h(c) })
 		}
 		if err != nil {
-			p.Render(c, err)
+			s.Render(c, err)
 		}
 	}
 }
@@ -84,11 +83,15 @@ func queryID(c *gin.Context, name string) (id uuid.UUID, found bool, err error) 
 	return id, true, nil
 }
 
-func (p *Portal) showAsset(c *gin.Context) error {
-	asset, ok := p.assets.Find(strings.TrimPrefix(c.Request.URL.Path, static.Prefix))
-	if !ok {
-		return problem.NotFound()
-	}
-	asset.ServeHTTP(c.Writer, c.Request)
-	return nil
+// withDeadline calls f while the request's context has the database's time limit.
+func (s *site) withDeadline(c *gin.Context, f func()) {
+	whole := c.Request.Context()
+	ctx, cancel := context.WithTimeout(whole, s.timeout)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	f()
+	c.Request = c.Request.WithContext(whole)
 }
+
+// deadline is [withDeadline] for the handlers after it.
+func (s *site) deadline(c *gin.Context) { s.withDeadline(c, c.Next) }

@@ -10,8 +10,8 @@ import (
 )
 
 // showIntegration shows how to use a key with an agent: the one in the query string, or the first.
-func (p *Portal) showIntegration(c *gin.Context) error {
-	list, err := p.store.Agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
+func (p *agentPages) showIntegration(c *gin.Context) error {
+	list, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
 	if err != nil {
 		return err
 	}
@@ -27,11 +27,11 @@ func (p *Portal) showIntegration(c *gin.Context) error {
 		}
 		chosen = id
 	}
-	page := templates.IntegrationPage{Examples: templates.NewExamples(p.tokenURL, "")}
+	page := templates.IntegrationPage{Examples: templates.NewExamples(p.url("/api/widget/token"), "")}
 	for _, agent := range agents {
 		choice := templates.AgentChoice{ID: agent.ID, Name: agent.Name, Chosen: agent.ID == chosen}
 		if choice.Chosen {
-			page.Agent, page.Examples = agent.Name, templates.NewExamples(p.tokenURL, agent.ID.String())
+			page.Agent, page.Examples = agent.Name, templates.NewExamples(p.url("/api/widget/token"), agent.ID.String())
 		}
 		page.Agents = append(page.Agents, choice)
 	}

@@ -14,19 +14,19 @@ import (
 )
 
 // createInvitation invites a person and shows the link once.
-func (p *Portal) createInvitation(c *gin.Context) error {
+func (p *peoplePages) createInvitation(c *gin.Context) error {
 	email, role := strings.TrimSpace(c.PostForm("email")), models.Role(c.PostForm("role"))
-	invitation, token, err := p.store.Invitations.Create(c.Request.Context(), sessionFrom(c).AccountID,
+	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID,
 		models.NewInvitation{Email: email, Role: role}, actorOf(c))
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner}, err)
 	}
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
-		Email: invitation.Email, Link: p.baseURL.JoinPath(invitationPath, token).String(),
+		Email: invitation.Email, Link: p.url(invitationPath, token),
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
 		Mailed: invitation.Mailed,
 	}}
-	if page, err := p.peoplePage(c); err != nil {
+	if page, err := p.page(c); err != nil {
 		_ = c.Error(err) // the link must be shown now, the list can wait
 	} else {
 		created.List = &page.List
@@ -36,7 +36,7 @@ func (p *Portal) createInvitation(c *gin.Context) error {
 
 // refuseInvitation shows the form again with the reason why nobody was invited. It returns err if
 // err is not about the input.
-func (p *Portal) refuseInvitation(c *gin.Context, form templates.InvitationForm, err error) error {
+func (p *peoplePages) refuseInvitation(c *gin.Context, form templates.InvitationForm, err error) error {
 	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 	switch {
 	case isInvalid && invalid.Field == "role":
@@ -51,7 +51,7 @@ func (p *Portal) refuseInvitation(c *gin.Context, form templates.InvitationForm,
 	return p.reply(c, reply{
 		status: http.StatusUnprocessableEntity, fragment: form,
 		page: func() (templates.Page, error) {
-			page, err := p.peoplePage(c)
+			page, err := p.page(c)
 			page.Form = &form
 			return page, err
 		},
@@ -59,16 +59,16 @@ func (p *Portal) refuseInvitation(c *gin.Context, form templates.InvitationForm,
 }
 
 // cancelInvitation cancels a pending invitation.
-func (p *Portal) cancelInvitation(c *gin.Context) error {
+func (p *peoplePages) cancelInvitation(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
 	}
-	invitation, err := p.store.Invitations.Cancel(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	invitation, err := p.invitations.Cancel(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
 	if err != nil {
 		return err
 	}
-	page, err := p.peoplePage(c)
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (p *Portal) cancelInvitation(c *gin.Context) error {
 	})
 }
 
-func (p *Portal) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
-	invitations, err := p.store.Invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
+func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
+	invitations, err := p.invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
 	var rows []templates.InvitationRow
 	for _, invitation := range invitations {
 		rows = append(rows, templates.InvitationRow{

@@ -16,16 +16,16 @@ import (
 const invitationPath = "/invitations"
 
 // showInvitation shows the form that accepts an invitation.
-func (p *Portal) showInvitation(c *gin.Context) error {
+func (p *signInPages) showInvitation(c *gin.Context) error {
 	hideToken(c)
 	return p.showJoinForm(c, http.StatusOK, templates.JoinForm{})
 }
 
 // join accepts an invitation: it adds the user, who is then signed in. It waits in the queue for
 // password hashing, so it sets its own deadlines.
-func (p *Portal) join(c *gin.Context) error {
+func (p *signInPages) join(c *gin.Context) error {
 	hideToken(c)
-	signedIn, err := p.store.Invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
+	signedIn, err := p.invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		if err != nil {
 			err = p.refuseToJoin(c, err)
@@ -36,10 +36,9 @@ func (p *Portal) join(c *gin.Context) error {
 	return err
 }
 
-// showJoinForm shows the form of the invitation in the path, with the problem of an earlier
-// attempt.
-func (p *Portal) showJoinForm(c *gin.Context, status int, form templates.JoinForm) error {
-	invitation, err := p.store.Invitations.Find(c.Request.Context(), c.Param("token"))
+// showJoinForm shows the form of the invitation in the path, with its problem.
+func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.JoinForm) error {
+	invitation, err := p.invitations.Find(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refuseToJoin(c, err)
 	}
@@ -51,7 +50,7 @@ func (p *Portal) showJoinForm(c *gin.Context, status int, form templates.JoinFor
 	form.NoPasswords = p.passwordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
 	if p.provider != nil {
-		page.Provider, page.ProviderPath = p.provider.Name(), p.joinPath(c.Param("token"))
+		page.Provider, page.ProviderPath = p.provider.Name(), p.provider.joinPath(c.Param("token"))
 	}
 	if session != nil {
 		page.SignedIn = session.Email
@@ -60,7 +59,7 @@ func (p *Portal) showJoinForm(c *gin.Context, status int, form templates.JoinFor
 }
 
 // refuseToJoin shows why the invitation was not accepted. It returns err if err has another cause.
-func (p *Portal) refuseToJoin(c *gin.Context, err error) error {
+func (p *signInPages) refuseToJoin(c *gin.Context, err error) error {
 	refusal := problem.From(err)
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		return p.showJoinForm(c, refusal.Status, templates.JoinForm{PasswordProblem: invalid.Message})

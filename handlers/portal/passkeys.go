@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-webauthn/webauthn/protocol"
@@ -27,8 +29,8 @@ const (
 )
 
 // passkeyOptions returns the options with which a browser creates a passkey.
-func (p *Portal) passkeyOptions(c *gin.Context) error {
-	passkeys, err := p.store.Credentials.Passkeys(c.Request.Context(), sessionFrom(c))
+func (p *accountPages) passkeyOptions(c *gin.Context) error {
+	passkeys, err := p.credentials.Passkeys(c.Request.Context(), sessionFrom(c))
 	if err != nil {
 		return err
 	}
@@ -36,17 +38,17 @@ func (p *Portal) passkeyOptions(c *gin.Context) error {
 	if user.credentials, err = credentialsOf(passkeys...); err != nil {
 		return err
 	}
-	options, challenge, err := p.webauthn.BeginRegistration(user,
+	options, challenge, err := p.passkeys.BeginRegistration(user,
 		webauthn.WithExclusions(webauthn.Credentials(user.credentials).CredentialDescriptors()))
 	if err != nil {
 		return err
 	}
-	return p.sendOptions(c, options, challenge)
+	return p.passkeys.sendOptions(c, options, challenge)
 }
 
 // createPasskey stores the passkey that the browser has created. If the form came without one,
 // because the user first had to enter the password, it redirects to the page with the button.
-func (p *Portal) createPasskey(c *gin.Context) error {
+func (p *accountPages) createPasskey(c *gin.Context) error {
 	if c.PostForm(credentialField) == "" {
 		page := accountPath
 		if sessionFrom(c).FactorDue {
@@ -54,13 +56,13 @@ func (p *Portal) createPasskey(c *gin.Context) error {
 		}
 		return p.redirect(c, page+"?"+paramConfirmed+"=passkey")
 	}
-	challenge, known := p.takeChallenge(c)
+	challenge, known := p.passkeys.takeChallenge(c)
 	answer, err := protocol.ParseCredentialCreationResponseBytes([]byte(c.PostForm(credentialField)))
 	if !known || err != nil {
 		return p.passkeyRefused(c)
 	}
 	session := sessionFrom(c)
-	credential, err := p.webauthn.CreateCredential(passkeyUser{session: session}, challenge, answer)
+	credential, err := p.passkeys.CreateCredential(passkeyUser{session: session}, challenge, answer)
 	if err != nil {
 		return p.passkeyRefused(c)
 	}
@@ -68,7 +70,7 @@ func (p *Portal) createPasskey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = p.store.Credentials.AddPasskey(c.Request.Context(), session, models.Passkey{
+	err = p.credentials.AddPasskey(c.Request.Context(), session, models.Passkey{
 		CredentialID: credential.ID, Credential: string(record), SignCount: int64(credential.Authenticator.SignCount),
 		Name: templates.Device(c.Request.UserAgent()),
 	}, challenge.Challenge, actorOf(c))
@@ -83,17 +85,17 @@ func (p *Portal) createPasskey(c *gin.Context) error {
 	return p.redirectWith(c, accountPath, "Passkey added.")
 }
 
-func (p *Portal) passkeyRefused(c *gin.Context) error {
+func (p *accountPages) passkeyRefused(c *gin.Context) error {
 	return p.redirectWith(c, accountPath, "The passkey could not be added. Try again.")
 }
 
 // removePasskey removes one of the user's passkeys.
-func (p *Portal) removePasskey(c *gin.Context) error {
+func (p *accountPages) removePasskey(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
 	}
-	err = p.store.Credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
+	err = p.credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
 	switch {
 	case errors.Is(err, models.ErrOnlySignIn):
 		return p.redirectWith(c, accountPath, "This is your only way to sign in. Set a password or add another passkey first.")
@@ -107,25 +109,25 @@ func (p *Portal) removePasskey(c *gin.Context) error {
 
 // passkeySignInOptions returns the options with which a browser signs in. They do not depend on the
 // user.
-func (p *Portal) passkeySignInOptions(c *gin.Context) error {
-	options, challenge, err := p.webauthn.BeginDiscoverableLogin()
+func (p *signInPages) passkeySignInOptions(c *gin.Context) error {
+	options, challenge, err := p.passkeys.BeginDiscoverableLogin()
 	if err != nil {
 		return err
 	}
-	return p.sendOptions(c, options, challenge)
+	return p.passkeys.sendOptions(c, options, challenge)
 }
 
 // leadToSignIn redirects to the sign-in page. After a refused passkey, the browser shows the
 // address of the form, and requests it when the user enters it again.
-func (p *Portal) leadToSignIn(c *gin.Context) error { return p.redirect(c, signInPath) }
+func (p *signInPages) leadToSignIn(c *gin.Context) error { return p.redirect(c, signInPath) }
 
 // signInWithPasskey signs in the user whose passkey has answered the challenge.
-func (p *Portal) signInWithPasskey(c *gin.Context) error {
-	form := p.signInForm(p.destination(c.PostForm("next")))
+func (p *signInPages) signInWithPasskey(c *gin.Context) error {
+	form := p.form(p.destination(c.PostForm("next")))
 	passkey, challenge, err := p.verifyPasskey(c)
 	var signedIn models.SignedIn
 	if err == nil {
-		signedIn, err = p.store.SignIn.WithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
+		signedIn, err = p.signIns.WithPasskey(c.Request.Context(), passkey, challenge, p.newClient(c))
 	}
 	switch {
 	case err == nil:
@@ -137,18 +139,18 @@ func (p *Portal) signInWithPasskey(c *gin.Context) error {
 	default:
 		return err
 	}
-	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: present(p.signInPage(form))})
+	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: present(p.page(form))})
 }
 
 // verifyPasskey checks the answer in the form. It returns the passkey with its new counter, and the
 // challenge. The error is [models.ErrPasskeyNotFound] if the answer is not valid.
-func (p *Portal) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
-	challenge, known := p.takeChallenge(c)
+func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
+	challenge, known := p.passkeys.takeChallenge(c)
 	answer, err := protocol.ParseCredentialRequestResponseBytes([]byte(c.PostForm(credentialField)))
 	if !known || err != nil {
 		return models.Passkey{}, "", models.ErrPasskeyNotFound
 	}
-	passkey, err := p.store.Credentials.FindPasskey(c.Request.Context(), answer.RawID)
+	passkey, err := p.credentials.FindPasskey(c.Request.Context(), answer.RawID)
 	if err != nil {
 		return models.Passkey{}, "", err
 	}
@@ -156,7 +158,7 @@ func (p *Portal) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
 	if user.credentials, err = credentialsOf(passkey); err != nil {
 		return models.Passkey{}, "", err
 	}
-	credential, err := p.webauthn.ValidateDiscoverableLogin(
+	credential, err := p.passkeys.ValidateDiscoverableLogin(
 		func(_, _ []byte) (webauthn.User, error) { return user, nil }, challenge, answer)
 	if err != nil || credential.Authenticator.CloneWarning {
 		return models.Passkey{}, "", models.ErrPasskeyNotFound
@@ -167,8 +169,8 @@ func (p *Portal) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
 }
 
 // passkeyItems returns the passkeys of the account page.
-func (p *Portal) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
-	passkeys, err := p.store.Credentials.Passkeys(c.Request.Context(), sessionFrom(c))
+func (p *accountPages) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
+	passkeys, err := p.credentials.Passkeys(c.Request.Context(), sessionFrom(c))
 	for _, passkey := range passkeys {
 		item := templates.PasskeyItem{ID: passkey.ID, Name: passkey.Name, Created: templates.NewMoment(passkey.CreatedAt, p.now())}
 		if passkey.LastUsedAt != nil {
@@ -178,4 +180,75 @@ func (p *Portal) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, er
 		items = append(items, item)
 	}
 	return items, err
+}
+
+// passkeys is the relying party of passkeys.
+type passkeys struct {
+	*webauthn.WebAuthn
+
+	challenge cookie // that the browser's passkey must answer
+}
+
+// newPasskeys returns nil if browsers offer no passkeys at this base URL: at an IP address, or
+// without https except on localhost.
+func newPasskeys(d Deps) (*passkeys, error) {
+	host := strings.ToLower(d.BaseURL.Hostname())
+	_, err := netip.ParseAddr(host)
+	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
+	if err == nil || d.BaseURL.Scheme != "https" && !local {
+		return nil, nil //nolint:nilnil // documented above
+	}
+	relyingParty, err := webauthn.New(&webauthn.Config{
+		RPID: host, RPDisplayName: d.Name, RPOrigins: []string{d.BaseURL.Scheme + "://" + d.BaseURL.Host},
+		AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
+		},
+	})
+	return &passkeys{relyingParty, newCookie(d, "challenge", models.ChallengeLife)}, err
+}
+
+// sendOptions sends the options of a WebAuthn call as JSON, and their challenge as a cookie. The
+// database remembers answered challenges, so that each works once.
+func (p *passkeys) sendOptions(c *gin.Context, options any, challenge *webauthn.SessionData) error {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return err
+	}
+	if err := p.challenge.set(c, challenge); err != nil {
+		return err
+	}
+	c.Header("Cache-Control", "no-store")
+	c.Data(http.StatusOK, "application/json", text)
+	return nil
+}
+
+// takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if
+// the cookie is missing, forged or too old.
+func (p *passkeys) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
+	known = p.challenge.get(c, &challenge)
+	p.challenge.drop(c)
+	return challenge, known
+}
+
+// passkeyUser is a user as the WebAuthn library sees it.
+type passkeyUser struct {
+	session     models.Session
+	credentials []webauthn.Credential
+}
+
+func (u passkeyUser) WebAuthnID() []byte                         { return u.session.UserID[:] }
+func (u passkeyUser) WebAuthnName() string                       { return u.session.Email }
+func (u passkeyUser) WebAuthnDisplayName() string                { return u.session.Email }
+func (u passkeyUser) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
+
+// credentialsOf returns the credential records of passkeys.
+func credentialsOf(passkeys ...models.Passkey) ([]webauthn.Credential, error) {
+	credentials := make([]webauthn.Credential, len(passkeys))
+	for i, passkey := range passkeys {
+		if err := json.Unmarshal([]byte(passkey.Credential), &credentials[i]); err != nil {
+			return nil, err
+		}
+	}
+	return credentials, nil
 }

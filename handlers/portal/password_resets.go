@@ -16,23 +16,15 @@ import (
 // follows it.
 const passwordResetPath = "/password-resets"
 
-// requireMail responds 404 if the portal sends no mail or accepts no passwords.
-func (p *Portal) requireMail(c *gin.Context) {
-	if !p.store.Outbox.Enabled() || p.passwordsOff {
-		p.NotFound(c)
-		c.Abort()
-	}
-}
-
 // newPasswordReset shows the form that asks for a link.
-func (p *Portal) newPasswordReset(c *gin.Context) error {
+func (p *signInPages) newPasswordReset(c *gin.Context) error {
 	return p.sendPage(c, http.StatusOK, templates.PasswordResetsPage{})
 }
 
 // createPasswordReset asks for a link. The response is the same for every email.
-func (p *Portal) createPasswordReset(c *gin.Context) error {
+func (p *signInPages) createPasswordReset(c *gin.Context) error {
 	form := templates.ForgottenForm{Email: strings.TrimSpace(c.PostForm("email"))}
-	err := p.store.Credentials.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
+	err := p.credentials.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
 	status := http.StatusOK
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	_, invalid := errors.AsType[*models.InvalidError](err)
@@ -54,9 +46,9 @@ func (p *Portal) createPasswordReset(c *gin.Context) error {
 
 // showPasswordReset shows the form for the new password. Opening the page does not use the link,
 // because programs that scan messages open the links in them.
-func (p *Portal) showPasswordReset(c *gin.Context) error {
+func (p *signInPages) showPasswordReset(c *gin.Context) error {
 	hideToken(c)
-	user, err := p.store.Credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
+	user, err := p.credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refusePasswordReset(c, err)
 	}
@@ -66,10 +58,10 @@ func (p *Portal) showPasswordReset(c *gin.Context) error {
 
 // usePasswordReset sets the new password and signs in. It waits in the queue for password hashing,
 // so it sets its own deadlines.
-func (p *Portal) usePasswordReset(c *gin.Context) error {
+func (p *signInPages) usePasswordReset(c *gin.Context) error {
 	hideToken(c)
 	token := c.Param("token")
-	user, err := p.store.Credentials.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
+	user, err := p.credentials.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 		switch {
@@ -78,15 +70,15 @@ func (p *Portal) usePasswordReset(c *gin.Context) error {
 		case errors.Is(err, models.ErrResetLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
 			err = p.redirect(c, c.Request.URL.Path) // the page says why
 		case err == nil:
-			err = p.signIn(c, user, models.WithPassword, homePath)
+			err = p.start(c, user, models.WithPassword, homePath)
 		}
 	})
 	return err
 }
 
 // refuseNewPassword shows the form again with the reason.
-func (p *Portal) refuseNewPassword(c *gin.Context, token, message string) error {
-	user, err := p.store.Credentials.PasswordResetUser(c.Request.Context(), token)
+func (p *signInPages) refuseNewPassword(c *gin.Context, token, message string) error {
+	user, err := p.credentials.PasswordResetUser(c.Request.Context(), token)
 	if err != nil {
 		return p.refusePasswordReset(c, err)
 	}
@@ -97,7 +89,7 @@ func (p *Portal) refuseNewPassword(c *gin.Context, token, message string) error 
 }
 
 // refusePasswordReset shows why the link does not work. It returns err if err has another cause.
-func (p *Portal) refusePasswordReset(c *gin.Context, err error) error {
+func (p *signInPages) refusePasswordReset(c *gin.Context, err error) error {
 	if !errors.Is(err, models.ErrResetLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
 		return err
 	}

@@ -13,15 +13,24 @@ import (
 	"portal/templates"
 )
 
+// peoplePages are the people of an account and the invitations.
+type peoplePages struct {
+	*site
+
+	people      *models.People
+	invitations *models.Invitations
+	keys        *models.Keys
+}
+
 const (
 	peoplePath = "/people"
 	// peoplePerPage is the number of people on a page. The first page also has the invitations.
 	peoplePerPage = 100
 )
 
-// listPeople shows the people of the account and, to owners, the form that invites one.
-func (p *Portal) listPeople(c *gin.Context) error {
-	page, err := p.peoplePage(c)
+// list shows the people of the account and, to owners, the form that invites one.
+func (p *peoplePages) list(c *gin.Context) error {
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
@@ -31,8 +40,8 @@ func (p *Portal) listPeople(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
 }
 
-// showPerson shows the row of a person. Cancel leads to it.
-func (p *Portal) showPerson(c *gin.Context) error {
+// show shows the row of a person. Cancel leads to it.
+func (p *peoplePages) show(c *gin.Context) error {
 	return p.showRow(c, fmt.Sprintf("%s#remove-%s", peoplePath, c.Param("id")), func(row *templates.PersonRow) error {
 		row.Focused = true
 		return nil
@@ -40,22 +49,22 @@ func (p *Portal) showPerson(c *gin.Context) error {
 }
 
 // updateRole changes the role of a person.
-func (p *Portal) updateRole(c *gin.Context) error {
+func (p *peoplePages) updateRole(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
 	}
 	role := models.Role(c.PostForm("role"))
-	user, err := p.store.People.SetRole(c.Request.Context(), sessionFrom(c).AccountID, id, role, actorOf(c))
+	user, err := p.people.SetRole(c.Request.Context(), sessionFrom(c).AccountID, id, role, actorOf(c))
 	if err != nil {
-		return p.explainPeople(c, err)
+		return p.explain(c, err)
 	}
 	session := sessionFrom(c)
 	if user.ID == session.UserID {
 		session.Role = user.Role
 		c.Set(sessionContextKey, session)
 	}
-	page, err := p.peoplePage(c)
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
@@ -68,14 +77,14 @@ func (p *Portal) updateRole(c *gin.Context) error {
 	})
 }
 
-// explainPeople shows the page with the reason why a change was refused. It returns err if it has
+// explain shows the page with the reason why a change was refused. It returns err if it has
 // another cause.
-func (p *Portal) explainPeople(c *gin.Context, err error) error {
+func (p *peoplePages) explain(c *gin.Context, err error) error {
 	if !errors.Is(err, models.ErrLastOwner) {
 		return err
 	}
 	refusal := problem.From(err)
-	page, err := p.peoplePage(c)
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
@@ -85,25 +94,25 @@ func (p *Portal) explainPeople(c *gin.Context, err error) error {
 
 // showRow shows the page of people after change has changed the row of the person in the path. If
 // location is not empty, a browser goes there instead.
-func (p *Portal) showRow(c *gin.Context, location string, change func(*templates.PersonRow) error) error {
+func (p *peoplePages) showRow(c *gin.Context, location string, change func(*templates.PersonRow) error) error {
 	id, err := idOf(c)
 	if err != nil {
 		return err
 	}
-	user, err := p.store.People.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+	user, err := p.people.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 	if err == nil && user.RemovedAt != nil {
 		err = models.ErrUserNotFound
 	}
 	if err != nil {
 		return err
 	}
-	page, err := p.peoplePage(c)
+	page, err := p.page(c)
 	if err != nil {
 		return err
 	}
 	row := page.List.Row(id)
 	if row == nil { // on another page
-		page.List.People = append([]templates.PersonRow{p.personRow(c, user)}, page.List.People...)
+		page.List.People = append([]templates.PersonRow{p.row(c, user)}, page.List.People...)
 		row = &page.List.People[0]
 	}
 	if err := change(row); err != nil {
@@ -112,14 +121,14 @@ func (p *Portal) showRow(c *gin.Context, location string, change func(*templates
 	return p.reply(c, reply{fragment: page.List, page: present(page), location: location})
 }
 
-// peoplePage returns the page of people that the query string selects.
-func (p *Portal) peoplePage(c *gin.Context) (templates.PeoplePage, error) {
+// page returns the page of people that the query string selects.
+func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	session, ctx := sessionFrom(c), c.Request.Context()
 	after, paged, err := queryID(c, paramAfter)
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
-	users, err := p.store.People.List(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
+	users, err := p.people.List(ctx, session.AccountID, models.Page{After: after, Limit: peoplePerPage})
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
@@ -128,7 +137,7 @@ func (p *Portal) peoplePage(c *gin.Context) (templates.PeoplePage, error) {
 		list.Next = peoplePath + "?" + url.Values{paramAfter: {users.Next.String()}}.Encode()
 	}
 	for _, user := range users.Items {
-		list.People = append(list.People, p.personRow(c, user))
+		list.People = append(list.People, p.row(c, user))
 	}
 	page := templates.PeoplePage{List: list}
 	if list.Manage {
@@ -140,9 +149,85 @@ func (p *Portal) peoplePage(c *gin.Context) (templates.PeoplePage, error) {
 	return page, err
 }
 
-func (p *Portal) personRow(c *gin.Context, user models.User) templates.PersonRow {
+func (p *peoplePages) row(c *gin.Context, user models.User) templates.PersonRow {
 	return templates.PersonRow{
 		ID: user.ID, Email: user.Email, Owner: user.Role == models.RoleOwner, You: user.ID == sessionFrom(c).UserID,
 		Disabled: user.DisabledAt != nil, LastSignIn: optionalMoment(user.LastSignInAt, p.now()),
 	}
+}
+
+// paramRemoved is the person who has just been removed.
+const paramRemoved = "removed"
+
+// newRemoval shows in the table the confirmation that a person is to be removed.
+func (p *peoplePages) newRemoval(c *gin.Context) error {
+	return p.showRow(c, "", func(row *templates.PersonRow) error {
+		keys, err := p.keys.GeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, row.ID)
+		row.Confirming, row.Keys = true, len(keys)
+		return err
+	})
+}
+
+// createRemoval removes a person from the account. Owners who remove themselves are signed
+// out.
+func (p *peoplePages) createRemoval(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	session, ctx := sessionFrom(c), c.Request.Context()
+	user, err := p.people.Find(ctx, session.AccountID, id)
+	if err != nil {
+		return err
+	}
+	if err := p.people.Remove(ctx, session.AccountID, id, actorOf(c)); err != nil {
+		return p.explain(c, err)
+	}
+	if id == session.UserID {
+		c.Set(sessionContextKey, models.Session{}) // the notice is for a visitor
+		return p.redirectWith(c, signInPath, fmt.Sprintf("You have left %s.", session.AccountName))
+	}
+	page, err := p.page(c)
+	if err != nil {
+		return err
+	}
+	if page.List.Left, err = p.keysOf(c, user); err != nil {
+		return err
+	}
+	page.List.Focused = true
+	return p.reply(c, reply{
+		notice:   fmt.Sprintf("%s was removed and signed out.", user.Email),
+		fragment: page.List,
+		location: peoplePath + "?" + url.Values{paramRemoved: {id.String()}}.Encode(),
+	})
+}
+
+// leftKeys returns the active keys of the removed person in the query string. It returns nil if
+// there is none.
+func (p *peoplePages) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
+	id, ok := parseID(c.Query(paramRemoved))
+	if !ok || !may(sessionFrom(c), managePeople) {
+		return nil, nil
+	}
+	user, err := p.people.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+	if errors.Is(err, models.ErrUserNotFound) || err == nil && user.RemovedAt == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.keysOf(c, user)
+}
+
+// keysOf returns the active keys that a person has generated, or nil if there are none.
+func (p *peoplePages) keysOf(c *gin.Context, user models.User) (*templates.LeftKeys, error) {
+	keys, err := p.keys.GeneratedBy(c.Request.Context(), sessionFrom(c).AccountID, user.ID)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	left := &templates.LeftKeys{Email: user.Email}
+	for _, key := range keys {
+		left.Keys = append(left.Keys, templates.LeftKey{ID: key.ID, Label: key.Label, Masked: key.Masked()})
+	}
+	return left, nil
 }

@@ -32,10 +32,10 @@ func may(session models.Session, needed permission) bool {
 }
 
 // require refuses the requests of users without the permission. It must run after requireSession.
-func (p *Portal) require(needed permission) gin.HandlerFunc {
+func (s *site) require(needed permission) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !may(sessionFrom(c), needed) {
-			p.Render(c, models.ErrNotOwner)
+			s.Render(c, models.ErrNotOwner)
 			c.Abort()
 		}
 	}

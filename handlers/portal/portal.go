@@ -1,6 +1,6 @@
 // Package portal serves the pages that customers use in a browser, and the fragments that HTMX
-// puts into them: sign-in, API keys, agents and activity. Each resource has a file of its own.
-// Every action is a link or a form that works without JavaScript.
+// puts into them. A [Portal] has a type for each group of pages, and routes.go has all their
+// addresses. Every action is a link or a form that works without JavaScript.
 //
 // The package decides what to show. The rules are in models, the markup is in templates.
 package portal
@@ -10,9 +10,6 @@ import (
 	"net/url"
 	"sync"
 	"time"
-
-	"github.com/gin-gonic/gin"
-	"github.com/go-webauthn/webauthn/webauthn"
 
 	"portal/handlers/middleware"
 	"portal/handlers/portal/identity"
@@ -41,33 +38,33 @@ type Deps struct {
 
 // Portal handles the requests of browsers.
 type Portal struct {
-	store      *models.Store
-	sessions   cookie // the session token
-	flash      cookie
-	revealed   cookie
-	devices    cookie
-	pending    cookie
-	webauthn   *webauthn.WebAuthn // nil: no passkeys
-	challenges cookie
-	templates  *templates.Templates
-	assets     *static.Assets
-	tokenURL   string // of the endpoint in the examples
-	agentsURL  string // of the endpoint in the examples of an account without agents
-	now        func() time.Time
-	actions    middleware.Slots
-	pages      []string // patterns of the paths that sign-in may lead back to
+	*site
 
-	provider     *identity.Provider // nil: none
-	attempts     cookie
+	keys      keyPages
+	agents    agentPages
+	activity  activityPages
+	people    peoplePages
+	account   accountPages
+	signIn    signInPages
+	documents documents
+}
+
+// site has what every page needs: the session, the cookies and the templates.
+type site struct {
+	sessions     *models.Sessions
+	sessionToken cookie
+	flash        cookie
+	revealed     cookie
+	device       cookie
+	templates    *templates.Templates
+	actions      middleware.Slots
+	timeout      time.Duration // of the database
+	now          func() time.Time
+	baseURL      *url.URL
+	name         string   // of the product
+	pages        []string // patterns of the paths that sign-in may lead back to
 	passwordsOff bool
-
-	name, supportURL, securityContact string
-
-	baseURL *url.URL
-
-	// documentation returns the pages about the API. The first call builds them, so that the
-	// start is fast.
-	documentation func() (documentation, error)
+	providerName string // of the OpenID Connect provider; empty: none
 }
 
 // embeddedFiles are the templates and the assets. They do not depend on the configuration.
@@ -95,42 +92,44 @@ func New(d Deps) (*Portal, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	relyingParty, err := newWebAuthn(d.BaseURL, d.Name)
+	keys, err := newPasskeys(d)
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
-	var provider *identity.Provider
-	if d.Provider != nil {
-		config := *d.Provider
-		config.RedirectURL, config.Now = d.BaseURL.JoinPath(CallbackPath).String(), d.Now
-		provider = identity.New(config)
+	store := d.Store
+	s := &site{
+		sessions:     store.Sessions,
+		sessionToken: newCookie(d, "session", d.SessionMax),
+		flash:        newCookie(d, "flash", flashAge),
+		revealed:     newCookie(d, "revealed", 0),
+		device:       newCookie(d, "device", deviceAge),
+		templates:    files.templates,
+		actions:      middleware.NewSlots(maxActions),
+		timeout:      store.Timeout(),
+		now:          d.Now,
+		baseURL:      d.BaseURL,
+		name:         d.Name,
+		passwordsOff: d.PasswordsOff,
 	}
+	if d.Provider != nil {
+		s.providerName = d.Provider.Name
+	}
+	oidc := newProvider(d, s)
 	return &Portal{
-		store:      d.Store,
-		sessions:   newCookie(d, "session", d.SessionMax),
-		flash:      newCookie(d, "flash", flashAge),
-		revealed:   newCookie(d, "revealed", 0),
-		devices:    newCookie(d, "device", deviceAge),
-		pending:    newCookie(d, "pending", pendingAge),
-		webauthn:   relyingParty,
-		challenges: newCookie(d, "challenge", models.ChallengeLife),
-		templates:  files.templates,
-		assets:     files.assets,
-		tokenURL:   d.BaseURL.JoinPath("/api/widget/token").String(),
-		agentsURL:  d.BaseURL.JoinPath("/api/agents").String(),
-		now:        d.Now,
-		actions:    middleware.NewSlots(maxActions),
-
-		provider: provider, attempts: newCookie(d, "oidc", attemptAge), passwordsOff: d.PasswordsOff,
-
-		name: d.Name, supportURL: d.SupportURL, securityContact: d.SecurityContact,
-
-		baseURL: d.BaseURL,
-
-		documentation: sync.OnceValues(func() (documentation, error) {
-			return newDocumentation(d.OpenAPI, d.Changelog, d.BaseURL)
-		}),
+		site:     s,
+		keys:     keyPages{s, store.Keys, store.Agents, store.Calls},
+		agents:   agentPages{s, store.Agents},
+		activity: activityPages{s, store.Activity, store.Keys},
+		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
+		account:  accountPages{s, store.Credentials, store.Accounts, keys, oidc},
+		signIn: signInPages{
+			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
+			passkeys: keys, provider: oidc, pending: newCookie(d, "pending", pendingAge),
+			ping: store.Ping, mail: store.Outbox.Enabled(), supportURL: d.SupportURL,
+		},
+		documents: newDocuments(d, s, files.assets),
 	}, nil
 }
 
-func (p *Portal) home(c *gin.Context) error { return p.redirect(c, homePath) }
+// url returns the public URL of a path.
+func (s *site) url(path ...string) string { return s.baseURL.JoinPath(path...).String() }

@@ -1,14 +1,18 @@
 package portal
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/rand"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/static"
 	"portal/templates"
 )
 
@@ -25,7 +29,7 @@ type reply struct {
 }
 
 // reply sends the fragment to HTMX, and the page or the redirect to a browser.
-func (p *Portal) reply(c *gin.Context, r reply) error {
+func (s *site) reply(c *gin.Context, r reply) error {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
@@ -37,7 +41,7 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 			sendNothing(c)
 			return nil
 		}
-		html, err := p.templates.Fragment(r.fragment, r.notice)
+		html, err := s.templates.Fragment(r.fragment, r.notice)
 		if err != nil {
 			return err
 		}
@@ -45,30 +49,30 @@ func (p *Portal) reply(c *gin.Context, r reply) error {
 		return nil
 	}
 	if r.location != "" {
-		return p.redirectWith(c, r.location, r.notice)
+		return s.redirectWith(c, r.location, r.notice)
 	}
 	page, err := r.page()
 	if err != nil {
 		return err
 	}
 	if r.reveals {
-		if err := p.revealed.set(c, rand.Text()); err != nil {
+		if err := s.revealed.set(c, rand.Text()); err != nil {
 			return err
 		}
 	}
-	return p.sendPage(c, r.status, page)
+	return s.sendPage(c, r.status, page)
 }
 
 // redirectWith redirects to location, where the page shows the notice if there is one.
-func (p *Portal) redirectWith(c *gin.Context, location, notice string) error {
+func (s *site) redirectWith(c *gin.Context, location, notice string) error {
 	if notice != "" {
-		p.setFlash(c, notice)
+		s.setFlash(c, notice)
 	}
-	return p.redirect(c, location)
+	return s.redirect(c, location)
 }
 
 // redirect redirects a browser (303), or makes HTMX load the page.
-func (p *Portal) redirect(c *gin.Context, location string) error {
+func (s *site) redirect(c *gin.Context, location string) error {
 	if askedByHTMX(c) {
 		// HTMX would follow a 303 itself and put the other page into this one.
 		c.Header("HX-Redirect", location)
@@ -82,15 +86,15 @@ func (p *Portal) redirect(c *gin.Context, location string) error {
 
 // plainAddress redirects an address that ends in "?" to the same without it. Browsers add the "?"
 // when they send a form without fields, such as Done.
-func (p *Portal) plainAddress(c *gin.Context) {
+func (s *site) plainAddress(c *gin.Context) {
 	if c.Request.URL.ForceQuery {
-		_ = p.redirect(c, c.Request.URL.EscapedPath())
+		_ = s.redirect(c, c.Request.URL.EscapedPath())
 		c.Abort()
 	}
 }
 
 // Render writes err as an error page, or for HTMX as an alert. It logs the cause of a 5xx.
-func (p *Portal) Render(c *gin.Context, err error) {
+func (s *site) Render(c *gin.Context, err error) {
 	shown := problem.From(err)
 	setRetryAfter(c, shown)
 	page := errorPage(c, shown)
@@ -98,7 +102,7 @@ func (p *Portal) Render(c *gin.Context, err error) {
 		_ = c.Error(err) // for the log
 		page.RequestID = middleware.RequestIDOf(c)
 	}
-	if err := p.sendError(c, page); err != nil {
+	if err := s.sendError(c, page); err != nil {
 		_ = c.Error(err)
 		c.Header("Cache-Control", "no-store")
 		c.String(http.StatusInternalServerError, page.Message)
@@ -111,12 +115,12 @@ func setRetryAfter(c *gin.Context, shown problem.Problem) {
 	}
 }
 
-func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
+func (s *site) sendError(c *gin.Context, page templates.ErrorPage) error {
 	if !askedByHTMX(c) {
-		p.recognize(c, page.Status)
-		return p.sendPage(c, page.Status, page)
+		s.recognize(c, page.Status)
+		return s.sendPage(c, page.Status, page)
 	}
-	html, err := p.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
+	html, err := s.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
 	if err != nil {
 		return err
 	}
@@ -124,20 +128,20 @@ func (p *Portal) sendError(c *gin.Context, page templates.ErrorPage) error {
 	return nil
 }
 
-func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page) error {
-	frame := templates.Frame{Product: p.name, Now: p.now().UTC().Format(time.RFC3339)}
+func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
+	frame := templates.Frame{Product: s.name, Now: s.now().UTC().Format(time.RFC3339)}
 	// An error page may be the response to an image or a script, so it keeps the flash message.
 	if status < http.StatusBadRequest {
-		frame.Notice = p.takeFlash(c)
+		frame.Notice = s.takeFlash(c)
 	}
 	if session, ok := lookupSession(c); ok {
 		frame.Account, frame.Email = session.AccountName, session.Email
 	}
-	html, err := p.templates.Page(frame, page)
+	html, err := s.templates.Page(frame, page)
 	if err != nil {
 		return err
 	}
-	p.forgetRevealed(c)
+	s.forgetRevealed(c)
 	send(c, status, html)
 	return nil
 }
@@ -147,9 +151,9 @@ func (p *Portal) sendPage(c *gin.Context, status int, page templates.Page) error
 // even some that are no-store. Chromium drops such a page when an HttpOnly cookie changes, and
 // other browsers when a response has Clear-Site-Data. A page with a key is the response to a POST
 // and sets the cookie, so only the response to a GET deletes it.
-func (p *Portal) forgetRevealed(c *gin.Context) {
-	if c.Request.Method == http.MethodGet && p.revealed.get(c, new(string)) {
-		p.revealed.drop(c)
+func (s *site) forgetRevealed(c *gin.Context) {
+	if c.Request.Method == http.MethodGet && s.revealed.get(c, new(string)) {
+		s.revealed.drop(c)
 		c.Header("Clear-Site-Data", `"cache"`)
 	}
 }
@@ -178,4 +182,37 @@ func interrupted(c *gin.Context) bool {
 // present returns the page function of a reply whose page exists already.
 func present(page templates.Page) func() (templates.Page, error) {
 	return func() (templates.Page, error) { return page, nil }
+}
+
+// minCompressed is the minimum length in bytes of a page that is compressed. A shorter page fits
+// into one packet anyway.
+const minCompressed = 1 << 10
+
+// compressionLevel takes a quarter of the time of the default level, 1 ms for the longest list, and
+// its result is a tenth larger.
+const compressionLevel = 3
+
+// compressors are reused: one takes more memory than most pages.
+var compressors = sync.Pool{New: func() any {
+	compressor, _ := gzip.NewWriterLevel(nil, compressionLevel) // the level is valid
+	return compressor
+}}
+
+// compressed returns the page, compressed if the client accepts that, and sets the headers.
+//
+// It compresses responses to GET only: responses to forms may show a key, and the length of
+// compressed text depends on its content.
+func compressed(c *gin.Context, html []byte) []byte {
+	c.Writer.Header().Add("Vary", "Accept-Encoding")
+	if c.Request.Method != http.MethodGet || len(html) < minCompressed || !static.AcceptsGzip(c.Request) {
+		return html
+	}
+	compressor := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(compressor)
+	var smaller bytes.Buffer
+	compressor.Reset(&smaller)
+	_, _ = compressor.Write(html) // a buffer accepts every write
+	_ = compressor.Close()
+	c.Header("Content-Encoding", "gzip")
+	return smaller.Bytes()
 }

@@ -12,17 +12,17 @@ import (
 
 // returnPath returns the path to open after sign-in. It is the requested page. For a form or a
 // download it is the page of its section.
-func (p *Portal) returnPath(c *gin.Context) string {
-	if c.Request.Method == http.MethodGet && slices.Contains(p.pages, c.FullPath()) {
-		return p.destination(c.Request.URL.RequestURI())
+func (s *site) returnPath(c *gin.Context) string {
+	if c.Request.Method == http.MethodGet && slices.Contains(s.pages, c.FullPath()) {
+		return s.destination(c.Request.URL.RequestURI())
 	}
-	return p.section(c)
+	return s.section(c)
 }
 
 // section returns the path of the page of the request's section.
-func (p *Portal) section(c *gin.Context) string {
+func (s *site) section(c *gin.Context) string {
 	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
-	return p.destination("/" + section)
+	return s.destination("/" + section)
 }
 
 // maxDestination limits an address in bytes, because a cookie has 4 KiB and may hold it.
@@ -31,13 +31,13 @@ const maxDestination = 1024
 // destination returns next if it is the address of a page of the portal, and the first page
 // otherwise. It builds a new URL from the path and the query, so that no browser can find another
 // host in it.
-func (p *Portal) destination(next string) string {
+func (s *site) destination(next string) string {
 	address, err := url.Parse(next)
 	if err != nil || len(next) > maxDestination || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
 		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
 		return homePath
 	}
-	for _, pattern := range p.pages {
+	for _, pattern := range s.pages {
 		if matchesRoute(pattern, address.Path) {
 			return (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String()
 		}

@@ -20,8 +20,8 @@ const (
 	paramOpen = "open"
 )
 
-// listRevokedKeys shows the keys that were revoked in the last 90 days.
-func (p *Portal) listRevokedKeys(c *gin.Context) error {
+// listRevoked shows the keys that were revoked in the last 90 days.
+func (p *keyPages) listRevoked(c *gin.Context) error {
 	before, paged, err := queryID(c, paramBefore)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	keys, err := p.store.Keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
+	keys, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
 	if err != nil {
 		return err
 	}
@@ -38,18 +38,18 @@ func (p *Portal) listRevokedKeys(c *gin.Context) error {
 	if keys.Next != uuid.Nil {
 		page.Older = revokedAddress(keys.Next, uuid.Nil)
 	}
-	if page.Keys, err = p.revokedKeyRows(c, keys.Items, before, open); err != nil {
+	if page.Keys, err = p.revokedRows(c, keys.Items, before, open); err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedKey, before, open uuid.UUID) ([]templates.RevokedKeyRow, error) {
+func (p *keyPages) revokedRows(c *gin.Context, keys []models.RevokedKey, before, open uuid.UUID) ([]templates.RevokedKeyRow, error) {
 	ids := make([]uuid.UUID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.ID
 	}
-	usage, err := p.store.Keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, models.Days(revokedDays+1), ids...)
+	usage, err := p.keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, models.Days(revokedDays+1), ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (p *Portal) revokedKeyRows(c *gin.Context, keys []models.RevokedKey, before
 			continue
 		}
 		rows[i].Address = revokedAddress(before, uuid.Nil)
-		details, err := p.apiKeyDetails(c, key.Key)
+		details, err := p.details(c, key.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -4,116 +4,150 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/static"
+	"portal/templates"
 )
 
-// Register adds the portal's routes.
+// Register adds the portal's routes, grouped by who may call them. Handlers outside the groups with
+// deadline set their own deadlines, because they wait for password hashing, for the OpenID Connect
+// provider or for a slow download.
 func (p *Portal) Register(r gin.IRouter) {
-	deadline := p.deadline
-	// For everyone. A sign-in waits in the queue for password hashing, so it sets its own
-	// deadlines.
-	r.GET(static.Prefix+"*name", p.handle(p.showAsset))
-	r.GET("/.well-known/security.txt", p.handle(p.showSecurityContact))
-	r.GET("/login", deadline, p.handle(p.newSession))
-	r.POST("/login", p.handle(p.createSession))
-	r.GET(secondStepPath, deadline, p.handle(p.showSecondStep))
-	r.POST(secondStepPath, deadline, p.handle(p.finishSignIn))
-	r.GET(SignInLinkPath+"/:token", deadline, p.handle(p.showSignInLink))
-	r.POST(SignInLinkPath+"/:token", deadline, p.handle(p.useSignInLink))
-	r.GET(invitationPath+"/:token", deadline, p.handle(p.showInvitation))
-	r.POST(invitationPath+"/:token", p.handle(p.join))
-	reset := r.Group(passwordResetPath, p.requireMail)
-	reset.GET("", deadline, p.handle(p.newPasswordReset))
-	reset.POST("", deadline, p.handle(p.createPasswordReset))
-	reset.GET("/:token", deadline, p.handle(p.showPasswordReset))
-	reset.POST("/:token", p.handle(p.usePasswordReset))
-	r.GET("/docs", p.handle(p.showReference))
-	r.GET("/docs/guides", p.handle(p.showGuides))
-	r.GET("/docs/changelog", p.handle(p.showChangelog))
-	r.POST("/logout", deadline, p.handle(p.destroySession))
-	r.GET(sessionPath, background, deadline, p.handle(p.showSession))
+	anyone := routes{p.site, r}
+	p.registerDocuments(anyone)
+	p.registerSignIn(anyone, anyone.group(p.deadline))
 
-	// These wait for the OpenID Connect provider, so they set their own deadlines.
-	if p.provider != nil {
-		r.GET(providerPath, p.handle(p.startProviderSignIn))
-		r.GET(CallbackPath, p.handle(p.finishProviderSignIn))
-		r.GET(invitationPath+"/:token/oidc", p.handle(p.startProviderJoin))
-		changes := r.Group(identityPath, p.requireSession, p.requireFreshSignIn)
-		changes.POST("", p.handle(p.createIdentity))
-		changes.POST("/removal", p.deadline, p.handle(p.removeIdentity))
-	}
-
-	// For signed-in users. A page is an address that sign-in may lead back to.
-	page := func(g gin.IRouter, path string, h handler) {
-		p.pages = append(p.pages, path)
-		g.GET(path, p.plainAddress, p.handle(h))
-	}
+	signedIn := anyone.group(p.requireSession)
+	p.registerAccount(signedIn)
+	p.registerPeople(signedIn)
+	users := signedIn.group(p.deadline)
+	users.page("/", func(c *gin.Context) error { return p.redirect(c, homePath) })
+	p.registerKeys(users)
+	users.page(agentsPath, p.agents.list)
+	users.post(agentsPath, p.agents.create)
+	users.page("/agents/:id", p.agents.show)
+	users.page("/agents/:id/removal", p.agents.newRemoval)
+	users.post("/agents/:id/removal", p.agents.createRemoval)
+	users.page("/integrate", p.agents.showIntegration)
+	users.page(activityPath, p.activity.list)
+	users.post(activityPath+"/filter", p.activity.filter)
+	signedIn.get(exportPath, p.activity.export)
 
 	// Open pages poll these.
-	polled := r.Group("", background, deadline, p.requireSession)
-	page(polled, "/api-keys/:id/first-use", p.showFirstUse)
-	page(polled, "/api-keys/:id/rotation/progress", p.showRotationProgress)
-	page(polled, changesPath, p.showChanges)
-	page(polled, "/api-keys/:id/revocation/outcome", p.showRevocationOutcome)
+	polled := anyone.group(background, p.deadline)
+	polled.get(sessionPath, p.signIn.showSessionState)
+	polled = polled.group(p.requireSession)
+	polled.page(changesPath, p.keys.showChanges)
+	polled.page("/api-keys/:id/first-use", p.keys.showFirstUse)
+	polled.page("/api-keys/:id/rotation/progress", p.keys.showRotationProgress)
+	polled.page("/api-keys/:id/revocation/outcome", p.keys.showRevocationOutcome)
+}
 
-	// These send a download or wait in the queue for password hashing, so they set their own
-	// deadlines.
-	long := r.Group("", p.requireSession)
-	long.GET(exportPath, p.handle(p.exportActivities))
-	long.POST("/account/email", p.handle(p.changeEmail))
-	long.POST("/account/password", p.handle(p.changePassword))
+func (p *Portal) registerDocuments(anyone routes) {
+	anyone.get(static.Prefix+"*name", p.documents.showAsset)
+	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
+	anyone.get("/docs", p.documents.show(func(d documentation) templates.Page { return d.reference }))
+	anyone.get("/docs/guides", p.documents.show(func(d documentation) templates.Page { return d.guides }))
+	anyone.get("/docs/changelog", p.documents.show(func(d documentation) templates.Page { return d.changelog }))
+}
 
-	// These change how the user signs in.
-	factors := r.Group("", p.requireSession, p.requireFreshSignIn, deadline)
-	factors.POST("/account/authenticator", p.handle(p.startAuthenticator))
-	factors.POST("/account/authenticator/confirmation", p.handle(p.enableAuthenticator))
-	factors.POST("/account/authenticator/removal", p.handle(p.disableAuthenticator))
-	factors.POST("/account/recovery-codes", p.handle(p.renewRecoveryCodes))
-	factors.POST(passkeysPath+"/:id/removal", p.handle(p.removePasskey))
-	if p.webauthn != nil {
-		factors.POST(passkeysPath, p.handle(p.createPasskey))
-		factors.POST(passkeysPath+"/options", p.handle(p.passkeyOptions))
-		r.GET(passkeySignInPath, p.handle(p.leadToSignIn))
-		r.POST(passkeySignInPath, deadline, p.handle(p.signInWithPasskey))
-		r.POST(passkeySignInPath+"/options", deadline, p.handle(p.passkeySignInOptions))
+func (p *Portal) registerSignIn(anyone, quick routes) {
+	quick.get(signInPath, p.signIn.show)
+	anyone.post(signInPath, p.signIn.signInWithPassword)
+	quick.get(secondStepPath, p.signIn.showSecondStep)
+	quick.post(secondStepPath, p.signIn.finishSecondStep)
+	quick.post("/logout", p.signIn.signOut)
+	quick.get(SignInLinkPath+"/:token", p.signIn.showSignInLink)
+	quick.post(SignInLinkPath+"/:token", p.signIn.useSignInLink)
+	quick.get(invitationPath+"/:token", p.signIn.showInvitation)
+	anyone.post(invitationPath+"/:token", p.signIn.join)
+	if p.signIn.mail && !p.passwordsOff {
+		quick.get(passwordResetPath, p.signIn.newPasswordReset)
+		quick.post(passwordResetPath, p.signIn.createPasswordReset)
+		quick.get(passwordResetPath+"/:token", p.signIn.showPasswordReset)
+		anyone.post(passwordResetPath+"/:token", p.signIn.usePasswordReset)
 	}
+	if p.signIn.provider != nil {
+		anyone.get(providerPath, p.signIn.startProviderSignIn)
+		anyone.get(CallbackPath, p.signIn.finishProviderSignIn)
+		anyone.get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
+	}
+	if p.signIn.passkeys != nil {
+		anyone.get(passkeySignInPath, p.signIn.leadToSignIn)
+		quick.post(passkeySignInPath, p.signIn.signInWithPasskey)
+		quick.post(passkeySignInPath+"/options", p.signIn.passkeySignInOptions)
+	}
+}
 
-	users := r.Group("", deadline, p.requireSession)
-	page(users, "/", p.home)
-	page(users, homePath, p.listAPIKeys)
-	users.POST(homePath, p.handle(p.generateAPIKey))
-	page(users, revokedPath, p.listRevokedKeys)
-	page(users, "/api-keys/:id", p.showAPIKey)
-	page(users, "/api-keys/:id/usage", p.showUsage)
-	page(users, "/api-keys/:id/name", p.editAPIKeyName)
-	users.POST("/api-keys/:id/name", p.handle(p.updateAPIKeyName))
-	page(users, "/api-keys/:id/revocation", p.newRevocation)
-	users.POST("/api-keys/:id/revocation", p.handle(p.createRevocation))
-	page(users, "/api-keys/:id/rotation", p.showRotation)
-	users.POST("/api-keys/:id/rotation", p.handle(p.createReplacement))
-	page(users, "/api-keys/:id/rotation/revocation", p.newRotationRevocation)
-	users.POST("/api-keys/:id/rotation/revocation", p.handle(p.createRotationRevocation))
-	page(users, agentsPath, p.listAgents)
-	users.POST(agentsPath, p.handle(p.createAgent))
-	page(users, "/agents/:id", p.showAgent)
-	page(users, "/agents/:id/removal", p.newAgentRemoval)
-	users.POST("/agents/:id/removal", p.handle(p.createAgentRemoval))
-	page(users, "/integrate", p.showIntegration)
-	page(users, activityPath, p.listActivities)
-	users.POST(activityPath+"/filter", p.handle(p.filterActivities))
-	page(users, peoplePath, p.listPeople)
-	page(users, accountPath, p.showAccount)
-	page(users, secondFactorPath, p.newSecondFactor)
-	users.POST("/account/sessions/:id/revocation", p.handle(p.revokeSession))
-	page(users, "/account/other-sessions/revocation", p.newOthersRevocation)
-	users.POST("/account/other-sessions/revocation", p.handle(p.revokeOtherSessions))
+func (p *Portal) registerKeys(users routes) {
+	users.page(homePath, p.keys.list)
+	users.post(homePath, p.keys.generate)
+	users.page(revokedPath, p.keys.listRevoked)
+	users.page("/api-keys/:id", p.keys.show)
+	users.page("/api-keys/:id/usage", p.keys.showUsage)
+	users.page("/api-keys/:id/name", p.keys.editName)
+	users.post("/api-keys/:id/name", p.keys.rename)
+	users.page("/api-keys/:id/revocation", p.keys.newRevocation)
+	users.post("/api-keys/:id/revocation", p.keys.createRevocation)
+	users.page("/api-keys/:id/rotation", p.keys.showRotation)
+	users.post("/api-keys/:id/rotation", p.keys.createReplacement)
+	users.page("/api-keys/:id/rotation/revocation", p.keys.newRotationRevocation)
+	users.post("/api-keys/:id/rotation/revocation", p.keys.createRotationRevocation)
+}
 
-	// For owners. Changes of people require a fresh sign-in.
-	owners := r.Group("", p.requireSession, p.require(managePeople), p.requireFreshSignIn, deadline)
-	page(owners, "/people/:id", p.showPerson)
-	owners.POST(secondFactorPath+"/requirement", p.handle(p.requireSecondFactor))
-	owners.POST("/people/:id/role", p.handle(p.updateRole))
-	page(owners, "/people/:id/removal", p.newPersonRemoval)
-	owners.POST("/people/:id/removal", p.handle(p.createPersonRemoval))
-	owners.POST("/people/invitations", p.handle(p.createInvitation))
-	owners.POST("/people/invitations/:id/cancellation", p.handle(p.cancelInvitation))
+func (p *Portal) registerAccount(signedIn routes) {
+	users := signedIn.group(p.deadline)
+	users.page(accountPath, p.account.show)
+	users.page(secondFactorPath, p.account.newSecondFactor)
+	users.post("/account/sessions/:id/revocation", p.account.revokeSession)
+	users.page("/account/other-sessions/revocation", p.account.newOthersRevocation)
+	users.post("/account/other-sessions/revocation", p.account.revokeOtherSessions)
+	signedIn.post("/account/email", p.account.changeEmail)
+	signedIn.post("/account/password", p.account.changePassword)
+
+	fresh := signedIn.group(p.requireFreshSignIn)
+	factors := fresh.group(p.deadline)
+	factors.post("/account/authenticator", p.account.startTOTP)
+	factors.post("/account/authenticator/confirmation", p.account.enableTOTP)
+	factors.post("/account/authenticator/removal", p.account.disableTOTP)
+	factors.post("/account/recovery-codes", p.account.renewRecoveryCodes)
+	factors.post(passkeysPath+"/:id/removal", p.account.removePasskey)
+	if p.account.passkeys != nil {
+		factors.post(passkeysPath, p.account.createPasskey)
+		factors.post(passkeysPath+"/options", p.account.passkeyOptions)
+	}
+	if p.account.provider != nil {
+		fresh.post(identityPath, p.account.createIdentity)
+		factors.post(identityPath+"/removal", p.account.removeIdentity)
+	}
+}
+
+// registerPeople adds the page that everyone sees and the changes that owners make.
+func (p *Portal) registerPeople(signedIn routes) {
+	signedIn.group(p.deadline).page(peoplePath, p.people.list)
+	owners := signedIn.group(p.require(managePeople), p.requireFreshSignIn, p.deadline)
+	owners.page("/people/:id", p.people.show)
+	owners.post("/people/:id/role", p.people.updateRole)
+	owners.page("/people/:id/removal", p.people.newRemoval)
+	owners.post("/people/:id/removal", p.people.createRemoval)
+	owners.post("/people/invitations", p.people.createInvitation)
+	owners.post("/people/invitations/:id/cancellation", p.people.cancelInvitation)
+	owners.post(secondFactorPath+"/requirement", p.account.requireSecondFactor)
+}
+
+// routes is a group of routes.
+type routes struct {
+	*site
+	gin.IRouter
+}
+
+func (r routes) group(middleware ...gin.HandlerFunc) routes {
+	return routes{r.site, r.Group("", middleware...)}
+}
+
+func (r routes) get(path string, h handler)  { r.GET(path, r.handle(h)) }
+func (r routes) post(path string, h handler) { r.POST(path, r.handle(h)) }
+
+// page adds a page for signed-in users, which sign-in may lead back to.
+func (r routes) page(path string, h handler) {
+	r.pages = append(r.pages, path)
+	r.GET(path, r.plainAddress, r.handle(h))
 }

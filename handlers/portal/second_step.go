@@ -20,7 +20,7 @@ const (
 )
 
 // startSecondStep gives the browser the token of the pending sign-in and asks for the code.
-func (p *Portal) startSecondStep(c *gin.Context, token, next string) error {
+func (p *signInPages) startSecondStep(c *gin.Context, token, next string) error {
 	if err := p.pending.set(c, token); err != nil {
 		return err
 	}
@@ -28,31 +28,31 @@ func (p *Portal) startSecondStep(c *gin.Context, token, next string) error {
 }
 
 // pendingToken returns the token of the browser's pending sign-in, or "" if there is none.
-func (p *Portal) pendingToken(c *gin.Context) (token string) {
+func (p *signInPages) pendingToken(c *gin.Context) (token string) {
 	p.pending.get(c, &token)
 	return token
 }
 
 // showSecondStep asks for the code of the second step, or for a passkey if the user has no
 // authenticator app.
-func (p *Portal) showSecondStep(c *gin.Context) error {
+func (p *signInPages) showSecondStep(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.Query("next"))}
-	user, err := p.store.SignIn.PendingUser(c.Request.Context(), p.pendingToken(c))
+	user, err := p.signIns.PendingUser(c.Request.Context(), p.pendingToken(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
-	factors, err := p.store.Credentials.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
+	factors, err := p.credentials.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
 	if err != nil {
 		return err
 	}
-	page := templates.SecondStepPage{Form: form, Passkeys: p.webauthn != nil, PasskeyOnly: factors.AuthenticatorSince == nil}
+	page := templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil, PasskeyOnly: factors.AuthenticatorSince == nil}
 	return p.reply(c, reply{fragment: form, page: present(page)})
 }
 
-// finishSignIn checks the code of the second step and signs in.
-func (p *Portal) finishSignIn(c *gin.Context) error {
+// finishSecondStep checks the code of the second step and signs in.
+func (p *signInPages) finishSecondStep(c *gin.Context) error {
 	form := templates.SecondStepForm{Next: p.destination(c.PostForm("next"))}
-	signedIn, err := p.store.SignIn.Finish(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
+	signedIn, err := p.signIns.Finish(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
 	if err != nil {
 		return p.refuseCode(c, form, err)
 	}
@@ -62,7 +62,7 @@ func (p *Portal) finishSignIn(c *gin.Context) error {
 
 // refuseCode shows the form again with the reason for the refusal. If no sign-in is pending, it
 // leads back to the first step. It returns err if err has another cause.
-func (p *Portal) refuseCode(c *gin.Context, form templates.SecondStepForm, err error) error {
+func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, err error) error {
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	switch {
 	case errors.Is(err, models.ErrSignInNotPending):
@@ -77,5 +77,5 @@ func (p *Portal) refuseCode(c *gin.Context, form templates.SecondStepForm, err e
 	refusal := problem.From(err)
 	setRetryAfter(c, refusal)
 	form.Problem = refusal.Message
-	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.webauthn != nil})})
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil})})
 }

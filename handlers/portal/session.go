@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,28 +23,28 @@ const (
 )
 
 // requireSession redirects visitors to the sign-in page, which leads them back afterwards.
-func (p *Portal) requireSession(c *gin.Context) {
-	session, err := p.currentSession(c)
+func (s *site) requireSession(c *gin.Context) {
+	session, err := s.currentSession(c)
 	switch {
 	case err != nil:
-		p.Render(c, err)
+		s.Render(c, err)
 		c.Abort()
 	case session == nil:
 		notice := ""
 		if interrupted(c) {
 			notice = "Your session has ended. Your changes were not saved."
 		}
-		query := url.Values{"next": {p.returnPath(c)}}
-		if err := p.redirectWith(c, signInPath+"?"+query.Encode(), notice); err != nil {
-			p.Render(c, err)
+		query := url.Values{"next": {s.returnPath(c)}}
+		if err := s.redirectWith(c, signInPath+"?"+query.Encode(), notice); err != nil {
+			s.Render(c, err)
 		}
 		c.Abort()
 	default:
 		c.Set(sessionContextKey, *session)
 		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
 		if mustSetUp(c, *session) {
-			if err := p.redirect(c, secondFactorPath); err != nil {
-				p.Render(c, err)
+			if err := s.redirect(c, secondFactorPath); err != nil {
+				s.Render(c, err)
 			}
 			c.Abort()
 		}
@@ -52,18 +53,18 @@ func (p *Portal) requireSession(c *gin.Context) {
 
 // currentSession returns the session of the request, or nil for a visitor. A request that an open
 // page sends by itself does not keep the session alive.
-func (p *Portal) currentSession(c *gin.Context) (session *models.Session, err error) {
+func (s *site) currentSession(c *gin.Context) (session *models.Session, err error) {
 	var token string
-	if !p.sessions.get(c, &token) {
+	if !s.sessionToken.get(c, &token) {
 		return nil, nil //nolint:nilnil // documented above
 	}
 	var found models.Session
-	p.withDeadline(c, func() {
-		err = p.actions.Run(func() (err error) {
+	s.withDeadline(c, func() {
+		err = s.actions.Run(func() (err error) {
 			if c.GetBool(backgroundKey) {
-				found, err = p.store.Sessions.Peek(c.Request.Context(), token)
+				found, err = s.sessions.Peek(c.Request.Context(), token)
 			} else {
-				found, err = p.store.Sessions.Find(c.Request.Context(), token, clientOf(c))
+				found, err = s.sessions.Find(c.Request.Context(), token, clientOf(c))
 			}
 			return err
 		})
@@ -76,11 +77,11 @@ func (p *Portal) currentSession(c *gin.Context) (session *models.Session, err er
 
 // endSession ends the session in the database, if there is one. It succeeds if the session has
 // already ended.
-func (p *Portal) endSession(c *gin.Context, session *models.Session) error {
+func (s *site) endSession(c *gin.Context, session *models.Session) error {
 	if session == nil {
 		return nil
 	}
-	err := p.store.Sessions.End(c.Request.Context(), session.AccountID, session.ID, models.UserActor(session.UserID, c.ClientIP()))
+	err := s.sessions.End(c.Request.Context(), session.AccountID, session.ID, models.UserActor(session.UserID, c.ClientIP()))
 	if errors.Is(err, models.ErrSessionNotFound) {
 		return nil
 	}
@@ -90,11 +91,11 @@ func (p *Portal) endSession(c *gin.Context, session *models.Session) error {
 // recognize looks up the session for an error page outside requireSession, so that the page of a
 // signed-in user keeps its navigation. After a 5xx the lookup would probably fail too, so recognize
 // skips it.
-func (p *Portal) recognize(c *gin.Context, status int) {
+func (s *site) recognize(c *gin.Context, status int) {
 	if _, ok := lookupSession(c); ok || status >= http.StatusInternalServerError {
 		return
 	}
-	session, err := p.currentSession(c)
+	session, err := s.currentSession(c)
 	if err != nil {
 		_ = c.Error(err) // the page works without a session
 	} else if session != nil {
@@ -125,4 +126,20 @@ func clientOf(c *gin.Context) models.Client {
 // actorOf returns the signed-in user as the actor of an activity.
 func actorOf(c *gin.Context) models.Actor {
 	return models.UserActor(sessionFrom(c).UserID, c.ClientIP())
+}
+
+// deviceAge is the lifetime of the cookie that identifies the device of a user who has signed in.
+// The cookie gives no access, so sign-out keeps it.
+const deviceAge = 365 * 24 * time.Hour
+
+// newClient returns the client of a sign-in. Its device is zero if the browser is unknown.
+func (s *site) newClient(c *gin.Context) models.Client {
+	client := clientOf(c)
+	s.device.get(c, &client.Device)
+	return client
+}
+
+// setDevice makes the browser a device of the user with this email.
+func (s *site) setDevice(c *gin.Context, email string) error {
+	return s.device.set(c, models.NewDevice(email))
 }

@@ -16,8 +16,8 @@ const SignInLinkPath = "/sign-in-links"
 
 // showSignInLink shows the button that uses the link. Opening the page does not use the link,
 // because programs that scan messages open the links in them.
-func (p *Portal) showSignInLink(c *gin.Context) error {
-	user, err := p.store.SignIn.LinkUser(c.Request.Context(), c.Param("token"))
+func (p *signInPages) showSignInLink(c *gin.Context) error {
+	user, err := p.signIns.LinkUser(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
@@ -27,9 +27,9 @@ func (p *Portal) showSignInLink(c *gin.Context) error {
 }
 
 // useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
-func (p *Portal) useSignInLink(c *gin.Context) error {
+func (p *signInPages) useSignInLink(c *gin.Context) error {
 	hideToken(c)
-	signedIn, err := p.store.SignIn.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
+	signedIn, err := p.signIns.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
@@ -37,7 +37,7 @@ func (p *Portal) useSignInLink(c *gin.Context) error {
 }
 
 // refuseSignInLink shows why the link does not work. It returns err if err has another cause.
-func (p *Portal) refuseSignInLink(c *gin.Context, err error) error {
+func (p *signInPages) refuseSignInLink(c *gin.Context, err error) error {
 	if !errors.Is(err, models.ErrLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
 		return err
 	}

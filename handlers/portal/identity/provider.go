@@ -80,47 +80,47 @@ func (p *Provider) Issuer() string { return p.config.Issuer }
 // TrustsEmail reports whether a verified email identifies a user.
 func (p *Provider) TrustsEmail() bool { return p.config.TrustEmail }
 
-// Attempt is a sign-in that has begun. Only the browser that began it may have it.
-type Attempt struct {
+// AuthRequest is a request to the provider. Only the browser that began it may have it.
+type AuthRequest struct {
 	State    string // returned by the provider with the code
 	Nonce    string // in the ID token
-	Verifier string // proves to the provider that the code was requested with this attempt (PKCE)
+	Verifier string // proves to the provider that the code was requested by the same client (PKCE)
 }
 
-// Begin returns a new attempt, and the address at which the user continues. If again is true, the
+// Begin returns a new request, and the address at which the user continues. If again is true, the
 // provider asks the user to sign in even if it knows the user, and says when that was. The error
 // wraps [ErrFailed].
-func (p *Provider) Begin(ctx context.Context, again bool) (address string, a Attempt, err error) {
+func (p *Provider) Begin(ctx context.Context, again bool) (address string, r AuthRequest, err error) {
 	err = p.step(ctx, func(ctx context.Context) error {
 		found, err := p.metadata.get(ctx)
 		if err != nil {
 			return err
 		}
-		a = Attempt{State: random(), Nonce: random(), Verifier: oauth2.GenerateVerifier()}
+		r = AuthRequest{State: random(), Nonce: random(), Verifier: oauth2.GenerateVerifier()}
 		// With max_age the ID token must have auth_time (OpenID Connect Core, section 3.1.2.1).
 		age := maxAge
-		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)}
+		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(r.Verifier), oauth2.SetAuthURLParam("nonce", r.Nonce)}
 		if again {
 			age = 0
 			options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
 		}
 		options = append(options, oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(age/time.Second))))
-		address = found.oauth.AuthCodeURL(a.State, options...)
+		address = found.oauth.AuthCodeURL(r.State, options...)
 		return nil
 	})
-	return address, a, err
+	return address, r, err
 }
 
 // Finish returns the identity of the user whom the provider has sent back with these parameters. A
-// zero attempt means that the browser has none. The error wraps [ErrExpired], [ErrDenied] or
+// zero request means that the browser has none. The error wraps [ErrExpired], [ErrDenied] or
 // [ErrFailed].
-func (p *Provider) Finish(ctx context.Context, a Attempt, parameters url.Values) (identity models.Identity, err error) {
+func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values) (identity models.Identity, err error) {
 	for _, values := range parameters {
 		if len(values) > 1 { // RFC 6749, section 3.1
 			return identity, ErrExpired
 		}
 	}
-	if a.State == "" || !equal(parameters.Get("state"), a.State) {
+	if r.State == "" || !equal(parameters.Get("state"), r.State) {
 		return identity, ErrExpired
 	}
 	err = p.step(ctx, func(ctx context.Context) error {
@@ -131,7 +131,7 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, parameters url.Values)
 		if err := p.checkResponse(found, parameters); err != nil {
 			return err
 		}
-		identity, err = found.redeem(ctx, a, parameters.Get("code"))
+		identity, err = found.redeem(ctx, r, parameters.Get("code"))
 		return err
 	})
 	return identity, err

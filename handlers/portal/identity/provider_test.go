@@ -110,7 +110,7 @@ func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, 
 		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID",
 		RedirectURL: "http://portal.test/callback",
 	})
-	address, attempt, err := p.Begin(t.Context(), false)
+	address, request, err := p.Begin(t.Context(), false)
 	if err != nil {
 		return models.Identity{}, err
 	}
@@ -124,9 +124,9 @@ func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, 
 		len(query.Get("state")) < 40 || len(h.nonce) < 40 || len(query.Get("code_challenge")) != 43 {
 		t.Errorf("the request is %s", query)
 	}
-	response := url.Values{"state": {attempt.State}, "code": {"the code"}}
+	response := url.Values{"state": {request.State}, "code": {"the code"}}
 	maps.Copy(response, parameters)
-	return p.Finish(t.Context(), attempt, response)
+	return p.Finish(t.Context(), request, response)
 }
 
 func TestIdentityOfAValidResponse(t *testing.T) {
@@ -147,7 +147,7 @@ func TestIdentityOfAValidResponse(t *testing.T) {
 func TestForgedIDTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(map[string]any){
-		"nonce":                     func(c map[string]any) { c["nonce"] = "of another attempt" },
+		"nonce":                     func(c map[string]any) { c["nonce"] = "of another request" },
 		"no nonce":                  func(c map[string]any) { delete(c, "nonce") },
 		"issuer":                    func(c map[string]any) { c["iss"] = "https://evil.example" },
 		"audience":                  func(c map[string]any) { c["aud"] = "another client" },
@@ -223,8 +223,8 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	if _, err := h.signIn(t, url.Values{"iss": {h.URL}}); err != nil {
 		t.Errorf("with the issuer: %v", err)
 	}
-	if _, err := identity.New(identity.Config{Issuer: h.URL}).Finish(t.Context(), identity.Attempt{}, url.Values{"state": {""}}); !errors.Is(err, identity.ErrExpired) {
-		t.Errorf("without an attempt: %v", err)
+	if _, err := identity.New(identity.Config{Issuer: h.URL}).Finish(t.Context(), identity.AuthRequest{}, url.Values{"state": {""}}); !errors.Is(err, identity.ErrExpired) {
+		t.Errorf("without a request: %v", err)
 	}
 }
 
@@ -341,7 +341,7 @@ func TestNewAlgorithmOfTheProviderIsReadAtOnce(t *testing.T) {
 	now := time.Now().Add(-2 * time.Minute)
 	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Now: func() time.Time { return now }})
 	signIn := func() error {
-		address, attempt, err := p.Begin(t.Context(), false)
+		address, request, err := p.Begin(t.Context(), false)
 		if err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func TestNewAlgorithmOfTheProviderIsReadAtOnce(t *testing.T) {
 			return err
 		}
 		h.nonce = sent.Query().Get("nonce")
-		_, err = p.Finish(t.Context(), attempt, url.Values{"state": {attempt.State}, "code": {"the code"}})
+		_, err = p.Finish(t.Context(), request, url.Values{"state": {request.State}, "code": {"the code"}})
 		return err
 	}
 	h.metadata["id_token_signing_alg_values_supported"] = []string{"RS256"}

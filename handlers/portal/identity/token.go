@@ -40,17 +40,17 @@ func (v *verified) UnmarshalJSON(data []byte) error {
 }
 
 // redeem exchanges the code for the identity. The tokens are not kept.
-func (d *discovered) redeem(ctx context.Context, a Attempt, code string) (models.Identity, error) {
+func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (models.Identity, error) {
 	ctx = oidc.ClientContext(ctx, d.client)
-	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))
 	if err != nil {
 		return models.Identity{}, exchangeFailure(err)
 	}
-	found, err := d.verify(ctx, tokens, a.Nonce)
+	found, err := d.verify(ctx, tokens, r.Nonce)
 	if err != nil {
 		// The provider may have changed its keys' algorithm since the metadata were read.
 		if current, readErr := d.current(ctx); readErr == nil && current != d {
-			found, err = current.verify(ctx, tokens, a.Nonce)
+			found, err = current.verify(ctx, tokens, r.Nonce)
 		}
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func exchangeFailure(err error) error {
 	return failure("the token endpoint", fmt.Errorf("the error is %.100q", refused.ErrorCode))
 }
 
-// verify returns the claims of the ID token if it is valid and was issued for this attempt.
+// verify returns the claims of the ID token if it is valid and was issued for this request.
 func (d *discovered) verify(ctx context.Context, tokens *oauth2.Token, nonce string) (claims, error) {
 	raw, _ := tokens.Extra("id_token").(string)
 	if raw == "" {

@@ -2,11 +2,15 @@ package portal
 
 import (
 	"cmp"
+	"fmt"
+	"hash/fnv"
 	"math"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/gin-gonic/gin"
@@ -18,6 +22,72 @@ import (
 	"portal/models"
 	"portal/templates"
 )
+
+const (
+	changesPath = homePath + "/changes"
+	// keysChanged is the event after which an open list fetches its changes.
+	keysChanged = "keys-changed"
+	// filterFrom is the smallest number of keys for which the list has a filter.
+	filterFrom = 11
+	// versionStep is the precision of the times of last use in a list's version. With a higher
+	// precision, one busy key would change the version on every request.
+	versionStep = 15 * time.Second
+)
+
+// showChanges returns the list if it differs from the version that the client shows.
+func (p *keyPages) showChanges(c *gin.Context) error {
+	page, err := p.page(c, templates.APIKeyForm{})
+	if err != nil {
+		return err
+	}
+	r := reply{fragment: page.List, location: homePath}
+	if c.Query("seen") == page.List.Version {
+		r.status = http.StatusNoContent
+	}
+	return p.reply(c, r)
+}
+
+// page returns the page of keys in the order of the query string. Each row in replacements
+// replaces the row of the same key.
+func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
+	active, err := p.active(c)
+	if err != nil {
+		return templates.APIKeysPage{}, err
+	}
+	return templates.APIKeysPage{Form: form, List: p.listOf(active, keyViewOf(c), replacements...)}, nil
+}
+
+func (p *keyPages) listOf(active activeKeys, view keyView, replacements ...templates.APIKeyRow) templates.APIKeyList {
+	keys := active.keys
+	list := templates.APIKeyList{
+		Columns: view.columns(), Usage: view.column(usageColumn), Query: view.query(), Version: versionOf(keys),
+		Keys: make([]templates.APIKeyRow, len(keys)), Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
+	}
+	view.sort(active)
+	for i, key := range keys {
+		row := p.row(key, active)
+		for _, replacement := range replacements {
+			if replacement.ID == key.ID {
+				row = replacement
+			}
+		}
+		list.Keys[i] = row
+	}
+	return list
+}
+
+// versionOf returns a hash of what the list shows.
+func versionOf(keys []models.Key) string {
+	hash := fnv.New64a()
+	for _, key := range keys {
+		used := int64(-1)
+		if key.LastUsedAt != nil {
+			used = key.LastUsedAt.Truncate(versionStep).Unix()
+		}
+		_, _ = fmt.Fprintf(hash, "%s %q %d\n", key.ID, key.Label, used) // never fails
+	}
+	return fmt.Sprintf("%x", hash.Sum64())
+}
 
 // The parameters of the list's query string.
 const (

@@ -20,14 +20,14 @@ const passwordField = "current_password"
 // signed in or entered the password less than ten minutes ago. Otherwise it shows a page that asks
 // for the password and then sends the form again. It must run after requireSession, and before
 // deadline because it waits in the queue for password hashing.
-func (p *Portal) requireFreshSignIn(c *gin.Context) {
-	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(p.now()) {
+func (s *site) requireFreshSignIn(c *gin.Context) {
+	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(s.now()) {
 		return
 	}
 	passed := false
-	p.handle(func(c *gin.Context) error {
+	s.handle(func(c *gin.Context) error {
 		var err error
-		passed, err = p.confirmSignIn(c)
+		passed, err = s.reauthenticate(c)
 		return err
 	})(c)
 	if !passed {
@@ -35,22 +35,22 @@ func (p *Portal) requireFreshSignIn(c *gin.Context) {
 	}
 }
 
-// confirmSignIn checks the password in the form. If it is missing or wrong, confirmSignIn asks for
+// reauthenticate checks the password in the form. If it is missing or wrong, confirmSignIn asks for
 // it and returns false.
-func (p *Portal) confirmSignIn(c *gin.Context) (passed bool, err error) {
+func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	session := sessionFrom(c)
 	password, sent := c.GetPostForm(passwordField)
 	if session.NoPassword {
-		return false, p.askPassword(c, problem.From(models.ErrSignInTooOld))
+		return false, s.askPassword(c, problem.From(models.ErrSignInTooOld))
 	}
 	if !sent {
-		return false, p.askPassword(c, problem.Problem{Status: http.StatusForbidden})
+		return false, s.askPassword(c, problem.Problem{Status: http.StatusForbidden})
 	}
-	token, err := p.store.Sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
+	token, err := s.sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
 	if err == nil {
-		session.AuthenticatedAt = p.now()
+		session.AuthenticatedAt = s.now()
 		c.Set(sessionContextKey, session)
-		return true, p.sessions.set(c, token)
+		return true, s.sessionToken.set(c, token)
 	}
 	refusal := problem.From(err)
 	_, limited := errors.AsType[*models.SignInLimitError](err)
@@ -60,20 +60,16 @@ func (p *Portal) confirmSignIn(c *gin.Context) (passed bool, err error) {
 	case !limited:
 		return false, err
 	}
-	return false, p.askPassword(c, refusal)
+	return false, s.askPassword(c, refusal)
 }
 
 // askPassword shows the page that asks for the password, with the refusal's message if it has one.
-func (p *Portal) askPassword(c *gin.Context, refusal problem.Problem) error {
+func (s *site) askPassword(c *gin.Context, refusal problem.Problem) error {
 	setRetryAfter(c, refusal)
 	session := sessionFrom(c)
-	provider := ""
-	if p.provider != nil {
-		provider = p.provider.Name()
-	}
 	page := templates.ConfirmationPage{
 		Email: session.Email, NoPassword: session.NoPassword, Problem: refusal.Message,
-		Action: c.Request.URL.Path, Cancel: p.section(c), Provider: provider, Section: templates.Section(strings.TrimPrefix(p.section(c), "/")),
+		Action: c.Request.URL.Path, Cancel: s.section(c), Provider: s.providerName, Section: templates.Section(strings.TrimPrefix(s.section(c), "/")),
 	}
 	for name, values := range c.Request.PostForm {
 		if name == passwordField {
@@ -84,5 +80,5 @@ func (p *Portal) askPassword(c *gin.Context, refusal problem.Problem) error {
 		}
 	}
 	slices.SortStableFunc(page.Fields, func(a, b templates.HiddenField) int { return strings.Compare(a.Name, b.Name) })
-	return p.reply(c, reply{status: refusal.Status, fragment: page, page: present(page)})
+	return s.reply(c, reply{status: refusal.Status, fragment: page, page: present(page)})
 }

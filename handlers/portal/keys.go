@@ -13,9 +13,18 @@ import (
 	"portal/templates"
 )
 
-// listAPIKeys shows the active keys and the form that generates one.
-func (p *Portal) listAPIKeys(c *gin.Context) error {
-	page, err := p.apiKeysPage(c, templates.APIKeyForm{FormID: uuid.New()})
+// keyPages are the pages of API keys: the list, a rotation, and the revoked keys.
+type keyPages struct {
+	*site
+
+	keys   *models.Keys
+	agents *models.Agents
+	calls  *models.Calls
+}
+
+// list shows the active keys and the form that generates one.
+func (p *keyPages) list(c *gin.Context) error {
+	page, err := p.page(c, templates.APIKeyForm{FormID: uuid.New()})
 	if err != nil {
 		return err
 	}
@@ -29,16 +38,16 @@ const (
 	focusMenu   = "menu"
 )
 
-// showAPIKey shows the row of a key. Cancel leads to it.
-func (p *Portal) showAPIKey(c *gin.Context) error {
-	key, err := p.apiKey(c)
+// show shows the row of a key. Cancel leads to it.
+func (p *keyPages) show(c *gin.Context) error {
+	key, err := p.find(c)
 	if err != nil {
 		return err
 	}
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, true)
 	}
-	row, err := p.readAPIKeyRow(c, key)
+	row, err := p.readRow(c, key)
 	if err != nil {
 		return err
 	}
@@ -51,12 +60,12 @@ func (p *Portal) showAPIKey(c *gin.Context) error {
 	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
 }
 
-// generateAPIKey generates a key and shows it once.
-func (p *Portal) generateAPIKey(c *gin.Context) error {
+// generate generates a key and shows it once.
+func (p *keyPages) generate(c *gin.Context) error {
 	session, label := sessionFrom(c), c.PostForm("label")
 	formID, ok := parseID(c.PostForm("form_id"))
 	if !ok {
-		return p.refuseGeneration(c, http.StatusUnprocessableEntity, templates.APIKeyForm{
+		return p.refuse(c, http.StatusUnprocessableEntity, templates.APIKeyForm{
 			Label: label, Problem: "The form was incomplete, so no key was generated. Try again.",
 		})
 	}
@@ -65,59 +74,75 @@ func (p *Portal) generateAPIKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.store.Keys.Generate(c.Request.Context(), session.AccountID,
+	key, secret, err := p.keys.Generate(c.Request.Context(), session.AccountID,
 		models.NewKey{Label: label, FormID: formID}, actorOf(c))
 	if err != nil {
 		return p.explainRefusal(c, label, err)
 	}
-	reveal := p.apiKeyReveal(key, secret, agentID)
+	reveal := p.reveal(key, secret, agentID)
 	return p.reply(c, reply{
 		fragment: templates.APIKeyGenerated{FormID: uuid.New(), Reveal: reveal},
 		page:     present(reveal), reveals: true, event: keysChanged,
 	})
 }
 
-// apiKeyReveal returns the view that shows a generated key once.
-func (p *Portal) apiKeyReveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
+// reveal returns the view that shows a generated key once.
+func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: p.tokenURL, AgentsURL: p.agentsURL, Back: homePath,
+		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: homePath,
 	}
 }
 
 // explainRefusal shows the form again with the reason why no key was generated.
-func (p *Portal) explainRefusal(c *gin.Context, label string, err error) error {
+func (p *keyPages) explainRefusal(c *gin.Context, label string, err error) error {
 	form := templates.APIKeyForm{Label: label}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		form.LabelProblem = invalid.Message
-		return p.refuseGeneration(c, http.StatusUnprocessableEntity, form)
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
 		form.Repeated = &templates.RepeatedKey{
 			ID: repeated.Key.ID, Label: repeated.Key.Label, Masked: repeated.Key.Masked(),
 			Revoked: repeated.Key.RevokedAt != nil,
 		}
-		return p.refuseGeneration(c, http.StatusConflict, form)
+		return p.refuse(c, http.StatusConflict, form)
 	}
 	if errors.Is(err, models.ErrKeyLimit) {
 		form.Problem = problem.From(err).Message
-		return p.refuseGeneration(c, http.StatusUnprocessableEntity, form)
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	return err
 }
 
-func (p *Portal) refuseGeneration(c *gin.Context, status int, form templates.APIKeyForm) error {
+func (p *keyPages) refuse(c *gin.Context, status int, form templates.APIKeyForm) error {
 	form.FormID = uuid.New()
 	return p.reply(c, reply{status: status, fragment: form, page: func() (templates.Page, error) {
-		return p.apiKeysPage(c, form)
+		return p.page(c, form)
 	}})
 }
 
 // exampleAgent returns the id of an agent for the examples, empty if the account has none.
-func (p *Portal) exampleAgent(c *gin.Context) (string, error) {
-	first, err := p.store.Agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
+	first, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
 	if err != nil || len(first.Items) == 0 {
 		return "", err
 	}
 	return first.Items[0].ID.String(), nil
+}
+
+// showFirstUse says that a key has received its first request or was revoked.
+func (p *keyPages) showFirstUse(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	r := reply{
+		fragment: templates.FirstUse{ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil},
+		location: homePath + "#revoke-" + key.ID.String(),
+	}
+	if key.LastUsedAt == nil && key.RevokedAt == nil {
+		r.status = http.StatusNoContent
+	}
+	return p.reply(c, r)
 }

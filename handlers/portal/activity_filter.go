@@ -1,12 +1,99 @@
 package portal
 
 import (
+	"net/url"
+	"strings"
+	"time"
+
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
+
+// The parameters of the filter.
+const (
+	paramKind   = "kind" // an action or a group
+	paramKey    = "key"
+	paramFrom   = "from" // a UTC day, such as 2026-03-14
+	paramUntil  = "to"   // the last UTC day
+	paramSearch = "q"
+)
+
+// activityView is the filter of the activity page.
+type activityView struct {
+	kind        string
+	actions     []models.Action
+	key         uuid.UUID
+	from, until time.Time // days; zero if not set
+	search      string
+}
+
+// newActivityView returns the view that the parameters describe. It returns a 404 for an unknown
+// kind and ignores other invalid values. API keys in the search are redacted.
+func newActivityView(parameters url.Values) (activityView, error) {
+	view := activityView{kind: parameters.Get(paramKind)}
+	if view.kind != "" {
+		if view.actions = actionsOf(view.kind); view.actions == nil {
+			return activityView{}, problem.NotFound()
+		}
+	}
+	view.key, _ = parseID(parameters.Get(paramKey))
+	view.from, _ = time.Parse(time.DateOnly, parameters.Get(paramFrom))
+	view.until, _ = time.Parse(time.DateOnly, parameters.Get(paramUntil))
+	search := strings.TrimSpace(models.RedactKeys(parameters.Get(paramSearch)))
+	view.search = strings.TrimPrefix(search, "nas_...")
+	return view, nil
+}
+
+// page returns the page of the activity log that the view selects.
+func (v activityView) page(limit int) models.ActivityPage {
+	page := models.ActivityPage{Limit: limit, Actions: v.actions, KeyID: v.key, From: v.from, Search: v.search}
+	if !v.until.IsZero() {
+		page.Until = v.until.AddDate(0, 0, 1)
+	}
+	return page
+}
+
+// address returns the URL of the view at path. Unless before is empty, the page starts after the
+// activity with that id.
+func (v activityView) address(path, before string) string {
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set(paramKind, v.kind)
+	if v.key != uuid.Nil {
+		set(paramKey, v.key.String())
+	}
+	set(paramFrom, dateOf(v.from))
+	set(paramUntil, dateOf(v.until))
+	set(paramSearch, v.search)
+	set(paramBefore, before)
+	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+}
+
+// dateOf formats the day for a date field. It returns "" for the zero day.
+func dateOf(day time.Time) string {
+	if day.IsZero() {
+		return ""
+	}
+	return day.Format(time.DateOnly)
+}
+
+// filter redirects to the filtered page. The filter is sent with POST, because a key that
+// is pasted into the search must not reach a URL.
+func (p *activityPages) filter(c *gin.Context) error {
+	view, err := newActivityView(c.Request.PostForm)
+	if err != nil {
+		return err
+	}
+	return p.redirect(c, view.address(activityPath, ""))
+}
 
 // activityKinds are the choices of the filter, in order.
 var activityKinds = []struct {
@@ -103,8 +190,8 @@ func actionsOf(kind string) []models.Action {
 	return nil
 }
 
-// activityFilter returns the filter form with the values of the view.
-func (p *Portal) activityFilter(c *gin.Context, view activityView) (templates.ActivityFilter, error) {
+// filterForm returns the filter form with the values of the view.
+func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates.ActivityFilter, error) {
 	filter := templates.ActivityFilter{
 		From: dateOf(view.from), Until: dateOf(view.until), Search: view.search,
 		Active: view.address(activityPath, "") != activityPath,
@@ -121,15 +208,15 @@ func (p *Portal) activityFilter(c *gin.Context, view activityView) (templates.Ac
 		filter.Groups = append(filter.Groups, group)
 	}
 	var err error
-	filter.Keys, filter.Revoked, err = p.activityKeys(c, view.key)
+	filter.Keys, filter.Revoked, err = p.keyChoices(c, view.key)
 	return filter, err
 }
 
-// activityKeys returns the active keys and the keys that were revoked last as choices of the
+// keyChoices returns the active keys and the keys that were revoked last as choices of the
 // filter. The chosen key is always among them.
-func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked []templates.ActivityKey, err error) {
+func (p *activityPages) keyChoices(c *gin.Context, chosen uuid.UUID) (active, revoked []templates.ActivityKey, err error) {
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	keys, err := p.store.Keys.Names(ctx, account, revokedPerPage)
+	keys, err := p.keys.Names(ctx, account, revokedPerPage)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,7 +231,7 @@ func (p *Portal) activityKeys(c *gin.Context, chosen uuid.UUID) (active, revoked
 		}
 	}
 	if !found {
-		key, err := p.store.Keys.Find(ctx, account, chosen)
+		key, err := p.keys.Find(ctx, account, chosen)
 		if err != nil {
 			return nil, nil, err
 		}

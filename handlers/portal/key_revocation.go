@@ -13,25 +13,25 @@ import (
 )
 
 // newRevocation shows the confirmation of a revocation in the row of the key.
-func (p *Portal) newRevocation(c *gin.Context) error { return p.askRevocation(c, false) }
+func (p *keyPages) newRevocation(c *gin.Context) error { return p.askRevocation(c, false) }
 
 // showRevocationOutcome shows whether a key was revoked, after a revocation that timed out.
-func (p *Portal) showRevocationOutcome(c *gin.Context) error { return p.askRevocation(c, true) }
+func (p *keyPages) showRevocationOutcome(c *gin.Context) error { return p.askRevocation(c, true) }
 
 // askRevocation shows the confirmation of a revocation, or that the key was already revoked.
 // The parameter unknown means that the outcome of an earlier revocation is unknown.
-func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
-	key, err := p.apiKey(c)
+func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
+	key, err := p.find(c)
 	if err != nil {
 		return err
 	}
-	if key, err = p.confirmRevocation(c, key); err != nil {
+	if key, err = p.replicated(c, key); err != nil {
 		return p.explainUnknownOutcome(c, err)
 	}
 	if key.RevokedAt != nil {
 		return p.showRevoked(c, key, !unknown)
 	}
-	row, err := p.readAPIKeyRow(c, key)
+	row, err := p.readRow(c, key)
 	if err != nil {
 		return err
 	}
@@ -44,20 +44,20 @@ func (p *Portal) askRevocation(c *gin.Context, unknown bool) error {
 		confirmation.Checked = &checked
 	}
 	row.Confirmation = &confirmation
-	return p.reply(c, reply{fragment: row, page: p.apiKeysPageWith(c, row)})
+	return p.reply(c, reply{fragment: row, page: p.pageWith(c, row)})
 }
 
-// confirmRevocation returns the key unchanged if it is active. Before a page says that a key was
+// replicated returns the key unchanged if it is active. Before a page says that a key was
 // revoked, the revocation must be one that no failover can undo.
-func (p *Portal) confirmRevocation(c *gin.Context, key models.Key) (models.Key, error) {
+func (p *keyPages) replicated(c *gin.Context, key models.Key) (models.Key, error) {
 	if key.RevokedAt == nil {
 		return key, nil
 	}
-	return p.store.Keys.FindReplicated(c.Request.Context(), key.AccountID, key.ID)
+	return p.keys.FindReplicated(c.Request.Context(), key.AccountID, key.ID)
 }
 
 // createRevocation revokes a key on the page of keys.
-func (p *Portal) createRevocation(c *gin.Context) error {
+func (p *keyPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
 	if err != nil {
 		return p.explainUnknownOutcome(c, err)
@@ -66,12 +66,12 @@ func (p *Portal) createRevocation(c *gin.Context) error {
 }
 
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
-func (p *Portal) revoke(c *gin.Context) (key models.Key, already bool, err error) {
+func (p *keyPages) revoke(c *gin.Context) (key models.Key, already bool, err error) {
 	id, err := idOf(c)
 	if err != nil {
 		return models.Key{}, false, err
 	}
-	key, err = p.store.Keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	key, err = p.keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return key, true, nil
 	}
@@ -80,7 +80,7 @@ func (p *Portal) revoke(c *gin.Context) (key models.Key, already bool, err error
 
 // explainUnknownOutcome handles the error of a revocation. If the database did not answer, the
 // revocation may have been committed, and the response says so. Any other error is returned.
-func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
+func (p *keyPages) explainUnknownOutcome(c *gin.Context, err error) error {
 	failure := problem.From(err)
 	if failure.Status != http.StatusServiceUnavailable {
 		return err
@@ -101,14 +101,14 @@ func (p *Portal) explainUnknownOutcome(c *gin.Context, err error) error {
 }
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
-func (p *Portal) showRevoked(c *gin.Context, key models.Key, already bool) error {
+func (p *keyPages) showRevoked(c *gin.Context, key models.Key, already bool) error {
 	return p.reply(c, reply{
 		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: homePath, event: keysChanged,
 	})
 }
 
 // redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
-func (p *Portal) redirectRevoked(c *gin.Context, key models.Key, already bool) error {
+func (p *keyPages) redirectRevoked(c *gin.Context, key models.Key, already bool) error {
 	return p.redirectWith(c, homePath, revokedNotice(key, already))
 }
 

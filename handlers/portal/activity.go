@@ -12,13 +12,21 @@ import (
 	"portal/templates"
 )
 
+// activityPages are the activity log and its export.
+type activityPages struct {
+	*site
+
+	activity *models.ActivityLog
+	keys     *models.Keys
+}
+
 const activityPath = "/activity"
 
 // activitiesPerPage is the number of activities on a page.
 const activitiesPerPage = 50
 
-// listActivities shows the account's activities, newest first.
-func (p *Portal) listActivities(c *gin.Context) error {
+// list shows the account's activities, newest first.
+func (p *activityPages) list(c *gin.Context) error {
 	view, err := newActivityView(c.Request.URL.Query())
 	if err != nil {
 		return err
@@ -35,10 +43,10 @@ func (p *Portal) listActivities(c *gin.Context) error {
 	var activities []models.Activity
 	var reads errgroup.Group
 	reads.Go(func() (err error) {
-		activities, err = p.store.Activity.List(ctx, account, wanted)
+		activities, err = p.activity.List(ctx, account, wanted)
 		return err
 	})
-	page.Filter, err = p.activityFilter(c, view)
+	page.Filter, err = p.filterForm(c, view)
 	if err := cmp.Or(reads.Wait(), err); err != nil {
 		return err
 	}
@@ -46,16 +54,16 @@ func (p *Portal) listActivities(c *gin.Context) error {
 		activities = activities[:activitiesPerPage]
 		page.Older = view.address(activityPath, activities[activitiesPerPage-1].ID.String())
 	}
-	page.Activities, err = p.activityItems(ctx, account, activities)
+	page.Activities, err = p.items(ctx, account, activities)
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// activityItems returns the activities as the page shows them. A revocation also has the number of
+// items returns the activities as the page shows them. A revocation also has the number of
 // requests with the key that were refused in the last hour.
-func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
+func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
 	var revoked []uuid.UUID
 	for _, activity := range activities {
 		if activity.Action == models.ActionKeyRevoked {
@@ -65,7 +73,7 @@ func (p *Portal) activityItems(ctx context.Context, accountID uuid.UUID, activit
 	var usage map[uuid.UUID]models.KeyUsage
 	if len(revoked) > 0 {
 		var err error
-		if usage, err = p.store.Keys.Usage(ctx, accountID, lastHour, revoked...); err != nil {
+		if usage, err = p.keys.Usage(ctx, accountID, lastHour, revoked...); err != nil {
 			return nil, err
 		}
 	}

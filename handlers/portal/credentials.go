@@ -1,0 +1,134 @@
+package portal
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// changeEmail changes the user's email. It waits in the queue for password hashing, so it sets its
+// own deadlines.
+func (p *accountPages) changeEmail(c *gin.Context) error {
+	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
+	err := p.credentials.ChangeEmail(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
+	if err != nil {
+		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
+		return err
+	}
+	if err := p.setDevice(c, email); err != nil {
+		return err
+	}
+	return p.reply(c, reply{
+		notice:   "Email changed.",
+		fragment: templates.EmailChanged{Form: templates.EmailForm{Email: email, NoPassword: session.NoPassword, Changed: true}},
+		location: accountPath,
+	})
+}
+
+// refuseEmail shows the form again with the reason for the refusal. It returns err if err is not
+// about the input.
+func (p *accountPages) refuseEmail(c *gin.Context, email string, err error) error {
+	refusal := problem.From(err)
+	session := sessionFrom(c)
+	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, Open: true, New: email}
+	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	switch {
+	case errors.Is(err, models.ErrEmailTaken):
+		form.NewProblem = refusal.Message
+	case limited, errors.Is(err, models.ErrSignInTooOld):
+		form.Problem = refusal.Message
+	case !isInvalid && !errors.Is(err, models.ErrWrongCredentials):
+		return err
+	}
+	if isInvalid {
+		form.NewProblem = invalid.Message
+	}
+	switch {
+	case !errors.Is(err, models.ErrWrongCredentials):
+	case session.NoPassword: // a concurrent request has changed the email or set a password
+		form.Problem = "Your email or password has just been changed. Reload the page, then try again."
+	default:
+		form.PasswordProblem = "The password is incorrect."
+	}
+	setRetryAfter(c, refusal)
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: func() (templates.Page, error) {
+		page, err := p.page(c, passwordForm(c))
+		page.Email = form
+		return page, err
+	}})
+}
+
+// changePassword changes the user's password, or sets the first one. It waits in the queue for
+// password hashing, so it sets its own deadlines.
+func (p *accountPages) changePassword(c *gin.Context) error {
+	token, err := p.credentials.ChangePassword(c.Request.Context(), sessionFrom(c),
+		c.PostForm(passwordField), c.PostForm("new_password"), actorOf(c))
+	p.withDeadline(c, func() {
+		if err != nil {
+			err = p.refusePassword(c, err)
+		} else {
+			err = p.passwordChanged(c, token)
+		}
+	})
+	return err
+}
+
+// passwordForm returns the empty form of the user.
+func passwordForm(c *gin.Context) templates.PasswordForm {
+	session := sessionFrom(c)
+	return templates.PasswordForm{Email: session.Email, NoPassword: session.NoPassword}
+}
+
+// refusePassword shows the form again with the reason for the refusal. It returns err if err is
+// not about the input.
+func (p *accountPages) refusePassword(c *gin.Context, err error) error {
+	refusal := problem.From(err)
+	form := passwordForm(c)
+	switch _, limited := errors.AsType[*models.SignInLimitError](err); {
+	case limited, errors.Is(err, models.ErrSignInTooOld):
+		form.Problem = refusal.Message
+	case errors.Is(err, models.ErrWrongCredentials) && form.NoPassword:
+		form.NoPassword = false // a concurrent request has set one
+		form.Problem = "Your password has already been set. To change it, enter it as the current password."
+	case errors.Is(err, models.ErrWrongCredentials):
+		form.CurrentProblem = "The current password is incorrect."
+	}
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		form.NewProblem = invalid.Message
+	}
+	if form.Problem == "" && form.CurrentProblem == "" && form.NewProblem == "" {
+		return err
+	}
+	setRetryAfter(c, refusal)
+	form.Focused = true
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: func() (templates.Page, error) {
+		return p.page(c, form)
+	}})
+}
+
+// passwordChanged gives the browser the new token of its session, and renews the account page.
+func (p *accountPages) passwordChanged(c *gin.Context, token string) error {
+	if err := p.sessionToken.set(c, token); err != nil {
+		return err
+	}
+	list, err := p.sessionList(c)
+	if err != nil {
+		return err
+	}
+	session, notice := sessionFrom(c), "Password changed."
+	changed := templates.PasswordChanged{Form: templates.PasswordForm{Email: session.Email, Focused: true}, List: list}
+	if session.NoPassword {
+		notice, changed.Email = "Password set.", &templates.EmailForm{Email: session.Email}
+	}
+	return p.reply(c, reply{
+		notice:   notice + " Signed out of all other sessions.",
+		fragment: changed,
+		location: accountPath,
+	})
+}

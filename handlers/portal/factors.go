@@ -1,0 +1,133 @@
+package portal
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"rsc.io/qr"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+const secondFactorPath = "/account/second-factor"
+
+// setUpPaths are the routes that stay open to a user who must set up a second factor first.
+var setUpPaths = []string{
+	secondFactorPath, passkeysPath, passkeysPath + "/options", "/account/authenticator", "/account/authenticator/confirmation",
+}
+
+// mustSetUp reports whether the request must wait until the user has set up a second factor.
+func mustSetUp(c *gin.Context, session models.Session) bool {
+	return session.FactorDue && !slices.Contains(setUpPaths, c.FullPath())
+}
+
+// newSecondFactor shows a user whose account requires a second factor how to set one up.
+func (p *accountPages) newSecondFactor(c *gin.Context) error {
+	if !sessionFrom(c).FactorDue {
+		return p.redirect(c, accountPath)
+	}
+	page := templates.SecondFactorPage{Passkeys: p.passkeys != nil, NoApp: p.passwordsOff && p.passkeys != nil, Confirmed: c.Query(paramConfirmed) != ""}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// requireSecondFactor turns the requirement of a second factor for everyone in the account on or
+// off.
+func (p *accountPages) requireSecondFactor(c *gin.Context) error {
+	session := sessionFrom(c)
+	required := c.PostForm("required") == "yes"
+	if err := p.accounts.RequireSecondFactor(c.Request.Context(), session.AccountID, required, actorOf(c)); err != nil {
+		return err
+	}
+	notice := "A second factor is now required of everyone in this account."
+	if !required {
+		notice = "A second factor is no longer required."
+	}
+	return p.redirectWith(c, accountPath, notice)
+}
+
+// startTOTP shows the secret for an authenticator app, once, and asks for the first code.
+func (p *accountPages) startTOTP(c *gin.Context) error {
+	secret, err := p.credentials.StartTOTP(c.Request.Context(), sessionFrom(c))
+	if err != nil {
+		return p.totpUnchanged(c, err)
+	}
+	page := templates.AuthenticatorPage{Secret: secret}
+	code, err := qr.Encode(templates.AuthenticatorURL(p.name, sessionFrom(c).Email, secret), qr.M)
+	if err != nil {
+		return err
+	}
+	page.Code = templates.NewQRCode(code.Size, code.Black)
+	return p.reply(c, reply{fragment: page, page: present(page), reveals: true})
+}
+
+// enableTOTP turns two-step verification on and shows the recovery codes, once.
+func (p *accountPages) enableTOTP(c *gin.Context) error {
+	codes, err := p.credentials.EnableTOTP(c.Request.Context(), sessionFrom(c), c.PostForm("code"), actorOf(c))
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	if limited || errors.Is(err, models.ErrWrongCode) {
+		refusal := problem.From(err)
+		setRetryAfter(c, refusal)
+		page := templates.AuthenticatorPage{Problem: refusal.Message}
+		return p.reply(c, reply{status: refusal.Status, fragment: page, page: present(page)})
+	}
+	if err != nil {
+		return p.totpUnchanged(c, err)
+	}
+	return p.showRecoveryCodes(c, templates.RecoveryCodesPage{Codes: codes, TurnedOn: true})
+}
+
+// renewRecoveryCodes replaces the recovery codes and shows the new ones, once.
+func (p *accountPages) renewRecoveryCodes(c *gin.Context) error {
+	codes, err := p.credentials.RenewRecoveryCodes(c.Request.Context(), sessionFrom(c), actorOf(c))
+	if err != nil {
+		return p.totpUnchanged(c, err)
+	}
+	return p.showRecoveryCodes(c, templates.RecoveryCodesPage{Codes: codes})
+}
+
+func (p *accountPages) showRecoveryCodes(c *gin.Context, page templates.RecoveryCodesPage) error {
+	return p.reply(c, reply{fragment: page, page: present(page), reveals: true})
+}
+
+// disableTOTP turns two-step verification off.
+func (p *accountPages) disableTOTP(c *gin.Context) error {
+	if err := p.credentials.DisableTOTP(c.Request.Context(), sessionFrom(c), actorOf(c)); err != nil {
+		return p.totpUnchanged(c, err)
+	}
+	return p.redirectWith(c, accountPath, "Two-step verification turned off. Signed out of all other sessions.")
+}
+
+// totpUnchanged leads back to the account page if a repeated or outdated form has nothing
+// to change. It returns err if err has another cause.
+func (p *accountPages) totpUnchanged(c *gin.Context, err error) error {
+	switch {
+	case errors.Is(err, models.ErrTOTPOn):
+		return p.redirectWith(c, accountPath, "Two-step verification is already on.")
+	case errors.Is(err, models.ErrTOTPOff):
+		return p.redirectWith(c, accountPath, "Two-step verification is off. Set it up again.")
+	}
+	return err
+}
+
+// factors returns the sections of the account page about factors.
+func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
+	found, err := p.credentials.Factors(c.Request.Context(), sessionFrom(c))
+	if err != nil {
+		return templates.Factors{}, err
+	}
+	view := templates.Factors{
+		RecoveryCodes: found.RecoveryCodes, Required: found.Required, Owner: may(sessionFrom(c), managePeople),
+		Passkeys: p.passkeys != nil, NoApp: p.passwordsOff,
+	}
+	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
+		return templates.Factors{}, err
+	}
+	if found.AuthenticatorSince != nil {
+		since := templates.NewMoment(*found.AuthenticatorSince, p.now())
+		view.Since = &since
+	}
+	return view, nil
+}

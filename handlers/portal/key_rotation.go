@@ -1,0 +1,247 @@
+package portal
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+// showRotation shows the progress of a key's rotation.
+func (p *keyPages) showRotation(c *gin.Context) error {
+	r, err := p.findRotation(c)
+	if err != nil {
+		return err
+	}
+	if r.old.RevokedAt != nil {
+		return p.redirectRevoked(c, r.old, true)
+	}
+	page, err := p.rotationPage(c, r)
+	if err != nil {
+		return err
+	}
+	page.Lost = c.Query("lost") != ""
+	if page.Progress != nil {
+		page.Progress.Focused = c.Query("asked") != "" // after Cancel
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// createReplacement generates the replacement of a key and shows it once.
+func (p *keyPages) createReplacement(c *gin.Context) error {
+	old, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	formID, ok := parseID(c.PostForm("form_id"))
+	if !ok {
+		return p.refuseReplacement(c, http.StatusUnprocessableEntity,
+			"The form was incomplete, so no key was generated. Try again.")
+	}
+	// This read may fail, so it comes before the generation: a generated key must be shown.
+	agentID, err := p.exampleAgent(c)
+	if err != nil {
+		return err
+	}
+	key, secret, err := p.keys.Generate(c.Request.Context(), old.AccountID,
+		models.NewKey{Label: old.Label, FormID: formID, Replaces: old.ID}, actorOf(c))
+	if err != nil {
+		return p.explainNoReplacement(c, old, err)
+	}
+	reveal := p.reveal(key, secret, agentID)
+	reveal.Back = rotationPath(old.ID)
+	hours, err := p.keys.Usage(c.Request.Context(), old.AccountID, rotationHours, old.ID)
+	if err != nil {
+		_ = c.Error(err) // the key must be shown now, the counts can wait
+	}
+	progress := p.rotationProgress(rotation{old: old, replacement: key, started: true, hours: hours})
+	return p.reply(c, reply{
+		fragment: templates.RotationStarted{
+			Rotation: templates.RotationPage{Old: progress.Old, Progress: &progress}, Reveal: reveal,
+		},
+		page: present(reveal), reveals: true,
+	})
+}
+
+// explainNoReplacement shows the rotation with the reason why no replacement was generated.
+func (p *keyPages) explainNoReplacement(c *gin.Context, old models.Key, err error) error {
+	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
+		return p.refuseReplacement(c, http.StatusConflict, fmt.Sprintf(
+			"This form has already created the key %s. Its value cannot be shown again.", repeated.Key.Masked()))
+	}
+	if errors.Is(err, models.ErrKeyLimit) {
+		return p.refuseReplacement(c, http.StatusUnprocessableEntity, "")
+	}
+	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		return p.redirectRevoked(c, old, true)
+	}
+	return err
+}
+
+func (p *keyPages) refuseReplacement(c *gin.Context, status int, why string) error {
+	r, err := p.findRotation(c)
+	if err != nil {
+		return err
+	}
+	page, err := p.rotationPage(c, r)
+	if err != nil {
+		return err
+	}
+	page.Problem = why
+	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
+}
+
+// showRotationProgress returns the progress if it differs from the version that the client shows.
+func (p *keyPages) showRotationProgress(c *gin.Context) error {
+	r, err := p.findRotation(c)
+	switch {
+	case err != nil:
+		return err
+	case r.old.RevokedAt != nil:
+		return p.redirectRevoked(c, r.old, false)
+	case !r.started: // the replacement was discarded
+		return p.redirect(c, rotationPath(r.old.ID))
+	}
+	progress := p.rotationProgress(r)
+	page := templates.RotationPage{Old: progress.Old, Progress: &progress}
+	response := reply{fragment: page, location: rotationPath(r.old.ID)}
+	if progress.Version == c.Query("seen") {
+		response.status = http.StatusNoContent
+	}
+	return p.reply(c, response)
+}
+
+// newRotationRevocation shows on the page of a rotation the confirmation of the old key's
+// revocation.
+func (p *keyPages) newRotationRevocation(c *gin.Context) error {
+	r, err := p.findRotation(c)
+	if err != nil {
+		return err
+	}
+	if r.old, err = p.replicated(c, r.old); err != nil {
+		return p.explainUnknownOutcome(c, err)
+	}
+	if r.old.RevokedAt != nil {
+		return p.redirectRevoked(c, r.old, true)
+	}
+	if !r.started {
+		return p.redirect(c, rotationPath(r.old.ID))
+	}
+	page, err := p.rotationPage(c, r)
+	if err != nil {
+		return err
+	}
+	confirmation, err := p.confirmation(c, r.old)
+	if err != nil {
+		return err
+	}
+	confirmation.Requests = page.Progress.Old.Requests // the same count as elsewhere on the page
+	page.Progress.Confirmation = &confirmation
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// createRotationRevocation revokes the old key, which ends the rotation.
+func (p *keyPages) createRotationRevocation(c *gin.Context) error {
+	key, already, err := p.revoke(c)
+	if err != nil {
+		return p.explainUnknownOutcome(c, err)
+	}
+	return p.redirectRevoked(c, key, already)
+}
+
+const (
+	// silentAfter is the time without a request after which a key counts as silent.
+	silentAfter = time.Hour
+)
+
+// rotationHours are the hours in a rotation's charts.
+var rotationHours = models.Hours(24)
+
+// rotation is the state of a rotation. It is derived from the two keys and their usage, so a user
+// can leave and continue at any time.
+type rotation struct {
+	old, replacement models.Key
+	started          bool // a replacement exists
+	hours            map[uuid.UUID]models.KeyUsage
+}
+
+func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
+
+// findRotation reads the rotation of the key with the id in the path.
+func (p *keyPages) findRotation(c *gin.Context) (rotation, error) {
+	old, err := p.find(c)
+	if err != nil || old.RevokedAt != nil {
+		return rotation{old: old}, err
+	}
+	ctx := c.Request.Context()
+	replacement, err := p.keys.Replacement(ctx, old.AccountID, old.ID)
+	if errors.Is(err, models.ErrKeyNotFound) {
+		return rotation{old: old}, nil
+	}
+	if err != nil {
+		return rotation{}, err
+	}
+	hours, err := p.keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
+	return rotation{old: old, replacement: replacement, started: true, hours: hours}, err
+}
+
+func (p *keyPages) rotationPage(c *gin.Context, r rotation) (templates.RotationPage, error) {
+	if r.started {
+		progress := p.rotationProgress(r)
+		return templates.RotationPage{Old: progress.Old, Progress: &progress}, nil
+	}
+	page := templates.RotationPage{Old: p.rotatedKey(r.old, nil, 0), FormID: uuid.New()}
+	keys, err := p.keys.Active(c.Request.Context(), r.old.AccountID)
+	if len(keys) >= models.MaxActiveKeys {
+		page.Full = len(keys)
+	}
+	return page, err
+}
+
+func (p *keyPages) rotationProgress(r rotation) templates.RotationProgress {
+	highest := int64(0)
+	for _, usage := range r.hours {
+		for _, n := range usage.Requests {
+			highest = max(highest, n)
+		}
+	}
+	progress := templates.RotationProgress{
+		Old:         p.rotatedKey(r.old, r.hours[r.old.ID].Requests, highest),
+		Replacement: p.rotatedKey(r.replacement, r.hours[r.replacement.ID].Requests, highest),
+		Silent:      r.old.LastUsedAt == nil || p.now().Sub(*r.old.LastUsedAt) >= silentAfter,
+	}
+	progress.Version = rotationVersion(progress)
+	return progress
+}
+
+// rotatedKey returns one of the two keys. The heights in its chart are relative to highest.
+func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) templates.RotatedKey {
+	now := p.now()
+	rotated := templates.RotatedKey{
+		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Hours: templates.Hours(hours, highest),
+	}
+	for _, n := range hours {
+		rotated.Requests += templates.Count(n)
+	}
+	return rotated
+}
+
+// rotationVersion returns a hash of what the page shows, except relative times: the page updates
+// those itself.
+func rotationVersion(progress templates.RotationProgress) string {
+	content := fmt.Sprintln(progress.Silent, progress.Received())
+	for _, key := range []templates.RotatedKey{progress.Old, progress.Replacement} {
+		content += fmt.Sprintln(key.ID, key.Requests, key.Hours)
+	}
+	sum := sha256.Sum256([]byte(content))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}

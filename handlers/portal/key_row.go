@@ -1,0 +1,227 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+var (
+	// chartDays are the days in a key's chart.
+	chartDays = models.Days(30)
+	// lastDay and lastHour are whole hours, so they can have up to one hour more.
+	lastDay, lastHour = models.Hours(25), models.Hours(2)
+)
+
+// activeKeys are an account's active keys and their usage.
+type activeKeys struct {
+	keys   []models.Key
+	daily  map[uuid.UUID][]int64 // requests on each of the last days
+	totals map[uuid.UUID]int64   // requests on all of these days together
+	most   int64                 // the most requests of any key on one day
+	twins  map[uuid.UUID]templates.APIKeyTwin
+}
+
+// active reads the account's active keys, newest first, and their usage.
+func (p *keyPages) active(c *gin.Context) (activeKeys, error) {
+	usage, err := p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
+	keys, daily := make([]models.Key, len(usage)), map[uuid.UUID][]int64{}
+	for i, key := range usage {
+		keys[i], daily[key.ID] = key.Key, key.Requests
+	}
+	return newActiveKeys(keys, daily), err
+}
+
+func newActiveKeys(keys []models.Key, daily map[uuid.UUID][]int64) activeKeys {
+	active := activeKeys{keys: keys, daily: daily, totals: map[uuid.UUID]int64{}, twins: twinsOf(keys)}
+	for id, days := range daily {
+		for _, requests := range days {
+			active.totals[id] += requests
+			active.most = max(active.most, requests)
+		}
+	}
+	return active
+}
+
+// twinsOf maps each key under rotation to the other key of the rotation.
+func twinsOf(keys []models.Key) map[uuid.UUID]templates.APIKeyTwin {
+	masked, twins := map[uuid.UUID]string{}, map[uuid.UUID]templates.APIKeyTwin{}
+	for _, key := range keys {
+		masked[key.ID] = key.Masked()
+	}
+	for _, key := range keys {
+		if key.ReplacesID == nil || masked[*key.ReplacesID] == "" {
+			continue
+		}
+		old := *key.ReplacesID
+		twins[key.ID] = templates.APIKeyTwin{Masked: masked[old], OldID: old, Replaces: true}
+		// Keys are sorted newest first, and a rotation continues with the newest
+		// replacement.
+		if _, found := twins[old]; !found {
+			twins[old] = templates.APIKeyTwin{Masked: key.Masked(), OldID: old}
+		}
+	}
+	return twins
+}
+
+// find returns the account's key with the id in the path.
+func (p *keyPages) find(c *gin.Context) (models.Key, error) {
+	id, err := idOf(c)
+	if err != nil {
+		return models.Key{}, err
+	}
+	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+}
+
+// row returns the row of a key.
+func (p *keyPages) row(key models.Key, active activeKeys) templates.APIKeyRow {
+	now := p.now()
+	row := templates.APIKeyRow{
+		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
+		LastUsed: optionalMoment(key.LastUsedAt, now),
+		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID], active.most),
+	}
+	if twin, ok := active.twins[key.ID]; ok {
+		row.Twin = &twin
+	}
+	return row
+}
+
+// readRow reads the account's active keys and returns the row of one of them.
+func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
+	active, err := p.active(c)
+	return p.row(key, active), err
+}
+
+// pageWith returns a page function for a reply. It reads the page of keys, in which row
+// replaces the row of the same key.
+func (p *keyPages) pageWith(c *gin.Context, row templates.APIKeyRow) func() (templates.Page, error) {
+	return func() (templates.Page, error) {
+		return p.page(c, templates.APIKeyForm{FormID: uuid.New()}, row)
+	}
+}
+
+// confirmation returns the usage and the open calls of key, which the confirmation of its
+// revocation shows.
+func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKeyConfirmation, error) {
+	recent, err := p.keys.Usage(c.Request.Context(), key.AccountID, lastDay, key.ID)
+	if err != nil {
+		return templates.APIKeyConfirmation{}, err
+	}
+	requests, _ := recent[key.ID].Total()
+	now := p.now()
+	return templates.APIKeyConfirmation{
+		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
+		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
+		Calls: (*templates.OpenCalls)(p.calls.Open(c.Request.Context(), key)),
+	}, nil
+}
+
+// optionalMoment returns the moment of at, or nil if at is nil.
+func optionalMoment(at *time.Time, now time.Time) *templates.Moment {
+	if at == nil {
+		return nil
+	}
+	moment := templates.NewMoment(*at, now)
+	return &moment
+}
+
+// editName shows the form for a new label in the row of a key.
+func (p *keyPages) editName(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	return p.askName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
+}
+
+// rename changes the label of a key.
+func (p *keyPages) rename(c *gin.Context) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	label := c.PostForm("name")
+	key, err := p.keys.Rename(c.Request.Context(), sessionFrom(c).AccountID, id, label, actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		if key, err = p.find(c); err != nil {
+			return err
+		}
+		return p.askName(c, key, http.StatusUnprocessableEntity, templates.APIKeyRename{Label: label, Problem: invalid.Message})
+	}
+	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		return p.showRevoked(c, key, true)
+	}
+	if err != nil {
+		return err
+	}
+	row, err := p.readRow(c, key)
+	if err != nil {
+		return err
+	}
+	row.MenuFocused = true
+	return p.reply(c, reply{
+		notice: fmt.Sprintf("API key %s renamed to “%s”.", key.Masked(), key.Label), fragment: row,
+		location: fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
+	})
+}
+
+func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename templates.APIKeyRename) error {
+	if key.RevokedAt != nil {
+		return p.showRevoked(c, key, true)
+	}
+	row, err := p.readRow(c, key)
+	if err != nil {
+		return err
+	}
+	row.Rename = &rename
+	return p.reply(c, reply{status: status, fragment: row, page: p.pageWith(c, row)})
+}
+
+// showUsage opens the details of a key below its row.
+func (p *keyPages) showUsage(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	if key.RevokedAt != nil {
+		return p.showRevoked(c, key, true)
+	}
+	details, err := p.details(c, key)
+	if err != nil {
+		return err
+	}
+	row, err := p.readRow(c, key)
+	if err != nil {
+		return err
+	}
+	row.Details = &details
+	return p.reply(c, reply{fragment: details, page: p.pageWith(c, row)})
+}
+
+// details returns the chart and the figures of a key, active or revoked.
+func (p *keyPages) details(c *gin.Context, key models.Key) (templates.APIKeyDetails, error) {
+	ctx, now := c.Request.Context(), p.now()
+	daily, err := p.keys.Usage(ctx, key.AccountID, chartDays, key.ID)
+	if err != nil {
+		return templates.APIKeyDetails{}, err
+	}
+	creator, err := p.keys.Creator(ctx, key.AccountID, key.ID)
+	if err != nil {
+		return templates.APIKeyDetails{}, err
+	}
+	recent, err := p.keys.Usage(ctx, key.AccountID, lastDay, key.ID)
+	requests, _ := recent[key.ID].Total()
+	return templates.APIKeyDetails{
+		ID: key.ID, Chart: templates.NewUsageChart(daily[key.ID].Requests, daily[key.ID].Refusals, now),
+		LastDay:  templates.Count(requests),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
+	}, err
+}

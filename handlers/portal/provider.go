@@ -1,0 +1,150 @@
+package portal
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/middleware"
+	"portal/handlers/portal/identity"
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// The paths of sign-in at the OpenID Connect provider. The provider sends the browser back to
+// [CallbackPath].
+const (
+	providerPath = "/login/oidc"
+	CallbackPath = providerPath + "/callback"
+)
+
+// authRequestAge is how long the user may take at the provider.
+const authRequestAge = 10 * time.Minute
+
+// provider is the OpenID Connect provider.
+type provider struct {
+	*site
+	*identity.Provider
+
+	// request is the request that this browser has begun. Only this browser can complete it, so
+	// nobody can be signed in as another person by a link.
+	request cookie
+}
+
+// newProvider returns nil if there is no provider.
+func newProvider(d Deps, s *site) *provider {
+	if d.Provider == nil {
+		return nil
+	}
+	config := *d.Provider
+	config.RedirectURL, config.Now = s.url(CallbackPath), d.Now
+	return &provider{s, identity.New(config), newCookie(d, "oidc", authRequestAge)}
+}
+
+// purpose is the reason for a sign-in at the provider.
+type purpose int
+
+const (
+	signsIn  purpose = iota // as the user of the identity
+	connects                // the identity to the user of a session
+	joins                   // as a new user with an invitation
+)
+
+// authRequest is a request to the provider that has begun.
+type authRequest struct {
+	identity.AuthRequest
+
+	Purpose    purpose
+	Next       string    // path to open after a sign-in
+	Session    uuid.UUID // in which to connect the identity
+	Invitation string    // token of the invitation
+}
+
+// begin stores a new request in the browser and returns the provider's address. It replaces an
+// older request.
+func (p *provider) begin(c *gin.Context, request authRequest) (address string, err error) {
+	address, request.AuthRequest, err = p.Begin(c.Request.Context(), c.Query("again") != "")
+	if err != nil {
+		return "", err
+	}
+	return address, p.request.set(c, request)
+}
+
+// start sends the browser to the provider.
+func (p *provider) start(c *gin.Context, request authRequest) error {
+	address, err := p.begin(c, request)
+	if err != nil {
+		return p.refuse(c, request, models.Identity{}, err)
+	}
+	return p.redirect(c, address)
+}
+
+// finish returns the request that the browser has begun, and the identity that the provider has
+// sent it back with.
+func (p *provider) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
+	p.request.get(c, &request)
+	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query())
+	if !errors.Is(err, identity.ErrExpired) {
+		p.request.drop(c)
+	}
+	return request, found, err
+}
+
+// refuse shows why a sign-in at the provider has failed, and what the user can do. It
+// returns err if err is not about the sign-in.
+func (p *provider) refuse(c *gin.Context, request authRequest, found models.Identity, err error) error {
+	status, message := p.explain(err)
+	if status == 0 {
+		return err
+	}
+	page := templates.IdentityProblemPage{
+		Provider: p.Name(), Problem: message, Email: found.Email,
+		Connecting: request.Purpose == connects, Joining: request.Purpose == joins, NoPasswords: p.passwordsOff,
+		Unknown: errors.Is(err, models.ErrIdentityNotFound),
+		Another: found.Subject != "",
+	}
+	if status >= http.StatusInternalServerError {
+		_ = c.Error(err) // for the log
+		page.RequestID = middleware.RequestIDOf(c)
+	}
+	path, query := providerPath, url.Values{"next": {p.destination(request.Next)}}
+	if page.Joining {
+		path, query = p.joinPath(request.Invitation), url.Values{}
+	}
+	if page.Another {
+		// Otherwise the provider would return the same identity again.
+		query.Set("again", "yes")
+	}
+	page.Again = (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+	return p.sendPage(c, status, page)
+}
+
+// explain returns the status and the message for an error of a sign-in at the provider. The
+// status is 0 for other errors.
+func (p *provider) explain(err error) (status int, message string) {
+	name := p.Name()
+	switch {
+	case errors.Is(err, identity.ErrExpired):
+		return http.StatusBadRequest, "This sign-in has expired, or it was started in another browser. Start again."
+	case errors.Is(err, identity.ErrDenied):
+		return http.StatusForbidden, name + " did not sign you in, because you cancelled or have no access."
+	case errors.Is(err, identity.ErrFailed):
+		return http.StatusServiceUnavailable, name + " is not available right now. Try again in a moment."
+	case errors.Is(err, models.ErrIdentityNotFound):
+		return http.StatusForbidden, "No user here is connected to this " + name + " identity."
+	case errors.Is(err, models.ErrIdentityTaken):
+		return http.StatusConflict, "This " + name + " identity can’t be connected. It belongs to another user, or your user already has another one."
+	case errors.Is(err, models.ErrSignInDisabled):
+		refusal := problem.From(err)
+		return refusal.Status, refusal.Message
+	}
+	return 0, ""
+}
+
+// joinPath returns the path that accepts an invitation with the provider.
+func (p *provider) joinPath(token string) string { return invitationPath + "/" + token + "/oidc" }

@@ -1,0 +1,139 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// signInPages are the pages that begin a session.
+type signInPages struct {
+	*site
+
+	signIns     *models.SignIn
+	invitations *models.Invitations
+	credentials *models.Credentials
+	passkeys    *passkeys // nil: none
+	provider    *provider // nil: none
+	pending     cookie    // a sign-in that waits for its second step
+	ping        func(context.Context) error
+	mail        bool   // the portal sends mail
+	supportURL  string // leads to help with a forgotten password; may be empty
+}
+
+// show shows the sign-in page.
+func (p *signInPages) show(c *gin.Context) error {
+	next := p.destination(c.Query("next"))
+	session, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	if session != nil {
+		return p.redirect(c, next)
+	}
+	// Without the database the form cannot work, so the page is an error.
+	if err := p.ping(c.Request.Context()); err != nil {
+		return err
+	}
+	form := p.form(next)
+	return p.reply(c, reply{fragment: form, page: present(p.page(form))})
+}
+
+func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
+	page := templates.SignInPage{Form: form, ForgottenURL: p.supportURL, Passkeys: p.passkeys != nil}
+	if p.mail {
+		page.ForgottenURL = passwordResetPath
+	}
+	if p.provider != nil {
+		page.Provider = p.provider.Name()
+		page.ProviderPath = providerPath + "?" + url.Values{"next": {form.Next}}.Encode()
+	}
+	return page
+}
+
+func (p *signInPages) form(next string) templates.SignInForm {
+	return templates.SignInForm{Next: next, NoPasswords: p.passwordsOff}
+}
+
+// signInWithPassword signs in. Every sign-in creates a session with a new token.
+func (p *signInPages) signInWithPassword(c *gin.Context) error {
+	form := p.form(p.destination(c.PostForm("next")))
+	form.Email = strings.TrimSpace(c.PostForm("email"))
+	user, err := p.signIns.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), p.newClient(c))
+	if err == nil {
+		p.withDeadline(c, func() { err = p.start(c, user, models.WithPassword, form.Next) })
+	}
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	if limited || errors.Is(err, models.ErrWrongCredentials) || errors.Is(err, models.ErrSignInDisabled) {
+		refusal := problem.From(err)
+		setRetryAfter(c, refusal)
+		form.Problem = refusal.Message
+		return p.reply(c, reply{
+			status: refusal.Status, fragment: form, page: present(p.page(form)),
+		})
+	}
+	return err
+}
+
+// showSessionState returns the fragment that says on an open page whether its session has ended.
+func (p *signInPages) showSessionState(c *gin.Context) error {
+	session, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: templates.SessionState{Ended: session == nil}, location: homePath})
+}
+
+// start signs in a user who has proved an identity with this method, and opens the page next.
+func (p *signInPages) start(c *gin.Context, user models.User, method models.SignInMethod, next string) error {
+	signedIn, err := p.signIns.Start(c.Request.Context(), user, method, p.newClient(c))
+	if err != nil {
+		return err
+	}
+	return p.signedIn(c, signedIn, next)
+}
+
+// signedIn completes a sign-in: it gives the browser the token of its new session, ends the old
+// session, makes the browser a device of the user, and opens the page next. If the second step is
+// due, signedIn starts it instead.
+func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next string) error {
+	if signedIn.Pending {
+		return p.startSecondStep(c, signedIn.Token, next)
+	}
+	// Most proofs work only once, so the new session must start even if the old one cannot be
+	// ended.
+	if err := p.sessionToken.set(c, signedIn.Token); err != nil {
+		return err
+	}
+	if err := p.setDevice(c, signedIn.User.Email); err != nil {
+		return err
+	}
+	old, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	if err := p.endSession(c, old); err != nil {
+		return err
+	}
+	return p.redirect(c, next)
+}
+
+// signOut signs out. It also works when the session has already ended.
+func (p *signInPages) signOut(c *gin.Context) error {
+	session, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	if err := p.endSession(c, session); err != nil {
+		return err
+	}
+	p.sessionToken.drop(c)
+	return p.redirect(c, signInPath)
+}
