@@ -43,21 +43,21 @@ func (SecondFactorPage) screen() screen {
 
 func (SecondFactorPage) fragment() string { return "second-factor" }
 
-// AuthenticatorPage sets up an authenticator app. It shows the secret only in its first response.
-type AuthenticatorPage struct {
+// TOTPPage sets up an authenticator app. It shows the secret only in its first response.
+type TOTPPage struct {
 	Code    QRCode // empty after a wrong code
 	Secret  string // empty after a wrong code
 	Problem string // the error of the code
 }
 
-func (AuthenticatorPage) screen() screen {
-	return screen{file: "account/authenticator.html", section: SectionAccount}
+func (TOTPPage) screen() screen {
+	return screen{file: "account/totp.html", section: SectionAccount}
 }
 
-func (AuthenticatorPage) fragment() string { return "authenticator" }
+func (TOTPPage) fragment() string { return "totp" }
 
 // Groups returns the secret in groups of four characters.
-func (p AuthenticatorPage) Groups() string {
+func (p TOTPPage) Groups() string {
 	var groups strings.Builder
 	for i, character := range p.Secret {
 		if i > 0 && i%4 == 0 {
@@ -68,9 +68,9 @@ func (p AuthenticatorPage) Groups() string {
 	return groups.String()
 }
 
-// AuthenticatorURL returns the URL that an authenticator app reads from a QR code. The app shows
+// TOTPURL returns the URL that an authenticator app reads from a QR code. The app shows
 // the product and the email.
-func AuthenticatorURL(product, email, secret string) string {
+func TOTPURL(product, email, secret string) string {
 	query := url.Values{"secret": {secret}, "issuer": {product}}
 	// Apps do not decode "+" as a space.
 	return "otpauth://totp/" + url.PathEscape(product) + ":" + url.PathEscape(email) +
@@ -123,7 +123,7 @@ type SecondStepPage struct {
 }
 
 func (SecondStepPage) screen() screen {
-	return screen{file: "sessions/second_step.html", layout: layoutPlain}
+	return screen{file: "sign_in/second_step.html", layout: layoutPlain}
 }
 
 // SecondStepForm is the form of a [SecondStepPage].

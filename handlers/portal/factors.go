@@ -54,8 +54,8 @@ func (p *accountPages) startTOTP(c *gin.Context) error {
 	if err != nil {
 		return p.totpUnchanged(c, err)
 	}
-	page := templates.AuthenticatorPage{Secret: secret}
-	code, err := qr.Encode(templates.AuthenticatorURL(p.name, sessionFrom(c).Email, secret), qr.M)
+	page := templates.TOTPPage{Secret: secret}
+	code, err := qr.Encode(templates.TOTPURL(p.name, sessionFrom(c).Email, secret), qr.M)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (p *accountPages) enableTOTP(c *gin.Context) error {
 	if limited || errors.Is(err, models.ErrWrongCode) {
 		refusal := problem.From(err)
 		setRetryAfter(c, refusal)
-		page := templates.AuthenticatorPage{Problem: refusal.Message}
+		page := templates.TOTPPage{Problem: refusal.Message}
 		return p.reply(c, reply{status: refusal.Status, fragment: page, page: present(page)})
 	}
 	if err != nil {

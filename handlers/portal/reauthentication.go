@@ -67,7 +67,7 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 func (s *site) askPassword(c *gin.Context, refusal problem.Problem) error {
 	setRetryAfter(c, refusal)
 	session := sessionFrom(c)
-	page := templates.ConfirmationPage{
+	page := templates.ReauthenticationPage{
 		Email: session.Email, NoPassword: session.NoPassword, Problem: refusal.Message,
 		Action: c.Request.URL.Path, Cancel: s.section(c), Provider: s.providerName, Section: templates.Section(strings.TrimPrefix(s.section(c), "/")),
 	}

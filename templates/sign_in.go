@@ -9,7 +9,7 @@ type SignInPage struct {
 	Passkeys     bool   // browsers support passkeys at the address of the portal
 }
 
-func (SignInPage) screen() screen { return screen{file: "sessions/new.html", layout: layoutPlain} }
+func (SignInPage) screen() screen { return screen{file: "sign_in/show.html", layout: layoutPlain} }
 
 // SignInForm is the form of the sign-in page.
 type SignInForm struct {
@@ -29,7 +29,7 @@ type SignInLinkPage struct {
 	Problem string // why the link does not work; empty if it does
 }
 
-func (SignInLinkPage) screen() screen { return screen{file: "sessions/link.html", layout: layoutPlain} }
+func (SignInLinkPage) screen() screen { return screen{file: "sign_in/link.html", layout: layoutPlain} }
 
 // SessionState is the alert of an open page whose session has ended. It is empty while the session
 // lives.

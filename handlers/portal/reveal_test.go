@@ -27,34 +27,6 @@ func TestFirstRequestOfAKeyIsShown(t *testing.T) {
 	})
 }
 
-func TestProgressOfARotationIsSentWhenItChanges(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		old := c.key("production")
-		_, use := c.keyInUse("production", old.ID)
-		pollAddress := func(a answer) string {
-			poll, ok := a.byID("rotation-seen")
-			if !ok {
-				t.Fatal("the page does not poll")
-			}
-			return poll.attr("hx-get") + "?seen=" + poll.attr("value")
-		}
-		first := pollAddress(c.get(rotationOf(old)))
-		c.fragments().get(first).is(http.StatusNoContent)
-		use()
-		changed := c.fragments().get(first).is(http.StatusOK)
-		changed.says("First request received")
-		second := pollAddress(changed)
-		if second == first {
-			t.Fatalf("the address to poll is still %q", second)
-		}
-		c.fragments().get(second).is(http.StatusNoContent)
-		c.get(second).redirects(rotationOf(old))
-		c.revoke(old)
-		c.fragments().get(second).redirects("/api-keys")
-	})
-}
-
 func TestPageAfterAKeyClearsTheCache(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

@@ -1,8 +1,8 @@
 package templates
 
-// ConfirmationPage asks for the password before a change, and then sends the form of the change
+// ReauthenticationPage asks for the password before a change, and then sends the form of the change
 // again.
-type ConfirmationPage struct {
+type ReauthenticationPage struct {
 	Email      string // for the browser's password manager
 	NoPassword bool   // the user has no password to enter
 	Provider   string // the OpenID Connect provider; empty: none
@@ -16,11 +16,11 @@ type ConfirmationPage struct {
 // HiddenField is a field that the form sends without showing it.
 type HiddenField struct{ Name, Value string }
 
-func (p ConfirmationPage) screen() screen {
-	return screen{file: "account/confirmation.html", section: p.Section}
+func (p ReauthenticationPage) screen() screen {
+	return screen{file: "account/reauthentication.html", section: p.Section}
 }
 
-func (ConfirmationPage) fragment() string { return "confirmation-main" }
+func (ReauthenticationPage) fragment() string { return "reauthentication-main" }
 
 // Notice returns "": the page has no notice.
-func (ConfirmationPage) Notice() string { return "" }
+func (ReauthenticationPage) Notice() string { return "" }
