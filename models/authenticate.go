@@ -10,8 +10,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"portal/models/authn"
+	"portal/models/usage"
 	"portal/models/widget"
 )
+
+// API authenticates the requests of the JSON API.
+type API struct {
+	db    *DB
+	authn *authn.Authenticator
+	usage *usage.Recorder
+}
+
+// Principal is the account and the key of an authenticated API request.
+type Principal struct {
+	AccountID uuid.UUID
+	KeyID     uuid.UUID
+
+	epoch  authn.Epoch // the epoch at which the key was active
+	waited time.Duration
+}
+
+// Waited returns how long authentication took. The rest of the request has [Timeout] minus this
+// time.
+func (p Principal) Waited() time.Duration { return p.waited }
 
 // Authenticate returns the principal of an API key and counts the request. The result reflects the
 // database at a moment after the call began, so a key is refused as soon as its revocation is
@@ -121,4 +142,9 @@ func (a *API) Ready(ctx context.Context) error {
 		return failed("authenticate", err)
 	}
 	return nil
+}
+
+// startSpan starts the span of a look-up of a key.
+func (a *API) startSpan(ctx context.Context) (context.Context, trace.Span) {
+	return a.db.tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(systemOf(a.db)...))
 }

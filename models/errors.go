@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portal/models/authn"
+	"portal/models/database"
 )
 
 // Reasons to refuse a key.
@@ -90,4 +91,15 @@ type SignInLimitError struct {
 
 func (e *SignInLimitError) Error() string {
 	return fmt.Sprintf("too many passwords or codes, try again in %s", e.RetryAfter)
+}
+
+// ErrUnavailable is [database.ErrUnavailable].
+var ErrUnavailable = database.ErrUnavailable
+
+// failed is [database.Failed], and also knows the errors of the authenticator.
+func failed(operation string, err error) error {
+	if errors.Is(err, authn.ErrStandby) || errors.Is(err, authn.ErrNoEpoch) || errors.Is(err, authn.ErrBusy) {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return database.Failed(operation, err)
 }

@@ -2,6 +2,8 @@ package models
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 
 	"github.com/google/uuid"
 )
@@ -29,4 +31,11 @@ func random(n int) []byte {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails (crypto/rand)
 	return bytes
+}
+
+func newToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
+
+func hashToken(token string) []byte {
+	hash := sha256.Sum256([]byte(token))
+	return hash[:]
 }

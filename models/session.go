@@ -3,12 +3,9 @@ package models
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/base64"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,9 +13,6 @@ import (
 
 	"portal/models/password"
 )
-
-// maxUserAgent is how many bytes of a User-Agent header are stored.
-const maxUserAgent = 256
 
 // Session is a user's signed-in session in one browser.
 type Session struct {
@@ -181,20 +175,6 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 	}
 	slices.SortStableFunc(sessions, func(a, b Session) int { return b.LastSeenAt.Compare(a.LastSeenAt) })
 	return sessions, nil
-}
-
-func newToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
-
-func hashToken(token string) []byte {
-	hash := sha256.Sum256([]byte(token))
-	return hash[:]
-}
-
-// cleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
-// text.
-func cleanUserAgent(userAgent string) string {
-	userAgent = userAgent[:min(maxUserAgent, len(userAgent))]
-	return strings.ToValidUTF8(strings.ReplaceAll(userAgent, "\x00", ""), "")
 }
 
 // Reauthenticate checks the password of the user of a session, and makes the session's sign-in

@@ -75,3 +75,15 @@ func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) err
 		OrderExpr("last_seen_at DESC, id DESC").Offset(maxSessions - 1).Limit(math.MaxInt32)
 	return tx.Delete(ctx, (*Session)(nil), "id IN (?)", old)
 }
+
+// endAllSessions deletes the sessions, the pending sign-ins and the links of the users that match
+// where, and the invitations from them.
+func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
+	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
+	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*passwordResetLink)(nil), (*pendingSignIn)(nil)} {
+		if err := tx.Delete(ctx, model, "user_id IN (?)", users); err != nil {
+			return err
+		}
+	}
+	return tx.Delete(ctx, (*Invitation)(nil), "inviter_id IN (?)", users)
+}

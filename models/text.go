@@ -1,7 +1,9 @@
 package models
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"net/mail"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,3 +77,40 @@ func hidden(r rune) bool {
 func joins(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.M, unicode.S) && !unicode.Is(unicode.Latin, r)
 }
+
+func cleanEmail(email string) (string, error) {
+	email = strings.TrimSpace(email)
+	parsed, err := mail.ParseAddress(email)
+	if err != nil || parsed.Address != email || len(email) > 254 || !readable(email) { // RFC 5321 section 4.5.3.1.3
+		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
+	}
+	return email, nil
+}
+
+// hashEmail returns the SHA-256 of the trimmed email in lower case. Queries for a user contain this
+// hash and not the input of a sign-in form: the input may be a password, which must not reach the
+// database.
+func hashEmail(email string) []byte {
+	hash := sha256.Sum256([]byte(strings.Map(lowerCase, strings.TrimSpace(email))))
+	return hash[:]
+}
+
+// lowerCase is [unicode.ToLower] without the Kelvin sign and the dotted capital I: their lower case
+// is an ASCII letter, which would make two different emails one.
+func lowerCase(r rune) rune {
+	lower := unicode.ToLower(r)
+	if r >= utf8.RuneSelf && lower < utf8.RuneSelf {
+		return r
+	}
+	return lower
+}
+
+// cleanUserAgent shortens a User-Agent header and removes the bytes that no database stores as
+// text.
+func cleanUserAgent(userAgent string) string {
+	userAgent = userAgent[:min(maxUserAgent, len(userAgent))]
+	return strings.ToValidUTF8(strings.ReplaceAll(userAgent, "\x00", ""), "")
+}
+
+// maxUserAgent is how many bytes of a User-Agent header are stored.
+const maxUserAgent = 256

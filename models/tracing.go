@@ -43,11 +43,6 @@ func (h statementSpans) AfterQuery(ctx context.Context, event *bun.QueryEvent) {
 	span.End()
 }
 
-// startSpan starts the span of a look-up of a key.
-func (a *API) startSpan(ctx context.Context) (context.Context, trace.Span) {
-	return a.db.tracer.Start(ctx, "authenticate", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(systemOf(a.db)...))
-}
-
 func systemOf(db bun.IDB) []attribute.KeyValue {
 	system := "sqlite"
 	if isPostgres(db) {

@@ -6,11 +6,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
-	"net/mail"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -148,18 +144,6 @@ func setDisabled(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled b
 	return changed > 0, err
 }
 
-// endAllSessions deletes the sessions, the pending sign-ins and the links of the users that match
-// where, and the invitations from them.
-func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
-	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*passwordResetLink)(nil), (*pendingSignIn)(nil)} {
-		if err := tx.Delete(ctx, model, "user_id IN (?)", users); err != nil {
-			return err
-		}
-	}
-	return tx.Delete(ctx, (*Invitation)(nil), "inviter_id IN (?)", users)
-}
-
 // findUser returns the user that matches where, or [ErrUserNotFound].
 func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User, error) {
 	var user User
@@ -170,33 +154,6 @@ func findUser(ctx context.Context, db bun.IDB, where string, args ...any) (User,
 		return User{}, ErrUserNotFound
 	}
 	return user, err
-}
-
-func cleanEmail(email string) (string, error) {
-	email = strings.TrimSpace(email)
-	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || len(email) > 254 || !readable(email) { // RFC 5321 section 4.5.3.1.3
-		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
-	}
-	return email, nil
-}
-
-// hashEmail returns the SHA-256 of the trimmed email in lower case. Queries for a user contain this
-// hash and not the input of a sign-in form: the input may be a password, which must not reach the
-// database.
-func hashEmail(email string) []byte {
-	hash := sha256.Sum256([]byte(strings.Map(lowerCase, strings.TrimSpace(email))))
-	return hash[:]
-}
-
-// lowerCase is [unicode.ToLower] without the Kelvin sign and the dotted capital I: their lower case
-// is an ASCII letter, which would make two different emails one.
-func lowerCase(r rune) rune {
-	lower := unicode.ToLower(r)
-	if r >= utf8.RuneSelf && lower < utf8.RuneSelf {
-		return r
-	}
-	return lower
 }
 
 // Role says what a user may do in the account.

@@ -148,3 +148,93 @@ func (k *Keys) scan(ctx context.Context, db bun.IDB, filter keyFilter) (Key, err
 	key.LastUsedAt = k.usage.LastUse(key.ID, key.LastUsedAt)
 	return key, nil
 }
+
+// APIKeyName identifies a key for a user.
+type KeyName struct {
+	ID        uuid.UUID
+	Label     string
+	LastFour  string
+	RevokedAt *time.Time
+}
+
+// Masked is [Key.Masked].
+func (k KeyName) Masked() string { return masked(k.LastFour) }
+
+// Names returns the account's active keys, the newest first, and after them the keys of
+// [Keys.Revoked]. The error may be [ErrUnavailable].
+func (k *Keys) Names(ctx context.Context, accountID uuid.UUID, revokedLimit int) ([]KeyName, error) {
+	const columns = "id, label, last_four, revoked_at"
+	active := k.db.NewSelect().Table("api_keys").ColumnExpr(columns).
+		Where("account_id = ? AND revoked_at IS NULL", accountID).OrderExpr("id DESC")
+	revoked := k.db.NewSelect().Table("api_keys").ColumnExpr(columns).
+		Where("account_id = ? AND revoked_at >= ?", accountID, k.db.Now().Add(-RevokedKeysKept)).
+		OrderExpr("revoked_at DESC, id DESC").Limit(int64(revokedLimit))
+	names := []KeyName{}
+	// SQLite allows neither an order nor a limit inside a union, but it allows them in a table
+	// expression.
+	rows := func(keys *bun.SelectQuery) *bun.SelectQuery {
+		return k.db.NewSelect().TableExpr("(?) AS part", keys).ColumnExpr(columns)
+	}
+	err := rows(active).UnionAll(rows(revoked)).Scan(ctx, &names)
+	if err != nil {
+		return nil, failed("list the names of API keys", err)
+	}
+	return names, nil
+}
+
+// RevokedKeysKept is how long a revoked key is listed.
+const RevokedKeysKept = 90 * Day
+
+// RevokedAPIKey is a revoked key with its revocation.
+type RevokedKey struct {
+	Key `bun:",extend"`
+
+	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
+}
+
+// Revoked returns a page of the account's keys that were revoked in the last 90 days, the
+// latest revocation first. The error may be [ErrUnavailable].
+func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedKey], error) {
+	keys := []RevokedKey{}
+	query := selectKeys(k.db, &keys).
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
+		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
+		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
+		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, k.db.Now().Add(-RevokedKeysKept)).
+		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
+	if page.After != uuid.Nil {
+		query = query.Where("(api_key.revoked_at, api_key.id) < (SELECT revoked_at, id FROM api_keys WHERE account_id = ? AND id = ?)",
+			accountID, page.After)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return List[RevokedKey]{}, failed("list revoked API keys", err)
+	}
+	for i := range keys {
+		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
+	}
+	return cut(keys, page), nil
+}
+
+// Creator returns the email of the user who generated one of the account's keys. It returns ""
+// if it was an operator, and if the account has never had another user.
+func (k *Keys) Creator(ctx context.Context, accountID, keyID uuid.UUID) (string, error) {
+	var email string
+	err := k.db.NewSelect().Model((*Key)(nil)).ColumnExpr("u.email").
+		Join("JOIN users AS u ON u.id = api_key.created_by").
+		Where("api_key.account_id = ? AND api_key.id = ? AND u.account_id = ?", accountID, keyID, accountID).
+		Where("EXISTS (SELECT 1 FROM users AS other WHERE other.account_id = ? AND other.id <> u.id)", accountID).
+		Scan(ctx, &email)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return email, failed("find the creator of an API key", err)
+}
+
+// GeneratedBy returns the account's active keys that a user has generated, the newest first.
+func (k *Keys) GeneratedBy(ctx context.Context, accountID, userID uuid.UUID) ([]Key, error) {
+	keys := []Key{}
+	err := k.db.NewSelect().Model(&keys).
+		Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
+		Where("api_key.created_by = ?", userID).OrderExpr("api_key.id DESC").Scan(ctx)
+	return keys, failed("list the API keys of a user", err)
+}

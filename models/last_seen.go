@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 )
 
 // lastSeenBuffer holds when and where sessions were last seen until the background flush writes
@@ -85,13 +86,41 @@ type sighting struct {
 // seen it too.
 func (s *Sessions) flush(ctx context.Context) error {
 	return failed("write when sessions were last seen", s.lastSeen.flush(func(rows []sighting) error {
-		query := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
+		unlocked := s.db.NewSelect().TableExpr("sessions").Column("id").Where("id IN (SELECT id FROM seen)")
+		_, err := s.db.NewUpdate().With("seen", s.db.NewValues(&rows)).Model((*Session)(nil)).TableExpr("seen").
 			Set("last_seen_at = seen.at, last_address = seen.address").
-			Where("session.id = seen.id AND session.last_seen_at < seen.at")
-		if isPostgres(s.db) {
-			query = query.Where("session.id IN (SELECT id FROM sessions WHERE id IN (SELECT id FROM seen) FOR NO KEY UPDATE SKIP LOCKED)")
+			Where("session.id = seen.id AND session.last_seen_at < seen.at").
+			Where("session.id IN (?)", s.db.locked(unlocked, "NO KEY UPDATE SKIP LOCKED")).Exec(ctx)
+		return err
+	}))
+}
+
+type lastToken struct {
+	bun.BaseModel `bun:"table:agent_last_tokens"`
+
+	AgentID  uuid.UUID
+	IssuedAt time.Time
+}
+
+// flush writes nothing for agents that were removed after their last token.
+func (a *Agents) flush(ctx context.Context) error {
+	return failed("write when tokens were last issued", a.lastTokens.flush(func(seen []sighting) error {
+		times, left := map[uuid.UUID]time.Time{}, []uuid.UUID{}
+		for _, one := range seen {
+			times[one.ID] = one.At
 		}
-		_, err := query.Exec(ctx)
+		ids := slices.Collect(maps.Keys(times))
+		err := a.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id").Scan(ctx, &left)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		rows := make([]lastToken, len(left))
+		for i, id := range left {
+			rows[i] = lastToken{AgentID: id, IssuedAt: times[id]}
+		}
+		_, err = a.db.NewInsert().Model(&rows).On("CONFLICT (agent_id) DO UPDATE").
+			Set("issued_at = excluded.issued_at").
+			Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
 		return err
 	}))
 }
