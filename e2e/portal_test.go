@@ -241,7 +241,8 @@ func (c customer) visit(t *testing.T, profiles ...profile) *visitor {
 	return v
 }
 
-// requestToken requests a widget token for an agent with an API key, as the customer's backend does.
+// requestToken requests a widget token for an agent with an API key, as the customer's backend
+// does.
 func (c customer) requestToken(key, agentID string) modelstest.Response {
 	return c.PostJSON("/api/widget/token", `{"agentId":"`+agentID+`"}`, modelstest.Bearer(key))
 }

@@ -41,7 +41,8 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 }
 
 // ResetSecondFactor removes the factors of the user with this email besides the password, ends the
-// user's sessions and records the activity. It is for operators. The error may be [ErrUserNotFound].
+// user's sessions and records the activity. It is for operators. The error may be
+// [ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error {
 	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))

@@ -35,8 +35,9 @@ func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.U
 	return identity, failed("find identity", noRows(err, ErrIdentityNotFound))
 }
 
-// WithIdentity signs in the user of an identity. If the identity is not connected, trustEmail is set
-// and the provider has verified its email, WithIdentity connects it to the user with this email.
+// WithIdentity signs in the user of an identity. If the identity is not connected, trustEmail is
+// set and the provider has verified its email, WithIdentity connects it to the user with this
+// email.
 //
 // If the identity has no user, the error is [ErrIdentityNotFound]. If the user with the email has
 // another identity, it is [ErrIdentityTaken]. It may also be [ErrSignInDisabled].

@@ -8,9 +8,9 @@ import (
 // Accept adds the person with the invitation's token to the account, with a password, and signs the
 // new user in. It deletes the invitation, records the activity and sets its own deadlines.
 //
-// If the password breaks a rule, the error is an [*InvalidError] for the field "password". After too
-// many wrong tokens from the client's network it is a [*SignInLimitError]. If the person has become
-// a user in the meantime it is [ErrEmailTaken]. It may also be [ErrInvitationInvalid] or
+// If the password breaks a rule, the error is an [*InvalidError] for the field "password". After
+// too many wrong tokens from the client's network it is a [*SignInLimitError]. If the person has
+// become a user in the meantime it is [ErrEmailTaken]. It may also be [ErrInvitationInvalid] or
 // [ErrSignInDisabled].
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (signedIn SignedIn, err error) {
 	if i.passwords.off {

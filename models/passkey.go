@@ -48,7 +48,8 @@ func (c *Credentials) Passkeys(ctx context.Context, session Session) ([]Passkey,
 }
 
 // AddPasskey stores a passkey that a session's user has created as the answer to a challenge, and
-// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken] or [ErrChallengeUsed].
+// records the activity. The error may be [ErrPasskeyLimit], [ErrPasskeyTaken] or
+// [ErrChallengeUsed].
 func (c *Credentials) AddPasskey(ctx context.Context, session Session, passkey Passkey, challenge string, actor Actor) error {
 	passkey.ID, passkey.UserID, passkey.CreatedAt = newID(), session.UserID, c.db.Now()
 	return c.db.InTx(ctx, "add passkey", func(ctx context.Context, tx Tx) error {
@@ -112,9 +113,9 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 	return passkey, nil
 }
 
-// WithPasskey signs in the user of a passkey that has just answered a challenge. The passkey has its
-// new signature counter and credential record. If the passkey was removed or its counter has not
-// grown, the error is [ErrPasskeyNotFound]. It may also be [ErrChallengeUsed] or
+// WithPasskey signs in the user of a passkey that has just answered a challenge. The passkey has
+// its new signature counter and credential record. If the passkey was removed or its counter has
+// not grown, the error is [ErrPasskeyNotFound]. It may also be [ErrChallengeUsed] or
 // [ErrSignInDisabled].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (signedIn SignedIn, err error) {
 	err = s.db.InTx(ctx, "sign in with a passkey", func(ctx context.Context, tx Tx) error {

@@ -181,9 +181,9 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // fresh again. It returns a new token for the session, so that a stolen copy of the old token does
 // not become fresh.
 //
-// If the user has no password, the error is [ErrSignInTooOld]. It may also be [ErrWrongCredentials],
-// [ErrSessionNotFound], or a [*SignInLimitError] after too many wrong passwords in this session.
-// Reauthenticate sets its own deadlines.
+// If the user has no password, the error is [ErrSignInTooOld]. It may also be
+// [ErrWrongCredentials], [ErrSessionNotFound], or a [*SignInLimitError] after too many wrong
+// passwords in this session. Reauthenticate sets its own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
 	if session.NoPassword {
 		return "", ErrSignInTooOld

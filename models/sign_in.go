@@ -52,9 +52,9 @@ type Client struct {
 	AuthenticatedAt time.Time
 }
 
-// Device is a browser in which a user has signed in before. A signed cookie identifies it. Its wrong
-// passwords for this user have a limit of their own, so that strangers who guess the password cannot
-// lock the user out (OWASP, device cookies).
+// Device is a browser in which a user has signed in before. A signed cookie identifies it. Its
+// wrong passwords for this user have a limit of their own, so that strangers who guess the password
+// cannot lock the user out (OWASP, device cookies).
 type Device struct {
 	ID        uuid.UUID
 	EmailHash []byte // SHA-256 of the user's email

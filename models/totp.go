@@ -64,8 +64,8 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 }
 
 // EnableTOTP turns two-step verification on for a session's user, who enters the first code of the
-// app. It ends the user's other sessions, records the activity, and returns the recovery codes. They
-// are stored as hashes only.
+// app. It ends the user's other sessions, records the activity, and returns the recovery codes.
+// They are stored as hashes only.
 //
 // If no secret waits for its first code or it is too old, the error is [ErrTOTPOff]. It may also be
 // [ErrTOTPOn], [ErrWrongCode], or a [*SignInLimitError] after too many wrong codes.
@@ -101,8 +101,8 @@ func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code stri
 	return recovery, nil
 }
 
-// DisableTOTP turns two-step verification off for a session's user, deletes the recovery codes, ends
-// the user's other sessions and records the activity. If it is off already, the error is
+// DisableTOTP turns two-step verification off for a session's user, deletes the recovery codes,
+// ends the user's other sessions and records the activity. If it is off already, the error is
 // [ErrTOTPOff].
 func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Actor) error {
 	return c.db.InTx(ctx, "disable two-step verification", func(ctx context.Context, tx Tx) error {

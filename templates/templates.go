@@ -86,8 +86,8 @@ type Templates struct {
 // screens would take half of the program's start.
 type parser func() (*template.Template, error)
 
-// New lists the screens. The template function "asset" calls assetURL. New returns an error when two
-// screens define the same fragment.
+// New lists the screens. The template function "asset" calls assetURL. New returns an error when
+// two screens define the same fragment.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	// The base is never executed, because a set cannot be cloned after that.
 	base := sync.OnceValues(func() (*template.Template, error) {

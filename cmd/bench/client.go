@@ -16,8 +16,8 @@ import (
 // host is the host of every server's public URL.
 const host = "portal.example"
 
-// client is one keep-alive connection. It sends encoded requests, which takes half of the CPU time of
-// http.Client, because it shares the processors with the server.
+// client is one keep-alive connection. It sends encoded requests, which takes half of the CPU time
+// of http.Client, because it shares the processors with the server.
 type client struct {
 	net.Conn
 
@@ -56,8 +56,8 @@ func (c *client) sendOK(request []byte) error {
 	return err
 }
 
-// ask sends a request on a connection of its own, as HTTP/1.0, and returns the part of the response,
-// head and body, that the expression's group matches.
+// ask sends a request on a connection of its own, as HTTP/1.0, and returns the part of the
+// response, head and body, that the expression's group matches.
 func ask(ctx context.Context, address string, request []byte, expression string) (string, error) {
 	c, err := dial(ctx, address, stopTimeout)
 	if err != nil {

@@ -25,8 +25,8 @@ func cpuOf(pid int) (cpu time.Duration) {
 	return cpu
 }
 
-// parseStat reads /proc/PID/stat (man 5 proc): the CPU time of the process, that of its children that
-// have exited, and the id of its parent.
+// parseStat reads /proc/PID/stat (man 5 proc): the CPU time of the process, that of its children
+// that have exited, and the id of its parent.
 func parseStat(stat []byte) (own, reaped time.Duration, parent int) {
 	// The program's name, in parentheses, may contain spaces and parentheses.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))

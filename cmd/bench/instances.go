@@ -106,8 +106,8 @@ func (b *bench) revokeAcross(ctx context.Context, servers []*server, keys, spare
 	return nil
 }
 
-// useEverywhere sends a request with the key to each instance at the same time, and returns how many
-// succeed.
+// useEverywhere sends a request with the key to each instance at the same time, and returns how
+// many succeed.
 func useEverywhere(ctx context.Context, servers []*server, key apiKey) (int, error) {
 	var group errgroup.Group
 	var accepted atomic.Int64

@@ -200,8 +200,8 @@ func (l *load) apply(ctx context.Context, duration time.Duration, atLeast int64)
 	return slices.Sorted(slices.Values(slices.Concat(latencies...))), err
 }
 
-// loop sends the requests of a connection until it is done, and returns their latencies. If the load
-// has a rate, a latency includes the delay with which the request was sent.
+// loop sends the requests of a connection until it is done, and returns their latencies. If the
+// load has a rate, a latency includes the delay with which the request was sent.
 func (l *load) loop(ctx context.Context, c *client, connection int, done func(time.Time) bool) (latencies []time.Duration, err error) {
 	next := connection * len(l.keys) / l.connections
 	due := time.Now()

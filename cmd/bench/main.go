@@ -1,6 +1,6 @@
-// Command bench measures what authentication costs, and prints its README. It starts everything that
-// it needs as processes on loopback, including a private PostgreSQL server, and removes them at the
-// end. No other database is touched.
+// Command bench measures what authentication costs, and prints its README. It starts everything
+// that it needs as processes on loopback, including a private PostgreSQL server, and removes them
+// at the end. No other database is touched.
 package main
 
 import (

@@ -18,8 +18,9 @@ import (
 )
 
 // config is the configuration as text. Each field is an environment variable and, unless it is a
-// secret, a flag of serve, which overrides the variable. All fields are text, because kong would stop
-// at the first value of a wrong type. Instead kong calls Validate, which reports all errors at once.
+// secret, a flag of serve, which overrides the variable. All fields are text, because kong would
+// stop at the first value of a wrong type. Instead kong calls Validate, which reports all errors at
+// once.
 type config struct {
 	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
 	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address."`

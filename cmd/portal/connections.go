@@ -19,8 +19,8 @@ const (
 )
 
 // connections bounds the open connections of a server, in all and from each address. At a bound, a
-// new connection takes the place of one that runs no request. If there is none, the new connection is
-// closed. It is safe for concurrent use.
+// new connection takes the place of one that runs no request. If there is none, the new connection
+// is closed. It is safe for concurrent use.
 type connections struct {
 	limit, fromAddress int
 

@@ -13,8 +13,8 @@ import (
 	"portal/models/modelstest"
 )
 
-// boundedServer serves at most four connections, and three from one address. A request of /wait runs
-// until the end of the test.
+// boundedServer serves at most four connections, and three from one address. A request of /wait
+// runs until the end of the test.
 func boundedServer(t *testing.T) (address string, bounds *connections) {
 	t.Helper()
 	bounds = newConnections(4, 3)

@@ -32,8 +32,8 @@ func newRegistry(store *models.Store, sender *mailer.Mailer, connections *connec
 	return registry
 }
 
-// metricsHandler returns the handler of GET /metrics. It also has the health checks of the site, whose
-// listener may be busy. Other requests get 404 or 405.
+// metricsHandler returns the handler of GET /metrics. It also has the health checks of the site,
+// whose listener may be busy. Other requests get 404 or 405.
 func metricsHandler(registry *prometheus.Registry, site http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))

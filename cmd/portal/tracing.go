@@ -65,8 +65,8 @@ func newTracer(ctx context.Context, receiver *spanReceiver, logger *slog.Logger)
 	}, nil
 }
 
-// spanReceiver is a server that takes spans over OTLP/HTTP. It implements [otlptrace.Client], because
-// OpenTelemetry's own client would bring gRPC into the program, which is 80 packages.
+// spanReceiver is a server that takes spans over OTLP/HTTP. It implements [otlptrace.Client],
+// because OpenTelemetry's own client would bring gRPC into the program, which is 80 packages.
 type spanReceiver struct {
 	url    string
 	header http.Header
@@ -78,7 +78,8 @@ func (*spanReceiver) Start(context.Context) error { return nil }
 // Stop implements [otlptrace.Client].
 func (*spanReceiver) Stop(context.Context) error { return nil }
 
-// UploadTraces implements [otlptrace.Client]. It sends the spans once: if that fails, they are lost.
+// UploadTraces implements [otlptrace.Client]. It sends the spans once: if that fails, they are
+// lost.
 func (r *spanReceiver) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
 	// OTLP's request has the same encoding as TracesData, whose package does not import gRPC.
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})

@@ -124,7 +124,8 @@ func withOIDC(t *testing.T, issuer string) verify {
 	return verifyWith(t, provider.Verifier(&oidc.Config{ClientID: "widget"}))
 }
 
-// Without discovery, go-oidc accepts RS256 only, unless SupportedSigningAlgs names other algorithms.
+// Without discovery, go-oidc accepts RS256 only, unless SupportedSigningAlgs names other
+// algorithms.
 func withRemoteKeys(t *testing.T, issuer, algorithm string) verify {
 	t.Helper()
 	keys := oidc.NewRemoteKeySet(t.Context(), issuer+"/.well-known/jwks.json")

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// failsOverAsDocumented loses the primary and runs the commands of "Fail over" in the operators' guide.
+// failsOverAsDocumented loses the primary and runs the commands of "Fail over" in the operators'
+// guide.
 func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program string) {
 	if err := r.startPortals(ctx, program); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"portal/models/widget"
 )
 
-// cacheDocument allows caching for five minutes. Some verifiers keep the keys for at least fifteen, so
-// operators publish a new key twenty minutes before it signs.
+// cacheDocument allows caching for five minutes. Some verifiers keep the keys for at least fifteen,
+// so operators publish a new key twenty minutes before it signs.
 const cacheDocument = "public, max-age=300"
 
 // setPublicHeaders sets the headers of a document that caches may store and pages of any origin may

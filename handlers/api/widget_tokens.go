@@ -14,8 +14,9 @@ import (
 	"portal/models/widget"
 )
 
-// The token response of RFC 6749, section 5.1, around the token and its lifetime in seconds. A token
-// has no character that JSON escapes. BenchmarkTokenResponse shows what a JSON encoder would cost.
+// The token response of RFC 6749, section 5.1, around the token and its lifetime in seconds. A
+// token has no character that JSON escapes. BenchmarkTokenResponse shows what a JSON encoder would
+// cost.
 const (
 	beforeToken    = `{"access_token":"`
 	beforeLifetime = `","token_type":"Bearer","expires_in":`
@@ -55,9 +56,9 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	return nil
 }
 
-// appendTokenResponse appends the body of a token response to b. It limits how many requests sign at
-// once. Signing takes most of the CPU time of a request, so other goroutines would wait long for a
-// processor.
+// appendTokenResponse appends the body of a token response to b. It limits how many requests sign
+// at once. Signing takes most of the CPU time of a request, so other goroutines would wait long for
+// a processor.
 func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) {
 	a.signing <- struct{}{}
 	defer func() { <-a.signing }()

@@ -49,8 +49,8 @@ type Postgres struct {
 
 // planner holds the planner settings of each connection. The best plan always uses the index. These
 // settings keep PostgreSQL from choosing another plan when its statistics are old or the tables are
-// small. Without the last two, it may compile the plan, which takes 12 ms for each statement, or start
-// worker processes, which takes 8 ms.
+// small. Without the last two, it may compile the plan, which takes 12 ms for each statement, or
+// start worker processes, which takes 8 ms.
 const planner = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
 	SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off; SET max_parallel_workers_per_gather = 0`
 

@@ -104,8 +104,8 @@ func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqlite
 	}
 }
 
-// guarded calls read. It turns a panic into an error, because a panic on this goroutine would end the
-// process.
+// guarded calls read. It turns a panic into an error, because a panic on this goroutine would end
+// the process.
 func (s *SQLite) guarded(read func() sqliteRead) (result sqliteRead) {
 	defer func() {
 		if v := recover(); v != nil {

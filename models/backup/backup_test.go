@@ -394,8 +394,8 @@ func TestRestoreKeepsIdentitiesDisconnected(t *testing.T) {
 	})
 }
 
-// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a link to, or
-// to another user by now.
+// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a link to,
+// or to another user by now.
 func TestRestoreBringsBackNoOldEmail(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {

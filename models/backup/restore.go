@@ -34,9 +34,9 @@ func migrate(ctx context.Context, db *database.Connections) error {
 
 // Restore replaces the database with a backup and returns how many active keys of the backup it
 // revoked. It ends all sessions, renews the authentication epoch and records an activity in each
-// account. Users and accounts keep the emails, the passwords, the factors, the roles and the disabled
-// state of the current database. Users who were removed stay removed, and identities that were
-// disconnected stay disconnected. Users who are not in the current database are disabled.
+// account. Users and accounts keep the emails, the passwords, the factors, the roles and the
+// disabled state of the current database. Users who were removed stay removed, and identities that
+// were disconnected stay disconnected. Users who are not in the current database are disabled.
 //
 // Restore is atomic. Other processes may use the database meanwhile, and see either the old state
 // or the new one. It returns [ErrNothingToCompare] for [KeepUnrevokedKeys] without a current

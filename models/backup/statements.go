@@ -117,8 +117,8 @@ INSERT INTO activities (id, account_id, actor_kind, action, label, address, at)
 UPDATE auth_epoch SET value = EPOCH;
 `
 
-// newID returns the expression of an id. The arguments are the format of an expression for its random
-// part, and the parts of the time.
+// newID returns the expression of an id. The arguments are the format of an expression for its
+// random part, and the parts of the time.
 func (r restoring) newID(format string) string {
 	milliseconds := fmt.Sprintf("%012x", r.now.UnixMilli())
 	return fmt.Sprintf(format, milliseconds[:8], milliseconds[8:])

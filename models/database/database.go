@@ -1,5 +1,5 @@
-// Package database opens and migrates the portal's database, and says which errors mean that it does
-// not answer. It knows neither customers nor statements.
+// Package database opens and migrates the portal's database, and says which errors mean that it
+// does not answer. It knows neither customers nor statements.
 package database
 
 import (

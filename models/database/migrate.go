@@ -32,8 +32,9 @@ const (
 // errAppliedMeanwhile rolls back a migration that another process has applied in the meantime.
 var errAppliedMeanwhile = errors.New("applied by another process in the meantime")
 
-// Migrate brings the schema up to date, and refuses a pooler in transaction mode. It waits for the locks of other sessions for up to wait, or
-// for the usual time if wait is 0, and logs what it waits for.
+// Migrate brings the schema up to date, and refuses a pooler in transaction mode. It waits for the
+// locks of other sessions for up to wait, or for the usual time if wait is 0, and logs what it
+// waits for.
 func (c *Connections) Migrate(ctx context.Context, logger *slog.Logger, wait time.Duration) error {
 	m := migration{db: c.Portal, files: migrations.SQLite(), logger: logger, wait: cmp.Or(wait, sqliteMigrationWait)}
 	if c.IsPostgres() {

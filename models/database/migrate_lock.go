@@ -19,8 +19,8 @@ const (
 	migrationLockInterval = 100 * time.Millisecond
 )
 
-// lock takes the advisory lock until unlock. The lock belongs to a transaction that stays open, so it
-// is released if the process dies.
+// lock takes the advisory lock until unlock. The lock belongs to a transaction that stays open, so
+// it is released if the process dies.
 func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(), err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"portal/models/modelstest/subprocess"
 )
 
-// In transaction mode PgBouncer gives each transaction another session, without the portal's settings,
-// prepared statements and locks.
+// In transaction mode PgBouncer gives each transaction another session, without the portal's
+// settings, prepared statements and locks.
 func TestPgBouncerInTransactionModeIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string][]string{

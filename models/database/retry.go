@@ -21,10 +21,10 @@ func (p pooled) Connect(ctx context.Context) (driver.Conn, error) {
 	return pooledConn{conn.(*stdlib.Conn)}, nil
 }
 
-// pooledConn is a connection whose reads and starts of transactions fail with [driver.ErrBadConn] if
-// the server has closed it, for example at a failover. The pool repeats them on other connections,
-// the last time on a new one. A write outside a transaction is only repeated if it was certainly not
-// sent, which pgx finds out.
+// pooledConn is a connection whose reads and starts of transactions fail with [driver.ErrBadConn]
+// if the server has closed it, for example at a failover. The pool repeats them on other
+// connections, the last time on a new one. A write outside a transaction is only repeated if it was
+// certainly not sent, which pgx finds out.
 type pooledConn struct{ *stdlib.Conn }
 
 // BeginTx implements [driver.ConnBeginTx].

@@ -36,8 +36,8 @@ const (
 		UNION ALL SELECT 'constraint ' || relname || '.' || conname FROM tables AS t JOIN pg_constraint ON conrelid = t.oid WHERE contype IN ('p', 'u', 'f', 'c')`
 )
 
-// One store serves both databases, so both have the same tables, columns in the same order, indexes,
-// constraints and triggers, and the same columns are NOT NULL.
+// One store serves both databases, so both have the same tables, columns in the same order,
+// indexes, constraints and triggers, and the same columns are NOT NULL.
 func TestBothDatabasesHaveOneSchema(t *testing.T) {
 	schemas := map[bool]map[string]bool{}
 	modelstest.Databases(t, func(t *testing.T, url string) {

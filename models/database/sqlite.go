@@ -24,8 +24,8 @@ const busyMargin = 300 * time.Millisecond
 // revoked since, and SQLite may mix it with the old database's -wal and -shm files.
 var errFileReplaced = errors.New("the SQLite file was replaced; restart the portal, and replace a database only with portal restore")
 
-// sqliteFile makes the connections to a SQLite file. After another file has taken the path, it makes
-// none, and no connection is used again.
+// sqliteFile makes the connections to a SQLite file. After another file has taken the path, it
+// makes none, and no connection is used again.
 type sqliteFile struct {
 	driver.Connector // does not create the file: an empty database would hide a failed restore
 

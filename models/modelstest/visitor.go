@@ -46,7 +46,8 @@ type Response struct {
 	t    testing.TB
 }
 
-// Send sends a request with these headers, each "Name: value". A header without a value is left out.
+// Send sends a request with these headers, each "Name: value". A header without a value is left
+// out.
 func (v *Visitor) Send(method, path, body string, headers ...string) Response {
 	v.t.Helper()
 	request, err := http.NewRequestWithContext(v.t.Context(), method, v.URL+path, strings.NewReader(body))

@@ -23,8 +23,8 @@ const (
 	phcFormat  = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
 )
 
-// AbsentEnd is the end of every hash that [Hasher.Absent] has returned: its salt and hash are zeros.
-// The beginning may have the parameters of an older release.
+// AbsentEnd is the end of every hash that [Hasher.Absent] has returned: its salt and hash are
+// zeros. The beginning may have the parameters of an older release.
 var AbsentEnd = "$" + base64.RawStdEncoding.EncodeToString(make([]byte, saltLength)) +
 	"$" + base64.RawStdEncoding.EncodeToString(make([]byte, hashLength))
 
