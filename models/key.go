@@ -12,7 +12,7 @@ import (
 	"portal/models/usage"
 )
 
-// APIKey is an API key without its value.
+// Key is an API key without its value.
 type Key struct {
 	bun.BaseModel `bun:"table:api_keys,alias:api_key"`
 
@@ -149,7 +149,7 @@ func (k *Keys) scan(ctx context.Context, db bun.IDB, filter keyFilter) (Key, err
 	return key, nil
 }
 
-// APIKeyName identifies a key for a user.
+// KeyName identifies a key for a user.
 type KeyName struct {
 	ID        uuid.UUID
 	Label     string
@@ -185,7 +185,7 @@ func (k *Keys) Names(ctx context.Context, accountID uuid.UUID, revokedLimit int)
 // RevokedKeysKept is how long a revoked key is listed.
 const RevokedKeysKept = 90 * Day
 
-// RevokedAPIKey is a revoked key with its revocation.
+// RevokedKey is a revoked key with its revocation.
 type RevokedKey struct {
 	Key `bun:",extend"`
 

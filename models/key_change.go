@@ -11,7 +11,7 @@ import (
 // MaxActiveKeys is the maximum number of active keys of an account.
 const MaxActiveKeys = 100
 
-// NewAPIKey is the input of [Keys.Generate].
+// NewKey is the input of [Keys.Generate].
 type NewKey struct {
 	Label    string    // 1 to 100 characters, no control characters
 	FormID   uuid.UUID // of the rendered form; each form generates at most one key
