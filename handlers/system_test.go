@@ -40,10 +40,11 @@ func newSystem(t *testing.T, databaseURL string) *system {
 	return newSystemLoggingTo(t, databaseURL, io.Discard)
 }
 
+// The tests sign the same users in more often than people do.
 func newSystemLoggingTo(t *testing.T, databaseURL string, log io.Writer) *system {
 	t.Helper()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	s := &system{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger, Mail: true})}
+	s := &system{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger, Mail: true, SignInLimit: 1000})}
 	s.deps = handlerstest.Deps(t, s.store, "http://portal.test", nil)
 	s.deps.SecurityContact = "mailto:security@example.com"
 	s.deps.Logger = logger
