@@ -34,7 +34,7 @@ type Accounts struct {
 }
 
 // Create creates an account and its first user, who is an owner. The error may be an
-// [*InvalidError] for the field "name", "email" or "password", [ErrEmailTaken] or [ErrUnavailable].
+// [*InvalidError] for the field "name", "email" or "password", or [ErrEmailTaken].
 func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -72,8 +72,8 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	return account, nil
 }
 
-// FindByEmail returns the account of the user with this email. It is for operators. The error
-// may be [ErrAccountNotFound] or [ErrUnavailable].
+// FindByEmail returns the account of the user with this email. It is for operators. The error may
+// be [ErrAccountNotFound].
 func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := a.db.NewSelect().Model(&account).
@@ -87,8 +87,7 @@ func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, erro
 	return account, nil
 }
 
-// Find returns an account. It is for operators. The error may be [ErrAccountNotFound] or
-// [ErrUnavailable].
+// Find returns an account. It is for operators. The error may be [ErrAccountNotFound].
 func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
 	return findAccount(ctx, a.db, id)
 }
@@ -102,15 +101,14 @@ func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error)
 	return account, failed("find account", err)
 }
 
-// List returns a page of all accounts, by id. It is for operators. The error may be
-// [ErrUnavailable].
+// List returns a page of all accounts, by id. It is for operators.
 func (a *Accounts) List(ctx context.Context, page Page) (List[Account], error) {
 	accounts := []Account{}
 	err := page.byID(a.db.NewSelect().Model(&accounts)).Scan(ctx)
 	return cut(accounts, page), failed("list accounts", err)
 }
 
-// Empty reports whether the store has no accounts. The error may be [ErrUnavailable].
+// Empty reports whether the store has no accounts.
 func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 	exists, err := a.db.NewSelect().Model((*Account)(nil)).Exists(ctx)
 	if err != nil {
@@ -133,7 +131,7 @@ func unlessAffected(result sql.Result, err, otherwise error) error {
 // Put creates the account with this id, or renames it. It then disables or enables it,
 // unless disabled is nil. It records an activity for each change, and reports whether it has
 // created the account, which then has no users. The error may be an [*InvalidError] for the field
-// "name", or [ErrUnavailable].
+// "name".
 func (a *Accounts) Put(
 	ctx context.Context, id uuid.UUID, name string, disabled *bool, actor Actor,
 ) (account Account, created bool, err error) {
@@ -163,9 +161,9 @@ func (a *Accounts) Put(
 	return account, created, nil
 }
 
-// SetDisabled disables or enables an account and records the activity, unless nothing
-// changes. Disabling ends the sessions and sign-in links of the account's users. It is for
-// operators. The error may be [ErrAccountNotFound] or [ErrUnavailable].
+// SetDisabled disables or enables an account and records the activity, unless nothing changes.
+// Disabling ends the sessions and sign-in links of the account's users. It is for operators. The
+// error may be [ErrAccountNotFound].
 func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
 	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx Tx) error {
 		if _, err := findAccount(ctx, tx, id); err != nil {

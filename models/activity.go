@@ -162,8 +162,7 @@ type ActivityPage struct {
 // ActivityLog is the append-only log of what users, operators and visitors did in an account.
 type ActivityLog struct{ db *DB }
 
-// List returns a page of the account's activity log, the newest first. The error may be
-// [ErrUnavailable].
+// List returns a page of the account's activity log, the newest first.
 func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
 	activities := []Activity{}
 	query := l.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").

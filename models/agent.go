@@ -37,10 +37,10 @@ type Agents struct {
 	lastTokens *lastSeenBuffer // when a token was last issued for an agent
 }
 
-// Create creates an agent and records the activity. If the same form is submitted again with
-// the same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent
-// was removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken],
-// [ErrAgentLimit] or [ErrUnavailable].
+// Create creates an agent and records the activity. If the same form is submitted again with the
+// same name, it returns the agent of the first submission, or [ErrAgentRemoved] if that agent was
+// removed. The error may also be an [*InvalidError] for the field "name", [ErrAgentIDTaken] or
+// [ErrAgentLimit].
 func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, actor Actor) (Agent, error) {
 	name, err := cleanName("name", "Name", n.Name)
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 // Put creates the agent with this id in the account, or renames it, and records the activity,
 // unless nothing changes. It reports whether it has created the agent. It is for operators. The
 // error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
-// the id is another account's, [ErrAgentLimit] or [ErrUnavailable].
+// the id is another account's, or [ErrAgentLimit].
 func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
 	if _, err := findAccount(ctx, a.db, accountID); err != nil {
 		return Agent{}, false, err
@@ -109,8 +109,8 @@ func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, 
 	return Agent{}, false, ErrAgentIDTaken
 }
 
-// rename renames one of the account's agents and records the activity, unless it has the name.
-// The error may be an [*InvalidError] for the field "name", [ErrAgentNotFound] or [ErrUnavailable].
+// rename renames one of the account's agents and records the activity, unless it has the name. The
+// error may be an [*InvalidError] for the field "name" or [ErrAgentNotFound].
 func (a *Agents) rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
 	if name, err = cleanName("name", "Name", name); err != nil {
 		return Agent{}, err
@@ -156,8 +156,8 @@ func agentRemoved(ctx context.Context, tx Tx, id uuid.UUID, ofForm bool) (bool, 
 		Where("subject_id = ? AND action = ?", id, ActionAgentRemoved).Exists(ctx)
 }
 
-// List returns a page of the account's agents, by name. The error may be [ErrUnavailable], or
-// [ErrAgentNotFound] if the account never had the agent that the page follows.
+// List returns a page of the account's agents, by name. If the account never had the agent that the
+// page follows, the error is [ErrAgentNotFound].
 func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
 	return listAgents(ctx, a.db, accountID, page)
 }
@@ -182,8 +182,7 @@ func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page)
 	return cut(agents, page), nil
 }
 
-// Find returns one of the account's agents. The error may be [ErrAgentNotFound] or
-// [ErrUnavailable].
+// Find returns one of the account's agents. The error may be [ErrAgentNotFound].
 func (a *Agents) Find(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
 	return findAgent(ctx, a.db, accountID, id)
 }
@@ -201,7 +200,7 @@ func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent,
 }
 
 // findRemovedAgent returns the id and the last name of an agent that was removed from the account.
-// The error may be [ErrAgentNotFound] or [ErrUnavailable].
+// The error may be [ErrAgentNotFound].
 func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	agent := Agent{ID: id, AccountID: accountID}
 	err := db.NewSelect().Model((*Activity)(nil)).Column("label").
@@ -216,9 +215,8 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 	return agent, nil
 }
 
-// Remove deletes one of the account's agents, which also ends its widget tokens, and records
-// the activity. It returns the deleted agent. The error may be [ErrAgentNotFound] or
-// [ErrUnavailable].
+// Remove deletes one of the account's agents, which also ends its widget tokens, and records the
+// activity. It returns the deleted agent. The error may be [ErrAgentNotFound].
 func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	var agent Agent
 	err := a.db.InTx(ctx, "remove agent", func(ctx context.Context, tx Tx) error {
@@ -251,7 +249,7 @@ func (a *Agents) TokenIssued(agentID uuid.UUID) {
 }
 
 // LastToken returns when a widget token was last issued for one of the account's agents, or the
-// zero time if none is on record. The error may be [ErrAgentNotFound] or [ErrUnavailable].
+// zero time if none is on record. The error may be [ErrAgentNotFound].
 func (a *Agents) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// The memory is read first: a flush in between moves the time to the database.
 	pending := a.lastTokens.latest(agentID, time.Time{})

@@ -40,7 +40,7 @@ type OpenCalls struct {
 type Calls struct {
 	db       *DB
 	liveKit  *livekit.Server // nil: no calls
-	failures atomic.Uint64   // of attempts to end calls
+	failures atomic.Uint64   // rounds of requests to LiveKit that failed
 }
 
 // Open returns the calls of a key, or nil without a LiveKit server.
@@ -244,7 +244,7 @@ type hangUp struct {
 func (c *Calls) Enabled() bool { return c.liveKit != nil }
 
 // EndingFor returns the time since the oldest revocation whose calls are still being ended, or 0 if
-// there is none. The error may be [ErrUnavailable].
+// there is none.
 func (c *Calls) EndingFor(ctx context.Context) (time.Duration, error) {
 	var oldest hangUp
 	err := c.db.NewSelect().Model(&oldest).Column("expires_at").OrderExpr("expires_at").Limit(1).Scan(ctx)

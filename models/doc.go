@@ -9,8 +9,12 @@
 // constructor returns the value once, and the database holds its hash. Methods on customer data
 // take the account's id, except the few for operators.
 //
+// Store has a service for each subject, such as Keys and Sessions. A service opens transactions
+// with [DB.InTx]. Functions that services share take the [Tx]. A service never calls another
+// service's exported method in a transaction.
+//
 // Methods do not set a deadline unless their comment says so. Callers use a context with [Timeout].
-// The error after a missed deadline is [ErrUnavailable].
+// If the deadline passes or the database does not answer, the error is [ErrUnavailable].
 //
 // # Glossary
 //

@@ -58,7 +58,7 @@ type Invitations struct {
 // and no limit is reached, the person gets a mail with another link to the same invitation.
 //
 // The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
-// [ErrEmailInvited], [ErrInvitationLimit], [ErrNotOwner] or [ErrUnavailable].
+// [ErrEmailInvited], [ErrInvitationLimit] or [ErrNotOwner].
 func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, n NewInvitation, actor Actor) (Invitation, string, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
@@ -134,8 +134,7 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	return nil
 }
 
-// Pending returns the account's pending invitations, the newest first. The error may be
-// [ErrUnavailable].
+// Pending returns the account's pending invitations, the newest first.
 func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invitation, error) {
 	invitations := []Invitation{}
 	err := i.db.NewSelect().Model(&invitations).Where("account_id = ? AND expires_at > ?", accountID, i.db.Now()).
@@ -143,8 +142,8 @@ func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invit
 	return invitations, failed("list invitations", err)
 }
 
-// Cancel deletes one of the account's pending invitations, returns it and records the
-// activity. The error may be [ErrInvitationNotFound], [ErrNotOwner] or [ErrUnavailable].
+// Cancel deletes one of the account's pending invitations, returns it and records the activity. The
+// error may be [ErrInvitationNotFound] or [ErrNotOwner].
 func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
 	var invitation Invitation
 	err := i.db.InTx(ctx, "cancel invitation", func(ctx context.Context, tx Tx) error {
@@ -171,7 +170,7 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
-// [ErrInvitationInvalid], [ErrSignInDisabled] or [ErrUnavailable].
+// [ErrInvitationInvalid] or [ErrSignInDisabled].
 func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := i.find(ctx, i.db, token)
 	return invitation, failed("find invitation", err)

@@ -42,7 +42,7 @@ type Keys struct {
 	usage *usage.Recorder
 }
 
-// Active returns the account's active keys, the newest first. The error may be [ErrUnavailable].
+// Active returns the account's active keys, the newest first.
 func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 	keys := []Key{}
 	err := selectKeys(k.db, &keys).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
@@ -57,7 +57,6 @@ func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 }
 
 // All returns a page of the account's keys, active and revoked, by id. It is for operators.
-// The error may be [ErrUnavailable].
 func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
 	keys := []Key{}
 	err := page.byID(selectKeys(k.db, &keys)).Where("api_key.account_id = ?", accountID).Scan(ctx)
@@ -70,14 +69,13 @@ func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Ke
 	return cut(keys, page), nil
 }
 
-// Find returns one of the account's keys, active or revoked. The error may be [ErrKeyNotFound] or
-// [ErrUnavailable].
+// Find returns one of the account's keys, active or revoked. The error may be [ErrKeyNotFound].
 func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.find(ctx, selectKey(accountID, id))
 }
 
 // Replacement returns the newest of the account's active keys that replace this one. The error may
-// be [ErrKeyNotFound] or [ErrUnavailable].
+// be [ErrKeyNotFound].
 func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
@@ -86,14 +84,13 @@ func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, e
 }
 
 // FindAsOperator returns a key of any account. It is for operators. The error may be
-// [ErrKeyNotFound] or [ErrUnavailable].
+// [ErrKeyNotFound].
 func (k *Keys) FindAsOperator(ctx context.Context, id uuid.UUID) (Key, error) {
 	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
 }
 
-// FindBySecret returns the key, of any account, with this secret. It is for operators who
-// hold a leaked key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed], [ErrKeyNotFound] or
-// [ErrUnavailable].
+// FindBySecret returns the key, of any account, with this secret. It is for operators who hold a
+// leaked key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed] or [ErrKeyNotFound].
 func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	if err := checkKeySecret(secret); err != nil {
 		return Key{}, err
@@ -161,7 +158,7 @@ type KeyName struct {
 func (k KeyName) Masked() string { return masked(k.LastFour) }
 
 // Names returns the account's active keys, the newest first, and after them the keys of
-// [Keys.Revoked]. The error may be [ErrUnavailable].
+// [Keys.Revoked].
 func (k *Keys) Names(ctx context.Context, accountID uuid.UUID, revokedLimit int) ([]KeyName, error) {
 	const columns = "id, label, last_four, revoked_at"
 	active := k.db.NewSelect().Table("api_keys").ColumnExpr(columns).
@@ -192,8 +189,8 @@ type RevokedKey struct {
 	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
 }
 
-// Revoked returns a page of the account's keys that were revoked in the last 90 days, the
-// latest revocation first. The error may be [ErrUnavailable].
+// Revoked returns a page of the account's keys that were revoked in the last 90 days, the latest
+// revocation first.
 func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedKey], error) {
 	keys := []RevokedKey{}
 	query := selectKeys(k.db, &keys).

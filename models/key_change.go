@@ -21,8 +21,8 @@ type NewKey struct {
 // Generate creates a key and records the activity. The second result is the whole key, which
 // is stored nowhere and cannot be read again.
 //
-// The error may be an [*InvalidError] for the field "label", a [*RepeatedFormError], [ErrKeyLimit],
-// [ErrUnavailable] or, for the key to replace, [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
+// The error may be an [*InvalidError] for the field "label", a [*RepeatedFormError], [ErrKeyLimit]
+// or, for the key to replace, [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
 	label, err := cleanName("label", "Label", n.Label)
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, actor Actor)
 
 // Rename gives one of the account's active keys another label and records the activity. It
 // returns the key with its new label. The error may be an [*InvalidError] for the field "label",
-// [ErrKeyNotFound], [ErrKeyAlreadyRevoked] with the unchanged key, or [ErrUnavailable].
+// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor Actor) (Key, error) {
 	label, err := cleanName("label", "Label", label)
 	if err != nil {
@@ -125,9 +125,9 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 	})
 }
 
-// FindReplicated returns one of the account's keys after a commit that a synchronous standby
-// has too. A plain read may show a revocation that a failover can still undo. The error may be
-// [ErrKeyNotFound] or [ErrUnavailable].
+// FindReplicated returns one of the account's keys after a commit that a synchronous standby has
+// too. A plain read may show a revocation that a failover can still undo. The error may be
+// [ErrKeyNotFound].
 func (k *Keys) FindReplicated(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	key, err := k.change(ctx, accountID, id, func(context.Context, Tx, *Key) error { return nil })
 	if errors.Is(err, ErrKeyAlreadyRevoked) {

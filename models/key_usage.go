@@ -55,8 +55,7 @@ func (k *Keys) ActiveUsage(ctx context.Context, accountID uuid.UUID, span UsageS
 	})
 }
 
-// Usage returns the usage of each of these keys of the account, active or revoked, by id. The error
-// may be [ErrUnavailable].
+// Usage returns the usage of each of these keys of the account, active or revoked, by id.
 func (k *Keys) Usage(ctx context.Context, accountID uuid.UUID, span UsageSpan, keyIDs ...uuid.UUID) (map[uuid.UUID]KeyUsage, error) {
 	keys, err := k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ? AND api_key.id IN (?)", accountID, bun.List(keyIDs))

@@ -63,9 +63,9 @@ func (m Mail) MaskedKey() string { return maskedIfKnown(m.KeyLastFour) }
 // Outbox holds the mails that are to be sent.
 type Outbox struct{ db *DB }
 
-// Claim returns the mail that has been due longest, and the token of its link if it has one.
-// For the next two minutes no other caller gets the same mail. The caller sends it, then calls
-// [Outbox.Sent] or [Outbox.Failed]. The error may be [ErrNoMail] or [ErrUnavailable].
+// Claim returns the mail that has been due longest, and the token of its link if it has one. For
+// the next two minutes no other caller gets the same mail. The caller sends it, then calls
+// [Outbox.Sent] or [Outbox.Failed]. The error may be [ErrNoMail].
 func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.
@@ -138,7 +138,7 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 	return mail, token, err
 }
 
-// Sent deletes a mail that has been sent. The error may be [ErrUnavailable].
+// Sent deletes a mail that has been sent.
 func (o *Outbox) Sent(ctx context.Context, mail Mail) error {
 	return failed("delete a sent mail", deleteMail(ctx, o.db, mail))
 }
@@ -149,8 +149,8 @@ func deleteMail(ctx context.Context, db bun.IDB, mail Mail) error {
 	return err
 }
 
-// Failed schedules the next attempt of a mail. It deletes the mail instead and reports this if
-// no attempt can succeed or the mail is too old. The error may be [ErrUnavailable].
+// Failed schedules the next attempt of a mail. It deletes the mail instead and reports this if no
+// attempt can succeed or the mail is too old.
 func (o *Outbox) Failed(ctx context.Context, mail Mail, permanent bool) (dropped bool, err error) {
 	kept := mailKept
 	if mail.Kind == MailPasswordForgotten {
@@ -189,7 +189,7 @@ const (
 // Enabled reports whether the store queues mails.
 func (o *Outbox) Enabled() bool { return o.db.mail }
 
-// Waiting returns the number of mails in the outbox. The error may be [ErrUnavailable].
+// Waiting returns the number of mails in the outbox.
 func (o *Outbox) Waiting(ctx context.Context) (int, error) {
 	count, err := o.db.NewSelect().Model((*Mail)(nil)).Count(ctx)
 	return int(count), failed("count mails", err)

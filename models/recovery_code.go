@@ -28,7 +28,7 @@ type recoveryCode struct {
 }
 
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
-// returns the new codes. The error may be [ErrTOTPOff] or [ErrUnavailable].
+// returns the new codes. The error may be [ErrTOTPOff].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
 	err = c.db.InTx(ctx, "renew recovery codes", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {

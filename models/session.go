@@ -60,7 +60,7 @@ type Sessions struct {
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may
-// start. The error may also be [ErrUnavailable].
+// start.
 func (s *Sessions) Create(ctx context.Context, user User, client Client) (token string, err error) {
 	err = s.db.InTx(ctx, "create session", func(ctx context.Context, tx Tx) error {
 		token, err = s.create(ctx, tx, user, WithPassword, client)
@@ -105,8 +105,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 }
 
 // Find returns the session with this token and updates when it was last seen. It returns
-// [ErrSessionNotFound] if the session has ended or expired or its user or account is disabled, or
-// [ErrUnavailable].
+// [ErrSessionNotFound] if the session has ended or expired or its user or account is disabled.
 func (s *Sessions) Find(ctx context.Context, token string, client Client) (Session, error) {
 	session, err := s.Peek(ctx, token)
 	if err != nil {
@@ -158,8 +157,7 @@ func (s *Sessions) isIdle(session Session) bool {
 	return s.db.Now().Sub(session.LastSeenAt) >= s.idle
 }
 
-// List returns a user's open sessions, the most recently seen first. The error may be
-// [ErrUnavailable].
+// List returns a user's open sessions, the most recently seen first.
 func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Session, error) {
 	now := s.db.Now()
 	sessions := []Session{}

@@ -14,19 +14,18 @@ import (
 const maxSessions = 100
 
 // End signs a user out: it deletes the session and records the activity. It returns
-// [ErrSessionNotFound] if the session has already ended, or [ErrUnavailable].
+// [ErrSessionNotFound] if the session has already ended.
 func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
 	return s.end(ctx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
 }
 
-// Revoke ends one of a user's sessions from another session and records the activity. It
-// returns [ErrSessionNotFound] if the user has no such session, or [ErrUnavailable].
+// Revoke ends one of a user's sessions from another session and records the activity. It returns
+// [ErrSessionNotFound] if the user has no such session.
 func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
 	return s.end(ctx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
 }
 
-// RevokeOthers ends all of a user's sessions except one and records their number as one
-// activity. The error may be [ErrUnavailable].
+// RevokeOthers ends all of a user's sessions except one and records their number as one activity.
 func (s *Sessions) RevokeOthers(ctx context.Context, accountID, userID, keep uuid.UUID, actor Actor) error {
 	return s.db.InTx(ctx, "end sessions", func(ctx context.Context, tx Tx) error {
 		return endOtherSessions(ctx, tx, accountID, userID, keep, actor)

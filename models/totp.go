@@ -29,7 +29,7 @@ const (
 // totpCode describes the codes (RFC 6238). Every authenticator app knows this kind.
 var totpCode = hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
 
-// authenticator is the authenticator app of a user.
+// totpApp is the authenticator app of a user.
 type totpApp struct {
 	bun.BaseModel `bun:"table:authenticators,alias:authenticator"`
 
@@ -44,9 +44,8 @@ type totpApp struct {
 	RefusedSince *time.Time // nil: none
 }
 
-// StartTOTP returns a new secret for an authenticator app of a session's user, in base 32.
-// The app is not used until [Credentials.EnableTOTP] confirms it. The error may be
-// [ErrTOTPOn] or [ErrUnavailable].
+// StartTOTP returns a new secret for an authenticator app of a session's user, in base 32. The app
+// is not used until [Credentials.EnableTOTP] confirms it. The error may be [ErrTOTPOn].
 func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret string, err error) {
 	value := random(totpSecret)
 	sealed, keyID, err := c.sealer.Seal(value, session.UserID[:])

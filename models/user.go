@@ -43,10 +43,10 @@ type People struct {
 	passwords *passwords
 }
 
-// Add adds a user to an account and records the activity. It deletes a pending invitation of
-// the user to this account. A user without a password signs in with a link. The error may be an
-// [*InvalidError] for the field "email", "role" or "password", [ErrAccountNotFound],
-// [ErrEmailTaken] or [ErrUnavailable].
+// Add adds a user to an account and records the activity. It deletes a pending invitation of the
+// user to this account. A user without a password signs in with a link. The error may be an
+// [*InvalidError] for the field "email", "role" or "password", [ErrAccountNotFound] or
+// [ErrEmailTaken].
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
 	email, err := cleanEmail(n.Email)
 	if err != nil {
@@ -89,23 +89,22 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 	return user, nil
 }
 
-// List returns a page of the account's users, by id. The error may be [ErrUnavailable].
+// List returns a page of the account's users, by id.
 func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List[User], error) {
 	users := []User{}
 	err := page.byID(p.db.NewSelect().Model(&users)).Where("u.account_id = ? AND u.removed_at IS NULL", accountID).Scan(ctx)
 	return cut(users, page), failed("list users", err)
 }
 
-// Find returns one of the account's users, also a removed one. The error may be [ErrUserNotFound]
-// or [ErrUnavailable].
+// Find returns one of the account's users, also a removed one. The error may be [ErrUserNotFound].
 func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error) {
 	user, err := findUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
 	return user, failed("find user", err)
 }
 
-// SetDisabled disables or enables the user with this email and records the activity, unless
-// nothing changes. Disabling ends the user's sessions and links. It is for operators. The error may
-// be [ErrUserNotFound] or [ErrUnavailable].
+// SetDisabled disables or enables the user with this email and records the activity, unless nothing
+// changes. Disabling ends the user's sessions and links. It is for operators. The error may be
+// [ErrUserNotFound].
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
 	return p.db.InTx(ctx, "disable or enable user", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
@@ -175,8 +174,8 @@ func checkRole(role Role) error {
 
 // SetRole changes the role of one of the account's users, returns the user and records the
 // activity, unless nothing changes. The invitations of an owner who becomes a member end. The error
-// may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner], [ErrNotOwner]
-// or [ErrUnavailable].
+// may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner] or
+// [ErrNotOwner].
 func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
 	if err := checkRole(role); err != nil {
 		return User{}, err
@@ -208,9 +207,9 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 	return user, nil
 }
 
-// Remove removes one of the account's users and records the activity. The user's sessions,
-// sign-in links and invitations end. The user's keys stay, and the email can be used again. The
-// error may be [ErrUserNotFound], [ErrLastOwner], [ErrNotOwner] or [ErrUnavailable].
+// Remove removes one of the account's users and records the activity. The user's sessions, sign-in
+// links and invitations end. The user's keys stay, and the email can be used again. The error may
+// be [ErrUserNotFound], [ErrLastOwner] or [ErrNotOwner].
 func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx Tx) error {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
