@@ -21,9 +21,7 @@ func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
 		expect := func(secret string, want int) {
 			t.Helper()
 			for _, i := range instances {
-				if got, body := i.api(t, http.MethodGet, "/api/agents", secret, ""); got != want {
-					t.Errorf("status %d, want %d: %s", got, want, body)
-				}
+				i.answers(t, secret, want)
 			}
 		}
 		expect(account.secret, http.StatusOK)
@@ -62,9 +60,7 @@ func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
 		failsWith(t, "is not a backup of PostgreSQL")
 	mustPortal(t, lost, "", "restore", "--revoke-all-keys", file)
 	i := start(t, append(lost, anyPort))
-	if status, _ := i.api(t, http.MethodGet, "/api/agents", account.secret, ""); status != http.StatusUnauthorized {
-		t.Errorf("status %d", status)
-	}
+	i.answers(t, account.secret, http.StatusUnauthorized)
 	i.stop(t)
 }
 

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/database"
@@ -49,97 +49,58 @@ func addColumns(t *testing.T, databaseURL string) {
 // that another instance on the same database agrees.
 func useEverything(t *testing.T, i, other *instance) {
 	t.Helper()
-	operate := func(stdin string, args ...string) string {
-		t.Helper()
-		return runBinary(t, i.Path, i.Env, stdin, args...)
-	}
+	operate := func(stdin string, args ...string) string { return mustPortal(t, i.Env, stdin, args...) }
 	operate(testPassword, "account", "create", "--name", "Ada", "--email", testEmail)
 	agent := operate("", "agent", "create", "--account", testEmail, "--name", "Reception")
 
-	v := newVisitor(t)
-	v.signIn(i, testEmail, testPassword)
-	first := v.generate(i, "first")
-	i.useAPI(t, first, agent)
-	other.useAPI(t, first, agent)
+	v := i.signedIn(t)
+	first := v.Generate("first")
+	for _, one := range []*instance{i, other} {
+		one.accepts(t, first)
+		one.introspects(t, "introspect", first, one.token(t, first, uuid.MustParse(agent)))
+	}
 	time.Sleep(time.Second) // the uses are written
 
-	id := v.find(v.get(i, "/api-keys"), `action="/api-keys/([0-9a-f-]{36})/revocation"`)
-	form := v.find(v.get(i, "/agents"), `name="form_id" value="([^"]+)"`)
-	v.post(i, "/agents", url.Values{"name": {"Hotline"}, "form_id": {form}})
-	v.post(i, "/api-keys/"+id+"/name", url.Values{"name": {"renamed"}})
-	form = v.find(v.get(i, "/api-keys/"+id+"/rotation"), `name="form_id" value="([^"]+)"`)
-	second := v.find(v.post(i, "/api-keys/"+id+"/rotation", url.Values{"form_id": {form}}), `\b(nas_[0-9A-Za-z]{36})\b`)
+	post := func(path string, form url.Values) { v.Post(path, form).Is(http.StatusSeeOther) }
+	key := v.Get("/api-keys").Find(`action="(/api-keys/[0-9a-f-]{36})/revocation"`)
+	post("/agents", url.Values{"name": {"Hotline"}, "form_id": {v.FormID("/agents")}})
+	post(key+"/name", url.Values{"name": {"renamed"}})
+	second := v.Post(key+"/rotation", url.Values{"form_id": {v.FormID(key + "/rotation")}}).Find(`\b(nas_[0-9A-Za-z]{36})\b`)
 	for _, path := range []string{
-		"/", "/api-keys", "/api-keys/changes", "/api-keys/" + id, "/api-keys/" + id + "/usage",
-		"/api-keys/" + id + "/name", "/api-keys/" + id + "/revocation", "/api-keys/" + id + "/rotation",
-		"/api-keys/" + id + "/first-use", "/agents", "/agents/" + agent, "/agents/" + agent + "/removal",
-		"/integrate", "/activity", "/activity/export", "/account",
+		"/", "/api-keys", "/api-keys/changes", "/api-keys/revoked", key, key + "/usage", key + "/name", key + "/revocation", key + "/rotation",
+		key + "/first-use", "/agents", "/agents/" + agent, "/agents/" + agent + "/removal",
+		"/integrate", "/activity", "/activity/export", "/account", "/people",
 	} {
-		v.get(i, path)
-		v.get(other, path)
-	}
-
-	v.post(i, "/api-keys/"+id+"/rotation/revocation", nil)
-	for _, one := range []*instance{i, other} {
-		if got := one.askAPI(t, first); got != http.StatusUnauthorized {
-			t.Errorf("the revoked key gets %d", got)
+		for _, one := range []*instance{i, other} {
+			if got := v.At(one.URL).Get(path); got.StatusCode >= 400 {
+				t.Errorf("%s: status %d", path, got.StatusCode)
+			}
 		}
 	}
+
+	post(key+"/rotation/revocation", nil)
 	leaked, _, _ := strings.Cut(operate(second, "key", "revoke", "--key", "-"), "\n")
 	operate("", "key", "revoke", "--id", leaked)
-	for _, one := range []*instance{other, i} {
-		if got := one.askAPI(t, second); got != http.StatusUnauthorized {
-			t.Errorf("the revoked key gets %d", got)
-		}
+	for _, one := range []*instance{i, other} {
+		one.answers(t, first, http.StatusUnauthorized)
+		one.answers(t, second, http.StatusUnauthorized)
 	}
-	v.post(i, "/agents/"+agent+"/removal", nil)
+	post("/agents/"+agent+"/removal", nil)
 
-	elsewhere := newVisitor(t)
-	elsewhere.signIn(other, testEmail, testPassword)
-	v.post(i, "/account/other-sessions/revocation", nil)
-	v.post(i, "/account/password", url.Values{"current_password": {testPassword}, "new_password": {testPassword + " staple"}})
-	v.signOut(i)
+	other.signedIn(t)
+	post("/account/other-sessions/revocation", nil)
+	post("/account/password", url.Values{"current_password": {testPassword}, "new_password": {testPassword + " staple"}})
+	post("/logout", nil)
 	operate(testPassword, "account", "reset-password", "--email", testEmail)
-	v.signIn(i, testEmail, testPassword)
+	i.signedIn(t)
 
 	for _, one := range []*instance{i, other} {
 		if bad := regexp.MustCompile(`(?m)^.*("level":"ERROR"|"status":5).*$`).FindString(one.stderr.String()); bad != "" {
 			t.Errorf("the log has %s", bad)
 		}
 		one.stop(t)
+		if out := one.stdout.String(); out != "" {
+			t.Errorf("serve wrote %q to standard output", out)
+		}
 	}
-}
-
-// useAPI uses each endpoint of the API.
-func (i *instance) useAPI(t *testing.T, key, agent string) {
-	t.Helper()
-	i.accepts(t, key)
-	status, body := i.api(t, http.MethodPost, "/api/widget/token", key, `{"agentId":"`+agent+`"}`)
-	if status != http.StatusOK {
-		t.Fatalf("issue a token: %d %s", status, body)
-	}
-	token := regexp.MustCompile(`"access_token":"([^"]+)"`).FindStringSubmatch(body)[1]
-	i.introspects(t, "introspect", key, token)
-}
-
-// introspect returns the response to an introspection of the token.
-func (i *instance) introspect(t *testing.T, key, token string) (body string) {
-	t.Helper()
-	_, body = i.send(t, http.MethodPost, "/api/widget/introspect", key,
-		"application/x-www-form-urlencoded", url.Values{"token": {token}}.Encode())
-	return body
-}
-
-// runBinary runs a command of a portal's binary that must succeed.
-func runBinary(t *testing.T, binary string, env []string, stdin string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	command := exec.CommandContext(ctx, binary, args...)
-	command.Env, command.Stdin, command.Dir = env, strings.NewReader(stdin), t.TempDir()
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("portal %s: %v", strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(output))
 }

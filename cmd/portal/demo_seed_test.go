@@ -71,16 +71,11 @@ func TestDemoSeedRunsBesideTheAccountOfMakeRun(t *testing.T) {
 }
 
 func TestSignInLimitOfTestsIsLoggedAsAWarning(t *testing.T) {
-	t.Parallel()
-	const warning = "PORTAL_TEST_SIGN_IN_LIMIT weakens"
-	plain := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}, "serve")
-	plain.stop(t)
-	if strings.Contains(plain.stderr.String(), warning) {
-		t.Error("the default logs a warning")
-	}
-	raised := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort, "PORTAL_TEST_SIGN_IN_LIMIT=1000"}, "serve")
-	raised.stop(t)
-	if log := raised.stderr.String(); !strings.Contains(log, warning) || !strings.Contains(log, `"level":"WARN"`) {
-		t.Errorf("no warning in %q", log)
+	for limit, want := range map[int]bool{defaultSignInLimit: false, 1000: true} {
+		var log modelstest.LogBuffer
+		settings{signInLimit: limit}.logWarnings(t.Context(), log.Logger())
+		if line := log.LineWith("PORTAL_TEST_SIGN_IN_LIMIT weakens"); strings.Contains(line, `"level":"WARN"`) != want {
+			t.Errorf("with %d the log is %q", limit, log.String())
+		}
 	}
 }

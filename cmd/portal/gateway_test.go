@@ -61,7 +61,7 @@ func TestGatewaysOfTheGuide(t *testing.T) {
 func TestHAProxyVerifiesES256Tokens(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, (*gateway).startHAProxy, "operations/haproxy.cfg", echoRuntime, testSecret, "PORTAL_WIDGET_TOKEN_ALG=ES256")
-	s := signer{g.portal, g.account, g.agentID}
+	s := signer{g.portal, g.account}
 	for name, send := range map[string]func(token string) answer{
 		"HAProxy":                       func(token string) answer { return g.send(http.MethodGet, "/", "", "Authorization: Bearer "+token) },
 		"HAProxy with a token in a URL": func(token string) answer { return g.send(http.MethodGet, "/?access_token="+token, "") },
@@ -91,7 +91,7 @@ func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), 
 	databaseURL := modelstest.SQLiteURL(t)
 	g := &gateway{t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
 	g.account = createAccount(t, g.store)
-	g.agentID = g.createAgent().ID
+	g.agentID = g.account.agentID
 	g.portal = start(t, slices.Concat(databaseEnv(databaseURL), []string{anyPort, "PORTAL_RATE_LIMIT=1:60"}, env))
 	api := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(api.Close)

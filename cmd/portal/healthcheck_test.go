@@ -9,7 +9,13 @@ func TestHealthcheckSucceedsOnlyWhileThePortalIsReady(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort})
 	env := []string{"PORTAL_ADDR=" + strings.TrimPrefix(i.URL, "http://")}
-	mustPortal(t, env, "", "healthcheck")
+	for _, name := range []string{"portal-1", "portal-2"} {
+		test := readCompose(t, composeSecrets).Services[name].Healthcheck.Test
+		if len(test) != 3 || test[0] != "CMD" || test[1] != "/portal" {
+			t.Fatalf("%s: want the image's program as the command, got %q", name, test)
+		}
+		mustPortal(t, env, "", test[2])
+	}
 	i.stop(t)
 	portal(t, env, "", "healthcheck").failsWith(t, "refused")
 }

@@ -117,60 +117,6 @@ func TestAnEmptyListIsAnEmptyArray(t *testing.T) {
 	}
 }
 
-func TestAccountDisableRefusesKeysAndEndsSessions(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env := databaseEnv(url)
-		store := modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		user := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}))(t)
-		session := modelstest.Value(store.Sessions.Create(t.Context(), user, models.Client{}))(t)
-		for range 2 {
-			r := portal(t, env, "", "account", "disable", "--account", testEmail)
-			if r.status != 0 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
-				t.Errorf("want one line on standard error, got %+v", r)
-			}
-		}
-		if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrAccountDisabled) {
-			t.Errorf("key: %v", err)
-		}
-		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
-		if _, err := store.API.Authenticate(t.Context(), account.secret); err != nil {
-			t.Errorf("key: %v", err)
-		}
-		if _, err := store.Sessions.Peek(t.Context(), session); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("session: %v", err)
-		}
-	})
-}
-
-func TestUserCommandsFail(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	env := databaseEnv(url)
-	createAccount(t, modelstest.Open(t, url, models.Options{}))
-	add := func(password, email, role string) result {
-		return portal(t, env, password, "user", "add", "--account", testEmail, "--email", email, "--role", role)
-	}
-	add("", "bob@example.com", "member").failsWith(t, "password", "standard input")
-	add("short", "bob@example.com", "member").failsWith(t, "at least 12")
-	add(otherPassword, "bob", "member").failsWith(t, "email")
-	add(otherPassword, strings.ToUpper(testEmail), "member").failsWith(t, "already exists")
-	add(otherPassword, "bob@example.com", "admin").failsWith(t, "--role", "owner")
-	for _, args := range [][]string{
-		{"account", "disable"}, {"agent", "list"}, {"key", "list"}, {"user", "list"}, {"user", "add", "--email", "bob@example.com"},
-	} {
-		portal(t, env, otherPassword, args...).failsWith(t, "--account")
-		portal(t, env, otherPassword, append(args, "--account", "nobody@example.com")...).
-			failsWith(t, "nobody@example.com", "not found", "portal account list")
-	}
-	portal(t, env, "", "user", "disable").failsWith(t, "--email")
-	for _, command := range []string{"disable", "enable"} {
-		portal(t, env, "", "user", command, "--email", "nobody@example.com").failsWith(t, "not found", "portal user list")
-	}
-	portal(t, env, "", "user", "remove").failsWith(t, "portal --help")
-}
-
 func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)

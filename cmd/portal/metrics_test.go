@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,15 +17,6 @@ import (
 	"portal/models/modelstest"
 )
 
-// scrape returns the metrics of a portal after requests of every kind.
-func scrape(t *testing.T, i *instance) string {
-	t.Helper()
-	response := modelstest.Value(http.Get(i.metrics + "/metrics"))(t)
-	defer response.Body.Close()
-	body := modelstest.Value(io.ReadAll(response.Body))(t)
-	return string(body)
-}
-
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	database := modelstest.SQLiteURL(t)
@@ -36,19 +26,15 @@ func TestMetrics(t *testing.T) {
 		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key",
 		"PORTAL_LIVEKIT_API_SECRET="+strings.Repeat("secret", 6)))
 	for _, key := range []string{account.secret, account.secret, "", "nas_x"} {
-		i.api(t, http.MethodGet, "/api/agents", key, "")
+		i.Get("/api/agents", "Authorization: "+strings.TrimSpace("Bearer "+key))
 	}
-	i.api(t, http.MethodGet, "/widget/authorize", "no.token.", "")
-	answer := modelstest.Value(http.PostForm(i.URL+"/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}}))(t)
-	answer.Body.Close()
-	metrics := scrape(t, i)
+	i.Get("/widget/authorize", modelstest.Bearer("no.token."))
+	i.Post("/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
+	monitor := modelstest.NewVisitor(t, i.metrics)
+	metrics := monitor.Get("/metrics").Body
 	t.Run("have a listener of their own", func(t *testing.T) {
-		if got := status(i.URL + "/metrics"); got == http.StatusOK {
-			t.Errorf("/metrics on the public address: %d", got)
-		}
-		if got := status(i.metrics + "/login"); got != http.StatusNotFound {
-			t.Errorf("the metrics listener serves /login: status %d", got)
-		}
+		i.Get("/metrics").Is(http.StatusNotFound)
+		monitor.Get("/login").Is(http.StatusNotFound)
 	})
 	t.Run("count", func(t *testing.T) {
 		for _, want := range []string{

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
@@ -79,11 +82,11 @@ func (r result) failsWith(t *testing.T, words ...string) {
 	}
 }
 
-// instance is a portal that runs as a process.
+// instance is a portal that runs as a process, and a visitor who has no session there.
 type instance struct {
 	*subprocess.Child
+	*modelstest.Visitor // once it is ready
 
-	URL     string
 	metrics string // URL of the metrics listener
 	stdout  modelstest.LogBuffer
 	stderr  modelstest.LogBuffer
@@ -133,7 +136,7 @@ func (i *instance) awaitReady(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	err := i.AwaitReady(ctx, func(ctx context.Context) error {
-		i.readAddresses()
+		i.Visitor = modelstest.NewVisitor(t, i.readAddresses())
 		return subprocess.CheckOK(ctx, i.URL+"/readyz")
 	})
 	if err != nil {
@@ -141,7 +144,8 @@ func (i *instance) awaitReady(t *testing.T) {
 	}
 }
 
-func (i *instance) readAddresses() {
+// readAddresses reads the addresses of the listeners from the log.
+func (i *instance) readAddresses() (url string) {
 	lines := bufio.NewScanner(strings.NewReader(i.stderr.String()))
 	for lines.Scan() {
 		var line struct{ Msg, Server, Address string }
@@ -150,10 +154,52 @@ func (i *instance) readAddresses() {
 		}
 		switch line.Server {
 		case "portal":
-			i.URL = "http://" + line.Address
+			url = "http://" + line.Address
 		case "metrics":
 			i.metrics = "http://" + line.Address
 		}
+	}
+	return url
+}
+
+// signedIn returns a visitor with a session of the test's account.
+func (i *instance) signedIn(t *testing.T) *modelstest.Visitor {
+	t.Helper()
+	v := modelstest.NewVisitor(t, i.URL)
+	v.SignIn(testEmail, testPassword)
+	return v
+}
+
+// revokeOnly revokes the only active key of a visitor's account.
+func revokeOnly(v *modelstest.Visitor) {
+	v.Post(v.Get("/api-keys").Find(`action="(/api-keys/[0-9a-f-]{36}/revocation)"`), nil).Is(http.StatusSeeOther)
+}
+
+// answers checks the status of a request with the key.
+func (i *instance) answers(t *testing.T, key string, status int) {
+	t.Helper()
+	i.Get("/api/agents", modelstest.Bearer(key)).Is(status)
+}
+
+// accepts checks that the instance accepts the key.
+func (i *instance) accepts(t *testing.T, key string) {
+	t.Helper()
+	i.answers(t, key, http.StatusOK)
+}
+
+// token exchanges an API key for a widget token.
+func (i *instance) token(t *testing.T, key string, agentID uuid.UUID) string {
+	t.Helper()
+	response := i.PostJSON("/api/widget/token", `{"agentId":"`+agentID.String()+`"}`, modelstest.Bearer(key))
+	return response.Is(http.StatusOK).Find(`"access_token":"([^"]+)"`)
+}
+
+// introspects checks that the instance accepts the token.
+func (i *instance) introspects(t *testing.T, step, key, token string) {
+	t.Helper()
+	response := i.Post("/api/widget/introspect", url.Values{"token": {token}}, modelstest.Bearer(key))
+	if !strings.Contains(response.Body, `"active":true`) {
+		t.Errorf("%s: the token is refused: %s", step, response.Body)
 	}
 }
 

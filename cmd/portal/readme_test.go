@@ -87,9 +87,9 @@ func TestREADMETourRunsAsPasted(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort}, "serve", "--demo")
 	printed := strings.Fields(i.stdout.String())
-	visitor := newVisitor(t)
-	visitor.signIn(i, printed[1], printed[3])
-	key := visitor.generate(i, "prod")
+	visitor := modelstest.NewVisitor(t, i.URL)
+	visitor.SignIn(printed[1], printed[3])
+	key := visitor.Generate("prod")
 
 	tour := strings.ReplaceAll(strings.Join(shellBlocks(t, "../../README.md")["Tour"], "\n"), documentedURL, i.URL)
 	output := bash(t, t.TempDir(), nil, key+"\n", tour)
@@ -98,7 +98,7 @@ func TestREADMETourRunsAsPasted(t *testing.T) {
 			t.Errorf("want %s in %s", want, output)
 		}
 	}
-	visitor.revokeOnly(i)
+	revokeOnly(visitor)
 	output = bash(t, t.TempDir(), nil, key+"\n", tour)
 	if !strings.Contains(output, "UNAUTHORIZED") || !strings.Contains(output, "revoked") {
 		t.Errorf("want the revoked key refused, got %s", output)
@@ -106,9 +106,7 @@ func TestREADMETourRunsAsPasted(t *testing.T) {
 	if strings.Contains(tour, "127.0.0.1:8080") {
 		t.Error("the tour has an address that the test does not replace")
 	}
-	if status, _ := i.api(t, http.MethodGet, "/openapi.json", "", ""); status != http.StatusOK {
-		t.Errorf("/openapi.json, which the tour names, returned %d", status)
-	}
+	i.Get("/openapi.json").Is(http.StatusOK)
 }
 
 func TestOperationsCommandsRunAsPasted(t *testing.T) {

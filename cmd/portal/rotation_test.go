@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -32,22 +29,17 @@ func TestSecretRotationHasNoGap(t *testing.T) {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			r := startRotation(t, append(secrets(oldSecret, ""), "PORTAL_WIDGET_TOKEN_ALG="+string(algorithm)))
-			v := newVisitor(t)
-			v.signIn(r.one, testEmail, testPassword)
+			v := r.one.signedIn(t)
 			first := r.token(r.one)
 			for _, step := range []struct{ name, secret, previous string }{
 				{"publish", oldSecret, newSecret}, {"sign", newSecret, oldSecret},
 			} {
 				r.restart(step.name, secrets(step.secret, step.previous))
-				if page := v.get(r.two, "/api-keys"); page.path != "/api-keys" {
-					t.Errorf("%s: the first session has ended", step.name)
-				}
-				r.two.introspects(t, step.name, r.key, first)
+				v.At(r.two.URL).Get("/api-keys").Is(http.StatusOK)
+				r.two.introspects(t, step.name, r.account.secret, first)
 			}
 			r.restart("drop", secrets(newSecret, ""))
-			if page := v.get(r.one, "/api-keys"); page.path != "/login" {
-				t.Errorf("a session of the dropped secret leads to %s", page.path)
-			}
+			v.At(r.one.URL).Get("/api-keys").Is(http.StatusSeeOther)
 		})
 	}
 }
@@ -63,12 +55,10 @@ func TestAlgorithmChangeHasNoGap(t *testing.T) {
 		if got := tokenHeader(t, r.token(r.one))["alg"]; got != signing {
 			t.Errorf("%s: signed with %v", algorithms, got)
 		}
-		r.two.introspects(t, algorithms, r.key, first)
+		r.two.introspects(t, algorithms, r.account.secret, first)
 		// Gateways too accept tokens of both algorithms.
 		for _, token := range []string{first, r.token(r.one)} {
-			if status, body := r.two.api(t, http.MethodGet, "/widget/authorize", token, ""); status != http.StatusOK {
-				t.Errorf("%s: a gateway gets %d %s", algorithms, status, body)
-			}
+			r.two.Get("/widget/authorize", modelstest.Bearer(token)).Is(http.StatusOK)
 		}
 	}
 }
@@ -77,19 +67,15 @@ func TestAlgorithmChangeHasNoGap(t *testing.T) {
 type rotation struct {
 	t        *testing.T
 	env      []string
-	key      string // an API key
-	agentID  uuid.UUID
+	account  accountWithKey
 	one, two *instance
-	cached   []byte // the JWKS before the last step, which verifiers may still have
+	cached   string // the JWKS before the last step, which verifiers may still have
 }
 
 func startRotation(t *testing.T, env []string) *rotation {
 	t.Helper()
 	databaseURL := modelstest.PostgresURL(t)
-	store := modelstest.Open(t, databaseURL, models.Options{})
-	account := createAccount(t, store)
-	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
-	r := &rotation{t: t, key: account.secret, agentID: agent.ID}
+	r := &rotation{t: t, account: createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))}
 	r.env = append([]string{
 		"DATABASE_URL=" + databaseURL, "PORTAL_BASE_URL=http://portal.test", anyPort,
 	}, env...)
@@ -102,8 +88,7 @@ func startRotation(t *testing.T, env []string) *rotation {
 func (r *rotation) restart(step string, changed []string) {
 	r.t.Helper()
 	r.env = append(r.env, changed...) // the last value of a variable counts
-	_, jwks := r.one.api(r.t, http.MethodGet, "/.well-known/jwks.json", "", "")
-	r.cached = []byte(jwks)
+	r.cached = r.one.Get("/.well-known/jwks.json").Body
 	r.one.stop(r.t)
 	r.one = start(r.t, r.env)
 	r.agree(step + ", half done")
@@ -117,38 +102,22 @@ func (r *rotation) restart(step string, changed []string) {
 func (r *rotation) agree(step string) {
 	r.t.Helper()
 	for _, way := range [][2]*instance{{r.one, r.two}, {r.two, r.one}} {
-		fresh := newVisitor(r.t)
-		fresh.signIn(way[0], testEmail, testPassword)
-		if page := fresh.get(way[1], "/api-keys"); page.path != "/api-keys" {
-			r.t.Errorf("%s: a session of one instance leads to %s on the other", step, page.path)
-		}
+		way[0].signedIn(r.t).At(way[1].URL).Get("/api-keys").Is(http.StatusOK)
 		issued := r.token(way[0])
-		way[1].publishes(r.t, step, issued)
-		keys, err := keyfunc.NewJWKSetJSON(r.cached)
-		if err != nil {
-			r.t.Fatalf("%s: %v in %s", step, err, r.cached)
+		for when, published := range map[string]string{"now": way[1].Get("/.well-known/jwks.json").Body, "before": r.cached} {
+			keys := modelstest.Value(keyfunc.NewJWKSetJSON([]byte(published)))(r.t)
+			if _, err := jwt.Parse(issued, keys.Keyfunc); err != nil {
+				r.t.Errorf("%s: a verifier with the keys from %s refuses a token: %v", step, when, err)
+			}
 		}
-		if _, err := jwt.Parse(issued, keys.Keyfunc); err != nil {
-			r.t.Errorf("%s: a verifier with the keys from before refuses a token: %v", step, err)
-		}
-		way[1].introspects(r.t, step, r.key, issued)
+		way[1].introspects(r.t, step, r.account.secret, issued)
 	}
 }
 
 // token returns a token that the instance has signed.
 func (r *rotation) token(i *instance) string {
 	r.t.Helper()
-	return i.token(r.t, r.key, r.agentID)
-}
-
-// token exchanges an API key for a widget token.
-func (i *instance) token(t *testing.T, key string, agentID uuid.UUID) string {
-	t.Helper()
-	status, body := i.api(t, http.MethodPost, "/api/widget/token", key, `{"agentId":"`+agentID.String()+`"}`)
-	if status != http.StatusOK {
-		t.Fatalf("issue a token: %d %s", status, body)
-	}
-	return regexp.MustCompile(`"access_token":"([^"]+)"`).FindStringSubmatch(body)[1]
+	return i.token(r.t, r.account.secret, r.account.agentID)
 }
 
 func tokenHeader(t *testing.T, token string) map[string]any {
@@ -156,27 +125,4 @@ func tokenHeader(t *testing.T, token string) map[string]any {
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	modelstest.Must(t, err)
 	return parsed.Header
-}
-
-// publishes checks that the instance's JWKS has the key that signed the token.
-func (i *instance) publishes(t *testing.T, step, token string) {
-	t.Helper()
-	kid := tokenHeader(t, token)["kid"]
-	_, body := i.api(t, http.MethodGet, "/.well-known/jwks.json", "", "")
-	var set struct{ Keys []struct{ Kid string } }
-	modelstest.Must(t, json.Unmarshal([]byte(body), &set))
-	for _, key := range set.Keys {
-		if key.Kid == kid {
-			return
-		}
-	}
-	t.Errorf("%s: the key %v is not in %s", step, kid, body)
-}
-
-// introspects checks that the instance accepts the token.
-func (i *instance) introspects(t *testing.T, step, key, token string) {
-	t.Helper()
-	if body := i.introspect(t, key, token); !strings.Contains(body, `"active":true`) {
-		t.Errorf("%s: the token is refused: %s", step, body)
-	}
 }

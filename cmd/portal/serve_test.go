@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,50 +13,6 @@ import (
 	"portal/models"
 	"portal/models/modelstest"
 )
-
-// api sends JSON with a key to the API and returns the status and the body of the response.
-func (i *instance) api(t *testing.T, method, path, key, body string) (status int, responseBody string) {
-	t.Helper()
-	return i.send(t, method, path, key, "application/json", body)
-}
-
-// send is [instance.api] for any type of body.
-func (i *instance) send(t *testing.T, method, path, key, contentType, body string) (status int, responseBody string) {
-	t.Helper()
-	request := modelstest.Value(http.NewRequestWithContext(t.Context(), method, i.URL+path, strings.NewReader(body)))(t)
-	request.Header.Set("Authorization", "Bearer "+key)
-	request.Header.Set("Content-Type", contentType)
-	response := modelstest.Value(http.DefaultClient.Do(request))(t)
-	defer response.Body.Close()
-	content := modelstest.Value(io.ReadAll(response.Body))(t)
-	return response.StatusCode, string(content)
-}
-
-// accepts checks that an instance accepts the key.
-func (i *instance) accepts(t *testing.T, key string) {
-	t.Helper()
-	if status, body := i.api(t, http.MethodGet, "/api/agents", key, ""); status != http.StatusOK {
-		t.Errorf("the key is refused: %d %s", status, body)
-	}
-}
-
-func TestServeBothDatabases(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
-		i.accepts(t, account.secret)
-		for _, path := range []string{"/healthz", "/login", "/openapi.json"} {
-			if got := status(i.URL + path); got != http.StatusOK {
-				t.Errorf("%s: %d", path, got)
-			}
-		}
-		i.stop(t)
-		if out := i.stdout.String(); out != "" {
-			t.Errorf("serve wrote %q to standard output", out)
-		}
-	})
-}
 
 func TestServeWithoutConfigurationCreatesWhatItNeeds(t *testing.T) {
 	t.Parallel()
@@ -106,39 +59,22 @@ func TestAnAddressInUseIsReportedInOneLine(t *testing.T) {
 	portal(t, []string{anyPort, "PORTAL_METRICS_ADDR=" + addr}, "").failsWith(t, "PORTAL_METRICS_ADDR", addr, "in use")
 }
 
-// issuer returns the issuer of the widget token in a response of the API.
-func issuer(t *testing.T, response string) string {
-	t.Helper()
-	var token struct {
-		Value string `json:"access_token"`
-	}
-	if err := json.Unmarshal([]byte(response), &token); err != nil {
-		t.Fatalf("%v in %s", err, response)
-	}
-	claims := jwt.MapClaims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(token.Value, claims); err != nil {
-		t.Fatal(err)
-	}
-	name := modelstest.Value(claims.GetIssuer())(t)
-	return name
-}
-
 func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
 	t.Parallel()
-	serveToken := func(env ...string) (*instance, string) {
-		url := modelstest.SQLiteURL(t)
-		store := modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
-		i := start(t, append(env, "DATABASE_URL="+url, anyPort))
-		_, body := i.api(t, http.MethodPost, "/api/widget/token", account.secret, fmt.Sprintf(`{"agentId":%q}`, agent.ID))
-		return i, issuer(t, body)
+	url := modelstest.SQLiteURL(t)
+	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
+	issuer := func(i *instance) string {
+		claims := jwt.MapClaims{}
+		_, _, err := jwt.NewParser().ParseUnverified(i.token(t, account.secret, account.agentID), claims)
+		modelstest.Must(t, err)
+		return fmt.Sprint(claims["iss"])
 	}
-	if i, got := serveToken(); got != i.URL {
+	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
+	if got := issuer(i); got != i.URL {
 		t.Errorf("want the listen address %s, got %s", i.URL, got)
 	}
-	_, got := serveToken("PORTAL_BASE_URL=https://portal.example.com/")
-	if got != "https://portal.example.com" {
+	public := start(t, []string{"PORTAL_BASE_URL=https://portal.example.com/", "DATABASE_URL=" + url, anyPort})
+	if got := issuer(public); got != "https://portal.example.com" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -150,12 +86,7 @@ func TestInstancesThatStartTogetherShareOneSecret(t *testing.T) {
 	keys := map[string]bool{}
 	for _, i := range instances {
 		i.awaitReady(t)
-		_, body := i.api(t, http.MethodGet, "/.well-known/jwks.json", "", "")
-		var set struct{ Keys []struct{ Kid string } }
-		if err := json.Unmarshal([]byte(body), &set); err != nil || len(set.Keys) != 1 {
-			t.Fatalf("got %s, error %v", body, err)
-		}
-		keys[set.Keys[0].Kid] = true
+		keys[i.Get("/.well-known/jwks.json").Find(`"kid":"([^"]+)"`)] = true
 	}
 	if len(keys) != 1 {
 		t.Errorf("want one signing key, got %v", keys)

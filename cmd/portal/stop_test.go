@@ -50,66 +50,39 @@ func (h halfRequest) finish(t *testing.T) int {
 // refusesConnections waits until the instance refuses connections.
 func (i *instance) refusesConnections(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	eventually(t, "the portal does not listen", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return
-		}
 		if err == nil {
 			_ = conn.Close()
 		}
-	}
-	t.Fatal("the portal still listens")
+		return errors.Is(err, syscall.ECONNREFUSED)
+	})
 }
 
 func TestAStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			modelstest.Databases(t, func(t *testing.T, url string) {
-				account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-				i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
-				request := i.beginRequest(t, account.secret)
-				i.hasSeen(t, account, url)
-				i.signal(t, sig)
-				i.refusesConnections(t)
-				// The agent does not exist. 404 shows that the whole request was
-				// processed.
-				if got := request.finish(t); got != http.StatusNotFound {
-					t.Errorf("the running request got status %d", got)
-				}
-				i.awaitExit(t)
-			})
-		})
+	for url, sig := range map[string]os.Signal{modelstest.SQLiteURL(t): os.Interrupt, modelstest.PostgresURL(t): syscall.SIGTERM} {
+		i, account := startWithAccount(t, url) // awaitReady has left an idle connection open
+		request := i.beginRequest(t, account.secret)
+		i.hasSeen(t, account)
+		i.signal(t, sig)
+		i.refusesConnections(t)
+		// The agent does not exist. 404 shows that the whole request was processed.
+		if got := request.finish(t); got != http.StatusNotFound {
+			t.Errorf("%s: the running request got status %d", sig, got)
+		}
+		i.awaitExit(t)
+		if strings.Contains(i.stderr.String(), "requests dropped") {
+			t.Errorf("%s: the stop waited for the idle connection: %s", sig, i.stderr.String())
+		}
 	}
 }
 
 // hasSeen waits until Last Used shows that a request with the account's key has arrived.
-func (i *instance) hasSeen(t *testing.T, account accountWithKey, url string) {
+func (i *instance) hasSeen(t *testing.T, account accountWithKey) {
 	t.Helper()
-	store := modelstest.Open(t, url, models.Options{})
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		key := modelstest.Value(store.Keys.Find(t.Context(), account.ID, account.key.ID))(t)
-		if key.LastUsedAt != nil {
-			return
-		}
-	}
-	t.Fatal("the request has not arrived")
-}
-
-func TestAStopWritesTheUsageCounts(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		store := modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		i := start(t, []string{"DATABASE_URL=" + url, testSecret, anyPort})
-		i.accepts(t, account.secret)
-		i.stop(t)
-		key, err := store.Keys.Find(t.Context(), account.ID, account.key.ID)
-		if err != nil || key.LastUsedAt == nil {
-			t.Errorf("the last use is lost: %+v, error %v", key, err)
-		}
+	eventually(t, "the request has arrived", func() bool {
+		return modelstest.Value(account.store.Keys.Find(t.Context(), account.ID, account.key.ID))(t).LastUsedAt != nil
 	})
 }
 
@@ -192,41 +165,17 @@ func holdTable(t *testing.T, databaseURL, table string) {
 	modelstest.Value(tx.Exec("LOCK TABLE " + table + " IN SHARE MODE"))(t)
 }
 
-func TestAHangingClientDoesNotDelayTheStop(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
-	i.beginRequest(t, account.secret)
-	i.hasSeen(t, account, url)
-	i.stop(t)
-	if !strings.Contains(i.stderr.String(), "requests dropped") {
-		t.Errorf("the dropped request is not logged: %s", i.stderr.String())
-	}
-}
-
 // A proxy must learn that the instance stops before connections are refused.
 func TestAStoppingInstanceIsNotReadyAndStillServes(t *testing.T) {
 	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
+	i, account := startWithAccount(t, modelstest.SQLiteURL(t))
 	i.signal(t, syscall.SIGTERM)
-	for status(i.URL+"/readyz") == http.StatusOK {
-		time.Sleep(time.Millisecond)
-	}
-	response, err := http.Get(i.URL + "/readyz")
-	if err != nil {
-		t.Fatalf("the listener closed before /readyz turned 503: %v", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusServiceUnavailable || !response.Close {
-		t.Errorf("/readyz: %s, connection closed: %t", response.Status, response.Close)
+	eventually(t, "the portal is not ready", func() bool { return i.Get("/readyz").StatusCode != http.StatusOK })
+	if response := i.Get("/readyz").Is(http.StatusServiceUnavailable); !response.Close {
+		t.Error("the connection stays open")
 	}
 	i.accepts(t, account.secret)
-	if got := status(i.URL + "/login"); got != http.StatusOK {
-		t.Errorf("/login: %d", got)
-	}
+	i.Get("/login").Is(http.StatusOK)
 	i.refusesConnections(t)
 	i.awaitExit(t)
 }
@@ -238,7 +187,7 @@ func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
 	link := newRelay(t, databaseURL)
 	i := start(t, []string{"DATABASE_URL=" + link.url, testSecret, anyPort})
 	i.beginRequest(t, account.secret)
-	i.hasSeen(t, account, databaseURL)
+	i.hasSeen(t, account)
 	time.Sleep(2 * time.Second) // until the portal has received the confirmation of the write
 	link.hang()
 	for range 10 { // more than the pool has connections
@@ -248,15 +197,6 @@ func TestAHangingClientAndAHangingDatabaseDoNotDelayTheStop(t *testing.T) {
 	i.stop(t)
 	if !strings.Contains(i.stderr.String(), "requests dropped") {
 		t.Errorf("the dropped request is not logged: %s", i.stderr.String())
-	}
-}
-
-func TestAnIdleConnectionDoesNotDelayTheStop(t *testing.T) {
-	t.Parallel()
-	i := start(t, []string{anyPort}) // awaitReady has left a connection open
-	i.stop(t)
-	if strings.Contains(i.stderr.String(), "requests dropped") {
-		t.Errorf("the stop waited for the connection: %s", i.stderr.String())
 	}
 }
 

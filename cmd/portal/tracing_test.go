@@ -15,7 +15,6 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -69,24 +68,15 @@ func (r *collectorServer) names(traceID string) map[string]int {
 func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
 		receiver := newCollector(t)
-		i := start(t, []string{
-			"DATABASE_URL=" + databaseURL, testSecret, anyPort,
-			"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_EXPORTER_OTLP_HEADERS=X-Team=voice%20portal, X-Other=1",
-		})
-		v := newVisitor(t)
-		v.signIn(i, testEmail, testPassword)
-		v.get(i, "/api-keys?filter=confidential")
+		i, account := startWithAccount(t, databaseURL, "OTEL_EXPORTER_OTLP_ENDPOINT="+receiver.URL,
+			"OTEL_EXPORTER_OTLP_HEADERS=X-Team=voice%20portal, X-Other=1")
+		v := i.signedIn(t)
+		v.Get("/api-keys?filter=confidential")
 
 		const traceID = "0af7651916cd43dd8448eb211c80319c"
-		request := modelstest.Value(http.NewRequest(http.MethodGet, i.URL+"/api/agents?token=confidential", http.NoBody))(t)
-		request.Header = http.Header{
-			"Authorization": {"Bearer " + account.secret}, "Tracestate": {"note=confidential"},
-			"Traceparent": {"00-" + traceID + "-b7ad6b7169203331-01"}, "User-Agent": {"confidential"}, "X-Forwarded-For": {"confidential"},
-		}
-		response := modelstest.Value(http.DefaultClient.Do(request))(t)
-		response.Body.Close()
+		response := i.Get("/api/agents?token=confidential", modelstest.Bearer(account.secret), "Tracestate: note=confidential",
+			"Traceparent: 00-"+traceID+"-b7ad6b7169203331-01", "User-Agent: confidential", "X-Forwarded-For: confidential")
 		i.stop(t)
 
 		names := receiver.names(traceID)
@@ -99,8 +89,7 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 				t.Errorf("no span has %s", want)
 			}
 		}
-		host := strings.TrimPrefix(i.URL, "http://")
-		cookies := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: host})
+		cookies := v.Jar.Cookies(modelstest.Value(url.Parse(i.URL))(t))
 		if len(cookies) == 0 {
 			t.Error("there are no cookies")
 		}

@@ -11,9 +11,7 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 
-	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -25,11 +23,12 @@ type verify func(token string) (agentID string, err error)
 // The browser tests verify tokens with jose and PyJWT.
 func TestStandardLibrariesVerifyTokens(t *testing.T) {
 	t.Parallel()
-	for _, algorithms := range []string{"EdDSA", "ES256", "EdDSA,ES256", "ES256,EdDSA"} {
+	for _, algorithms := range []string{"EdDSA", "ES256,EdDSA"} {
 		t.Run(algorithms, func(t *testing.T) {
 			t.Parallel()
 			signing, _, _ := strings.Cut(algorithms, ",")
-			s := startSigner(t, algorithms)
+			i, account := startWithAccount(t, modelstest.SQLiteURL(t), "PORTAL_WIDGET_TOKEN_ALG="+algorithms)
+			s := signer{i, account}
 			s.check(t, "golang-jwt with keyfunc", withKeyfunc(t, s.URL, signing))
 			s.check(t, "go-oidc", withOIDC(t, s.URL))
 			s.check(t, "go-oidc without discovery", withRemoteKeys(t, s.URL, signing))
@@ -43,25 +42,14 @@ type signer struct {
 	*instance
 
 	account accountWithKey
-	agentID uuid.UUID
-}
-
-func startSigner(t *testing.T, algorithms string) signer {
-	t.Helper()
-	databaseURL := modelstest.SQLiteURL(t)
-	store := modelstest.Open(t, databaseURL, models.Options{})
-	account := createAccount(t, store)
-	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
-	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, "PORTAL_WIDGET_TOKEN_ALG=" + algorithms, anyPort})
-	return signer{i, account, agent.ID}
 }
 
 // check checks that a verifier accepts a token of the portal and no other.
 func (s signer) check(t *testing.T, name string, verify verify) {
 	t.Helper()
-	token := s.token(t, s.account.secret, s.agentID)
-	if agentID, err := verify(token); err != nil || agentID != s.agentID.String() {
-		t.Errorf("%s: agent %q, error %v, want %s", name, agentID, err, s.agentID)
+	token := s.token(t, s.account.secret, s.account.agentID)
+	if agentID, err := verify(token); err != nil || agentID != s.account.agentID.String() {
+		t.Errorf("%s: agent %q, error %v, want %s", name, agentID, err, s.account.agentID)
 	}
 	algorithm := widget.Algorithm(fmt.Sprint(tokenHeader(t, token)["alg"]))
 	parts := strings.Split(token, ".")
