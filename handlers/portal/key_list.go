@@ -78,14 +78,21 @@ func (p *keyPages) listOf(active activeKeys, view keyView, replacements ...templ
 
 // versionOf returns a hash of what the list shows.
 func versionOf(keys []models.Key) string {
-	hash := fnv.New64a()
+	var shown strings.Builder
 	for _, key := range keys {
 		used := int64(-1)
 		if key.LastUsedAt != nil {
 			used = key.LastUsedAt.Truncate(versionStep).Unix()
 		}
-		_, _ = fmt.Fprintf(hash, "%s %q %d\n", key.ID, key.Label, used) // never fails
+		fmt.Fprintf(&shown, "%s %q %d\n", key.ID, key.Label, used)
 	}
+	return hashOf(shown.String())
+}
+
+// hashOf returns a short hash of what a page shows, so that it fetches only changes.
+func hashOf(shown string) string {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(shown)) // never fails
 	return fmt.Sprintf("%x", hash.Sum64())
 }
 

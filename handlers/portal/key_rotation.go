@@ -1,8 +1,6 @@
 package portal
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -242,6 +240,5 @@ func rotationVersion(progress templates.RotationProgress) string {
 	for _, key := range []templates.RotatedKey{progress.Old, progress.Replacement} {
 		content += fmt.Sprintln(key.ID, key.Requests, key.Hours)
 	}
-	sum := sha256.Sum256([]byte(content))
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+	return hashOf(content)
 }
