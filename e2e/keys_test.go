@@ -215,9 +215,7 @@ func TestATakenLabelGetsAWarning(t *testing.T) {
 			keys.ExpectNoText(`Another active key has this label`)
 		}
 	}
-	reveal := keys.Generate("Production")
-	reveal.ExpectText(`Another active key has the same label: ` + regexp.QuoteMeta(pages.Masked(secret)))
-	reveal.Abandon()
+	keys.Generate("Production").Abandon()
 	keys.ExpectNoText(`Another active key has this label`)
 }
 

@@ -268,7 +268,7 @@ func TestPasskey(t *testing.T) {
 	account.In("list", "Passkeys").Click("Remove")
 	account.ExpectPasskeys(0)
 
-	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET created_at = '2026-01-01 00:00:00+00:00'")
+	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET authenticated_at = '2026-01-01 00:00:00+00:00'")
 	v.allowStatus(http.StatusForbidden)
 	account = pages.OpenAccount(v.Tab)
 	account.Click("Add a passkey")
