@@ -32,7 +32,7 @@ func TestMetrics(t *testing.T) {
 	i.Post("/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
 	monitor := modelstest.NewVisitor(t, i.metrics)
 	metrics := monitor.Get("/metrics").Body
-	t.Run("have a listener of their own", func(t *testing.T) {
+	t.Run("have a listener of their own", func(*testing.T) {
 		i.Get("/metrics").Is(http.StatusNotFound)
 		monitor.Get("/login").Is(http.StatusNotFound)
 	})

@@ -97,7 +97,7 @@ func TestKeyRevoke(t *testing.T) {
 		id := account.key.ID.String() + "\n"
 		half := len(account.secret) / 2
 		for pasted, words := range map[string][]string{
-			"": {"standard input", "empty"}, " \t\n": {"standard input", "empty"}, "pk_live_1234": {"nas_"},
+			"": {"standard input", "empty"}, "\n": {"standard input", "empty"}, "pk_live_1234": {"nas_"},
 			account.secret[:20]: {"malformed"}, account.secret[:half] + " " + account.secret[half:]: {"malformed"},
 			`"` + account.secret + `"`: {"nas_"},
 		} {
