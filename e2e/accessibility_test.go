@@ -18,6 +18,8 @@ type state struct {
 func checkStates(t *testing.T, v *visitor, states []state) {
 	t.Helper()
 	v.allow(`status of 4\d\d|status of 503|ERR_FAILED|Failed to fetch`)
+	// A change of the width ends a transition between two pages.
+	v.allow(`Transition was aborted because of invalid state. Viewport size changed`)
 	i := inspect(t, v.Tab)
 	for _, s := range states {
 		s.reach()
