@@ -62,11 +62,7 @@ func (s *system) routes(t *testing.T) gin.RoutesInfo {
 	t.Helper()
 	deps := s.deps
 	deps.Registry = prometheus.NewRegistry()
-	routes, err := handlers.Routes(deps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return routes
+	return modelstest.Value(handlers.Routes(deps))(t)
 }
 
 // tenant is an account with objects of every kind, whose names contain the account's name, and a
@@ -208,10 +204,7 @@ func (s *system) dump(t *testing.T) []string {
 		}
 		for _, row := range s.rows(t, "SELECT * FROM "+table) {
 			delete(row, "last_seen_at")
-			text, err := json.Marshal(row)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := modelstest.Value(json.Marshal(row))(t)
 			dump = append(dump, table+" "+string(text))
 		}
 	}
@@ -222,32 +215,22 @@ func (s *system) dump(t *testing.T) []string {
 // rows returns the rows of a query, with each value as text.
 func (s *system) rows(t *testing.T, query string) (found []map[string]any) {
 	t.Helper()
-	rows, err := s.db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := modelstest.Value(s.db.QueryContext(t.Context(), query))(t)
 	defer func() { _ = rows.Close() }()
-	names, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := modelstest.Value(rows.Columns())(t)
 	for rows.Next() {
 		values, into := make([]any, len(names)), make([]any, len(names))
 		for i := range values {
 			into[i] = &values[i]
 		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, rows.Scan(into...))
 		row := map[string]any{}
 		for i, name := range names {
 			row[name] = fmt.Sprint(values[i])
 		}
 		found = append(found, row)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, rows.Err())
 	return found
 }
 

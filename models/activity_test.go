@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
@@ -36,8 +37,7 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 
 		token, err := f.Sessions.Create(ctx, c.user, models.Client{Address: "203.0.113.7"})
 		must(t, err)
-		session, err := f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"}))(t)
 		did(models.ActionSignedIn, session.ID, "", c.actor)
 		key, _ := f.key(t, c)
 		did(models.ActionKeyGenerated, key.ID, "production", c.actor)

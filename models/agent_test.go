@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 var allAgents = models.Page{Limit: models.MaxAgents}
@@ -151,8 +152,7 @@ func TestAgentIsRemoved(t *testing.T) {
 func TestFormOfARemovedAgentDoesNotCreateItAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, form := t.Context(), f.customer(t), models.NewAgent{Name: "Front desk", FormID: uuid.New()}
-		agent, err := f.Agents.Create(ctx, c.ID, form, c.actor)
-		must(t, err)
+		agent := modelstest.Value(f.Agents.Create(ctx, c.ID, form, c.actor))(t)
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
 		checkError(t, "the form again", errOf(f.Agents.Create(ctx, c.ID, form, c.actor)), models.ErrAgentRemoved)
 		if agents, err := f.Agents.List(ctx, c.ID, allAgents); err != nil || len(agents.Items) != 0 {

@@ -74,9 +74,7 @@ func BenchmarkManyKeys(b *testing.B) {
 				}
 				if i%1000 == 999 {
 					chunk := rows[i-999 : i+1]
-					if _, err := modelstest.OpenDatabase(b, url).NewInsert().Model(&chunk).Exec(ctx); err != nil {
-						b.Fatal(err)
-					}
+					modelstest.Value(modelstest.OpenDatabase(b, url).NewInsert().Model(&chunk).Exec(ctx))(b)
 				}
 			}
 			var next atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func (f *fixture) epoch(t *testing.T) []byte {
@@ -122,8 +123,7 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 			before := f.epoch(t)
 
 			// A rollback restores the epoch.
-			tx, err := f.db.BeginTx(t.Context(), nil)
-			must(t, err)
+			tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
 				t.Fatalf("%s: %v", s.name, err)
 			}

@@ -45,8 +45,7 @@ func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) string {
 
 func (f callFixture) isOpen(t *testing.T, name string) bool {
 	t.Helper()
-	rooms, err := f.server.Portal().Rooms(t.Context())
-	must(t, err)
+	rooms := modelstest.Value(f.server.Portal().Rooms(t.Context()))(t)
 	return slices.ContainsFunc(rooms, func(room livekit.Room) bool { return room.Name == name })
 }
 
@@ -227,8 +226,7 @@ func TestWorkWithoutLiveKitIsPurged(t *testing.T) {
 func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		port, err := subprocess.FreePort()
-		must(t, err)
+		port := modelstest.Value(subprocess.FreePort())(t)
 		away := livekit.New(livekit.Options{
 			URL:    &url.URL{Scheme: "ws", Host: fmt.Sprintf("127.0.0.1:%d", port)},
 			APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret,
@@ -242,8 +240,7 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 		}
 		f.revoke(t, key)
 		eventually(t, "the failure is logged", func() bool { return strings.Contains(log.String(), "cannot end calls") })
-		server, err := livekitserver.StartOn(context.Background(), port)
-		must(t, err)
+		server := modelstest.Value(livekitserver.StartOn(context.Background(), port))(t)
 		t.Cleanup(server.Stop)
 		calls := callFixture{f, server}
 		call := calls.open(t, newID(), key.ID)

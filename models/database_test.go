@@ -29,8 +29,7 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{Timeout: models.Timeout})
 	c := f.customer(t)
 	key, secret := f.key(t, c)
-	conn, err := f.db.Conn(t.Context())
-	must(t, err)
+	conn := modelstest.Value(f.db.Conn(t.Context()))(t)
 	defer func() { _ = conn.Close() }()
 	must(t, errOf(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")))
 	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": time.Minute} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // newMember returns a member without a password as a customer, and the token of a session that a
@@ -14,8 +15,7 @@ import (
 func (f *fixture) newMember(t *testing.T, c customer) (member customer, token string) {
 	t.Helper()
 	user := f.member(t, c, models.RoleMember)
-	signedIn, err := f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser)
-	must(t, err)
+	signedIn := modelstest.Value(f.SignIn.UseLink(t.Context(), f.link(t, c, user), browser))(t)
 	return customer{c.Account, user, models.UserActor(user.ID, "203.0.113.8")}, signedIn.Token
 }
 
@@ -28,8 +28,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			if hash != "" {
 				f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", hash, c.user.ID)
 			}
-			lost, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
-			must(t, err)
+			lost := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser))(t)
 			session, err := f.Sessions.Find(ctx, token, browser)
 			if err != nil || !session.NoPassword {
 				t.Fatalf("%s: %+v, %v", name, session, err)
@@ -61,8 +60,7 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, token := f.newMember(t, f.customer(t))
 		f.clock.Advance(10*time.Minute - time.Second)
-		session, err := f.Sessions.Find(t.Context(), token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
 		must(t, f.Credentials.ChangeEmail(t.Context(), session, "", "new."+c.user.Email, c.actor))
 		f.clock.Advance(time.Second)
 		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
@@ -78,13 +76,11 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		second, err := f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser)
-		must(t, err)
+		second := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser))(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		var sessions []models.Session
 		for _, token := range []string{token, second.Token} {
-			session, err := f.Sessions.Find(ctx, token, browser)
-			must(t, err)
+			session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 			sessions = append(sessions, session)
 		}
 		set, errs := atOnce(4, func(i int) error {

@@ -52,8 +52,7 @@ func (f *fixture) open(t *testing.T, options models.Options) *models.Store {
 // briefly calls do with another store and closes it, which writes its usage counts to the database.
 func (f *fixture) briefly(t *testing.T, options models.Options, do func(*models.Store)) {
 	t.Helper()
-	store, err := models.Open(t.Context(), f.url, f.withClock(options))
-	must(t, err)
+	store := modelstest.Value(models.Open(t.Context(), f.url, f.withClock(options)))(t)
 	do(store)
 	must(t, store.Close(context.Background()))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestRevokedAPIKeys(t *testing.T) {
@@ -14,8 +15,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedKey) {
 			t.Helper()
-			page, err := f.Keys.Revoked(ctx, c.ID, models.Page{After: after, Limit: limit})
-			must(t, err)
+			page := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{After: after, Limit: limit}))(t)
 			for _, key := range page.Items {
 				ids = append(ids, key.ID)
 			}
@@ -29,8 +29,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		f.revoke(t, foreign)
 		leaked, secret := f.key(t, c)
 		use(t, f.Store, secret, 2)
-		_, err := f.Keys.Revoke(ctx, c.ID, leaked.ID, c.actor)
-		must(t, err)
+		modelstest.Value(f.Keys.Revoke(ctx, c.ID, leaked.ID, c.actor))(t)
 		refuse(t, f.Store, secret, 3)
 		f.clock.Advance(models.Day)
 		refuse(t, f.Store, secret, 4)
@@ -46,8 +45,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 			t.Errorf("%+v", key)
 		}
 		for limit, want := range map[int][]uuid.UUID{1: {active.ID, leaked.ID}, 10: {active.ID, leaked.ID, old.ID}} {
-			names, err := f.Keys.Names(ctx, c.ID, limit)
-			must(t, err)
+			names := modelstest.Value(f.Keys.Names(ctx, c.ID, limit))(t)
 			var named []uuid.UUID
 			for _, name := range names {
 				named = append(named, name.ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestUsageByDayOfActiveKeys(t *testing.T) {
@@ -36,8 +37,7 @@ func TestUsageByDayOfActiveKeys(t *testing.T) {
 		refuse(t, f.Store, revokedSecret, 4)
 		daily := func(days int) map[uuid.UUID][]int64 {
 			t.Helper()
-			keys, err := f.Keys.ActiveUsage(ctx, c.ID, models.Days(days))
-			must(t, err)
+			keys := modelstest.Value(f.Keys.ActiveUsage(ctx, c.ID, models.Days(days)))(t)
 			requests, active := map[uuid.UUID][]int64{}, []uuid.UUID{}
 			for _, key := range keys {
 				active, requests[key.ID] = append(active, key.ID), key.Requests
@@ -103,8 +103,7 @@ func TestUsageByHour(t *testing.T) {
 			}
 		}
 		f.clock.Advance(time.Hour)
-		report, err := f.Keys.Usage(ctx, c.ID, models.Hours(3), key.ID, revoked.ID)
-		must(t, err)
+		report := modelstest.Value(f.Keys.Usage(ctx, c.ID, models.Hours(3), key.ID, revoked.ID))(t)
 		if requests, _ := report[key.ID].Total(); requests != 7 || !slices.Equal(report[key.ID].Requests, []int64{0, 7, 0}) {
 			t.Errorf("an hour later: %v, in all %d", report, requests)
 		}

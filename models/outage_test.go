@@ -87,8 +87,7 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{Timeout: models.Timeout})
 	key, secret := f.key(t, f.customer(t))
 	use(t, f.Store, secret, 1)
-	tx, err := f.db.BeginTx(t.Context(), nil)
-	must(t, err)
+	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	must(t, errOf(tx.ExecContext(t.Context(), "LOCK TABLE auth_epoch, api_keys IN ACCESS EXCLUSIVE MODE")))
 	// Requests with different deadlines overlap, so that one waits whenever another one's
 	// statement times out.
@@ -123,8 +122,7 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	c := f.customer(t)
 	_, secret := f.key(t, c)
 	agent := f.agent(t, c)
-	p, err := f.API.Authenticate(t.Context(), secret)
-	must(t, err)
+	p := modelstest.Value(f.API.Authenticate(t.Context(), secret))(t)
 	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
 	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret)), models.ErrUnavailable)
 	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), models.ErrUnavailable)

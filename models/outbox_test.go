@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // resetToken asks for a link to set a new password and returns its token.
@@ -138,8 +139,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 			},
 		} {
 			c := f.customer(t)
-			session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
-			must(t, err)
+			session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 			token := f.resetToken(t, c.user.Email)
 			must(t, end(c, session))
 			checkError(t, name, use(token), models.ErrResetLinkInvalid)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // passkey adds a passkey to the user of a session and returns it as stored.
@@ -15,18 +16,14 @@ func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Act
 	t.Helper()
 	id := []byte(uuid.NewString())
 	must(t, f.Credentials.AddPasskey(t.Context(), session, models.Passkey{CredentialID: id, Credential: "{}", SignCount: 1, Name: "Phone"}, uuid.NewString(), actor))
-	stored, err := f.Credentials.FindPasskey(t.Context(), id)
-	must(t, err)
-	return stored
+	return modelstest.Value(f.Credentials.FindPasskey(t.Context(), id))(t)
 }
 
 func TestPasskeySignsIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
-		must(t, err)
-		foreign, err := f.Sessions.Find(ctx, f.session(t, other), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		foreign := modelstest.Value(f.Sessions.Find(ctx, f.session(t, other), browser))(t)
 		passkey := f.passkey(t, session, c.actor)
 		use := func(count int64, challenge string) error {
 			answered := passkey
@@ -65,8 +62,7 @@ func TestPasskeySignsIn(t *testing.T) {
 func TestUserHasTenPasskeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 		done, errs := atOnce(12, func(i int) error {
 			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
 			return f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
@@ -84,8 +80,7 @@ func TestLastWayToSignInStays(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		session, err := f.Sessions.Find(ctx, token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
 		must(t, f.Credentials.RemovePasskey(ctx, session, first.ID, c.actor))
 		checkError(t, "the last passkey", f.Credentials.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
@@ -118,8 +113,7 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		due(false)
 		// A password alone would get around the passkey.
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword, member.actor)))
-		user, err := f.SignIn.VerifyPassword(ctx, member.user.Email, newPassword, browser)
-		must(t, err)
+		user := modelstest.Value(f.SignIn.VerifyPassword(ctx, member.user.Email, newPassword, browser))(t)
 		if signedIn, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || !signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
@@ -140,8 +134,7 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		f.twoSteps(t, c)
 		token := f.session(t, c)
-		session, err := f.Sessions.Find(ctx, token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 		passkey := f.passkey(t, session, c.actor)
 		must(t, f.Credentials.ResetSecondFactor(ctx, c.user.Email))
 		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 const newPassword = "another four good words"
@@ -16,8 +17,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		token, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
-		session, err := f.Sessions.Find(ctx, token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the email": session.Email} {
 			var invalid *models.InvalidError
 			if _, err := f.Credentials.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
@@ -57,8 +57,7 @@ func TestPasswordIsChanged(t *testing.T) {
 func TestChangeOfPasswordIsLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 		for range 10 {
 			if _, err := f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 				t.Fatal(err)
@@ -75,8 +74,7 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 func TestConcurrentPasswordChangesChangeItOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		changed, errs := atOnce(3, func(i int) error {
 			return errOf(stores[i%2].Credentials.ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
@@ -182,10 +180,7 @@ func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
 		var wait sync.WaitGroup
 		errs := make([]error, len(customers))
 		for i, c := range customers {
-			session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
 			wait.Go(func() { errs[i] = f.Credentials.ChangeEmail(ctx, session, password, "wanted@example.com", c.actor) })
 		}
 		wait.Wait()

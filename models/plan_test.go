@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // queryLog collects the statements of a store.
@@ -60,8 +61,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	page := models.Page{Limit: 10}
 	token := f.session(t, c)
 	f.clock.Advance(10 * time.Minute)
-	session, err := s.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.9"})
-	must(t, err)
+	session := modelstest.Value(s.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.9"}))(t)
 	user, err := s.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.9"})
 	must(t, err)
 	must(t, errOf(s.Sessions.Create(ctx, user, models.Client{})))
@@ -72,8 +72,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	link, _, err := s.SignIn.CreateLink(ctx, c.ID, invited.ID, c.actor)
 	must(t, err)
 	must(t, errOf(s.SignIn.LinkUser(ctx, link)))
-	_, err = s.SignIn.UseLink(ctx, link, models.Client{})
-	must(t, err)
+	modelstest.Value(s.SignIn.UseLink(ctx, link, models.Client{}))(t)
 	invitation, _, err := s.Invitations.Create(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleMember}, c.actor)
 	must(t, err)
 	_, invitationToken, err := s.Invitations.Create(ctx, c.ID, models.NewInvitation{Email: newEmail(), Role: models.RoleOwner}, c.actor)
@@ -197,10 +196,9 @@ type plan struct {
 // tables of a test are small.
 func (f *fixture) postgresScans(t *testing.T, statement string) []string {
 	t.Helper()
-	tx, err := f.db.BeginTx(t.Context(), nil)
-	must(t, err)
+	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = tx.Rollback() }()
-	_, err = tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_hashjoin = off")
+	_, err := tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_hashjoin = off")
 	must(t, err)
 	var text []byte
 	if err := tx.QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+statement).Scan(&text); err != nil {

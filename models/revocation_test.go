@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestRevocation(t *testing.T) {
@@ -141,8 +142,7 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
-		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
 		f.exec(t, "ALTER TABLE activities RENAME TO activities_away")
 		for name, do := range map[string]func() error{
 			"revoke":       func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) },

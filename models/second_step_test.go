@@ -11,6 +11,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"portal/models"
+	"portal/models/modelstest"
 	"portal/models/secret"
 )
 
@@ -23,20 +24,16 @@ type app struct {
 // code returns the code that the app shows at the time of the fixture plus after.
 func (a app) code(t *testing.T, after time.Duration) string {
 	t.Helper()
-	code, err := totp.GenerateCode(a.secret, a.f.clock.Now().Add(after))
-	must(t, err)
-	return code
+	return modelstest.Value(totp.GenerateCode(a.secret, a.f.clock.Now().Add(after)))(t)
 }
 
 // twoSteps turns two-step verification on for a customer. The next code of the app is unused.
 func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) {
 	t.Helper()
-	session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
-	must(t, err)
+	session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 	a = app{f: f}
-	a.secret, err = f.Credentials.StartTOTP(t.Context(), session)
-	must(t, err)
-	recovery, err = f.Credentials.EnableTOTP(t.Context(), session, a.code(t, 0), c.actor)
+	a.secret = modelstest.Value(f.Credentials.StartTOTP(t.Context(), session))(t)
+	recovery, err := f.Credentials.EnableTOTP(t.Context(), session, a.code(t, 0), c.actor)
 	must(t, err)
 	f.clock.Advance(time.Minute)
 	return a, recovery
@@ -75,8 +72,7 @@ func TestSecondStep(t *testing.T) {
 		}
 		checkError(t, "another token", errOf(f.secondStep(t, pending+"x", a.code(t, 0))), models.ErrSignInNotPending)
 		code := a.code(t, 0)
-		token, err := f.secondStep(t, pending, code[:3]+" "+code[3:])
-		must(t, err)
+		token := modelstest.Value(f.secondStep(t, pending, code[:3]+" "+code[3:]))(t)
 		must(t, errOf(f.Sessions.Find(ctx, token, browser)))
 		checkError(t, "the same sign-in again", errOf(f.secondStep(t, pending, a.code(t, 30*time.Second))), models.ErrSignInNotPending)
 		pending = f.firstStep(t, c)
@@ -87,8 +83,7 @@ func TestSecondStep(t *testing.T) {
 		typed := strings.ToUpper(strings.ReplaceAll(recovery[3], "-", " "))
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), typed)))
 		checkError(t, "a used recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[3])), models.ErrWrongCode)
-		session, err := f.Sessions.Find(ctx, token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 		if factors, err := f.Credentials.Factors(ctx, session); err != nil || factors.AuthenticatorSince == nil || factors.RecoveryCodes != 9 {
 			t.Errorf("%+v, %v", factors, err)
 		}
@@ -248,14 +243,12 @@ func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		a, _ := f.twoSteps(t, c)
-		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
 		newest := password
 		secondStep := func() error {
 			t.Helper()
 			f.clock.Advance(time.Minute) // to the next code
-			c.user, err = f.SignIn.VerifyPassword(ctx, c.user.Email, newest, browser)
-			must(t, err)
+			c.user = modelstest.Value(f.SignIn.VerifyPassword(ctx, c.user.Email, newest, browser))(t)
 			return errOf(f.secondStep(t, f.firstStep(t, c), a.code(t, 0)))
 		}
 		set := func(password string, err error) {
@@ -339,8 +332,7 @@ func TestAuthenticatorSecretIsEncrypted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		a, recovery := f.twoSteps(t, c)
-		raw, err := base32.StdEncoding.DecodeString(a.secret)
-		must(t, err)
+		raw := modelstest.Value(base32.StdEncoding.DecodeString(a.secret))(t)
 		dump := f.dump(t)
 		for _, secret := range append(recovery, a.secret, string(raw), fmt.Sprintf("%x", raw), strings.ReplaceAll(recovery[0], "-", "")) {
 			if strings.Contains(dump, secret) {
@@ -361,8 +353,7 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 		before, after := strings.Repeat("before", 8), strings.Repeat("after.", 8)
 		use := func(current, previous string) {
 			t.Helper()
-			keyring, err := secret.NewKeyring(current, previous)
-			must(t, err)
+			keyring := modelstest.Value(secret.NewKeyring(current, previous))(t)
 			f.Store = f.open(t, models.Options{Keyring: keyring})
 		}
 		use(before, "")
@@ -385,16 +376,13 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 func TestAuthenticatorSetUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
 		enable := func(code string) error { return errOf(f.Credentials.EnableTOTP(ctx, session, code, c.actor)) }
 		checkError(t, "nothing to confirm", enable("123456"), models.ErrTOTPOff)
 		first := app{f: f}
-		first.secret, err = f.Credentials.StartTOTP(ctx, session)
-		must(t, err)
+		first.secret = modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)
 		second := app{f: f}
-		second.secret, err = f.Credentials.StartTOTP(ctx, session)
-		must(t, err)
+		second.secret = modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)
 		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), models.ErrWrongCode)
 		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
 			t.Errorf("an unconfirmed app: pending %t, %v", signedIn.Pending, err)

@@ -77,11 +77,9 @@ func TestKeyHoldsNoSecret(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
-		listed, err := f.Keys.Active(t.Context(), c.ID)
-		must(t, err)
+		listed := modelstest.Value(f.Keys.Active(t.Context(), c.ID))(t)
 		for _, key := range append(listed, key) {
-			text, err := json.Marshal(key)
-			must(t, err)
+			text := modelstest.Value(json.Marshal(key))(t)
 			text = fmt.Appendf(text, "%v %+v %#v %s %x", key, key, key, key, key)
 			if found := (secrets{"the key": secret[4:34], "its beginning": secret[4:20]}).find(string(text)); found != nil {
 				t.Errorf("%s: %s", found, text)
@@ -115,12 +113,10 @@ func TestSQLiteFilesHoldNoSecret(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
 	s := f.live(t)
 	path, _ := database.SQLitePath(f.url)
-	files, err := os.ReadDir(filepath.Dir(path))
-	must(t, err)
+	files := modelstest.Value(os.ReadDir(filepath.Dir(path)))(t)
 	var all bytes.Buffer
 	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(filepath.Dir(path), file.Name()))
-		must(t, err)
+		content := modelstest.Value(os.ReadFile(filepath.Join(filepath.Dir(path), file.Name())))(t)
 		all.Write(content)
 	}
 	if !bytes.Contains(all.Bytes(), []byte("ada@example.com")) {
@@ -137,8 +133,7 @@ func TestPostgresLogHoldsNoSecret(t *testing.T) {
 	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0")
 	f := newFixture(t, cluster.URL("postgres"), models.Options{})
 	s := f.live(t)
-	text, err := os.ReadFile(cluster.LogFile())
-	must(t, err)
+	text := modelstest.Value(os.ReadFile(cluster.LogFile()))(t)
 	if !bytes.Contains(text, []byte("ada@example.com")) {
 		t.Fatalf("the log contains no statement:\n%s", text)
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // identify returns the id of the session with this token.
 func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	t.Helper()
-	session, err := f.Sessions.Find(t.Context(), token, browser)
-	must(t, err)
+	session := modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
 	return session.ID
 }
 
@@ -157,8 +157,7 @@ func TestManySessionsEndAtOnce(t *testing.T) {
 			var few []string
 			for _, many := range []int{110, 500} { // a sign-in leaves 100
 				c := f.customer(t)
-				session, err := f.Sessions.Find(t.Context(), f.session(t, c), browser)
-				must(t, err)
+				session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 				f.manySessions(t, c, many)
 				seen := &statements{}
 				ctx := context.WithValue(t.Context(), requestKey{}, seen)

@@ -18,9 +18,7 @@ var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 
 func (f *fixture) session(t *testing.T, c customer) (token string) {
 	t.Helper()
-	token, err := f.Sessions.Create(t.Context(), c.user, browser)
-	must(t, err)
-	return token
+	return modelstest.Value(f.Sessions.Create(t.Context(), c.user, browser))(t)
 }
 
 // lastSeen returns the stored last-seen time and address of the only session.
@@ -141,8 +139,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		}
 		// Later requests are written in the background.
 		f.clock.Advance(time.Microsecond)
-		session, err := f.Sessions.Find(ctx, token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 		eventually(t, "it is written", func() bool { at, _ := f.lastSeen(t); return at.Equal(f.clock.Now()) })
 		if again, err := f.Sessions.Find(ctx, token, browser); err != nil || !again.LastSeenAt.Equal(f.clock.Now()) || !again.ExpiresAt.Equal(session.ExpiresAt) {
 			t.Errorf("%+v, %v", again, err)
@@ -156,7 +153,7 @@ func TestLastSeenIsWrittenBehind(t *testing.T) {
 		if !at.Equal(f.clock.Now()) || address != "2001:db8::7" {
 			t.Errorf("seen at %v from %s", at, address)
 		}
-		session, err = f.Sessions.Find(ctx, token, browser)
+		session, err := f.Sessions.Find(ctx, token, browser)
 		if err != nil || session.FirstAddress != browser.Address || session.UserAgent != browser.UserAgent {
 			t.Errorf("%+v, %v", session, err)
 		}
@@ -244,17 +241,14 @@ func TestLockedSessionDelaysNoOther(t *testing.T) {
 	c := f.customer(t)
 	lastSeen := func(token string) time.Time {
 		t.Helper()
-		session, err := f.Sessions.Peek(t.Context(), token)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Peek(t.Context(), token))(t)
 		var at time.Time
 		f.scan(t, "SELECT last_seen_at FROM sessions WHERE id = ?", []any{session.ID}, &at)
 		return at
 	}
 	locked, token := f.session(t, c), f.session(t, c)
-	session, err := f.Sessions.Peek(t.Context(), locked)
-	must(t, err)
-	tx, err := f.db.BeginTx(t.Context(), nil)
-	must(t, err)
+	session := modelstest.Value(f.Sessions.Peek(t.Context(), locked))(t)
+	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = tx.Rollback() }()
 	must(t, errOf(tx.ExecContext(t.Context(), "UPDATE sessions SET user_agent = '' WHERE id = ?", session.ID)))
 	f.clock.Advance(10 * time.Minute)
@@ -269,8 +263,7 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		token := f.session(t, c)
-		session, err := f.Sessions.Find(ctx, token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
 		if f.clock.Advance(10*time.Minute - time.Second); !session.Fresh(f.clock.Now()) {
 			t.Error("not fresh before ten minutes")
 		}
@@ -278,13 +271,12 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 			t.Error("fresh after ten minutes")
 		}
 		checkError(t, "a wrong password", errOf(f.Sessions.Reauthenticate(ctx, session, newPassword, c.actor)), models.ErrWrongCredentials)
-		renewed, err := f.Sessions.Reauthenticate(ctx, session, password, c.actor)
-		must(t, err)
+		renewed := modelstest.Value(f.Sessions.Reauthenticate(ctx, session, password, c.actor))(t)
 		checkError(t, "the old token", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		for _, fresh := range []bool{true, false} {
-			session, err = f.Sessions.Find(ctx, renewed, browser)
-			if err != nil || session.Fresh(f.clock.Now()) != fresh {
-				t.Errorf("%+v, %v, want fresh %t", session, err, fresh)
+			found, err := f.Sessions.Find(ctx, renewed, browser)
+			if err != nil || found.Fresh(f.clock.Now()) != fresh {
+				t.Errorf("%+v, %v, want fresh %t", found, err, fresh)
 			}
 			f.clock.Advance(10 * time.Minute)
 		}
@@ -294,8 +286,7 @@ func TestPasswordMakesTheSignInFreshAgain(t *testing.T) {
 func TestFreshSignInWithoutAPasswordIsANewOne(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, token := f.newMember(t, f.customer(t))
-		session, err := f.Sessions.Find(t.Context(), token, browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
 		checkError(t, "no password", errOf(f.Sessions.Reauthenticate(t.Context(), session, "", c.actor)), models.ErrSignInTooOld)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func (f *fixture) link(t *testing.T, c customer, user models.User) string {
@@ -100,15 +101,14 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 func TestNewPasswordEndsSignInLinks(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session, err := f.Sessions.Find(ctx, f.session(t, c), browser)
-		must(t, err)
+		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
 		kept := f.link(t, other, other.user)
 		changed := f.link(t, c, c.user)
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)))
 		checkError(t, "after a change", errOf(f.SignIn.LinkUser(ctx, changed)), models.ErrLinkInvalid)
 		reset := f.link(t, c, c.user)
 		must(t, f.Credentials.ResetPassword(ctx, c.user.Email, password))
-		_, err = f.SignIn.UseLink(ctx, reset, browser)
+		_, err := f.SignIn.UseLink(ctx, reset, browser)
 		checkError(t, "after a reset", err, models.ErrLinkInvalid)
 		must(t, errOf(f.SignIn.LinkUser(ctx, kept)))
 	})

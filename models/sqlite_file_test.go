@@ -63,9 +63,7 @@ func TestSQLiteFileIsMissing(t *testing.T) {
 	use(t, f.Store, secret, 1)
 	files := []string{path, path + "-wal", path + "-shm"}
 	for _, file := range files {
-		if err := os.Rename(file, file+".away"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(file, file+".away"))
 	}
 	if _, err := f.API.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("authenticate: %v", err)
@@ -77,9 +75,7 @@ func TestSQLiteFileIsMissing(t *testing.T) {
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", file, err)
 		}
-		if err := os.Rename(file+".away", file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(file+".away", file))
 	}
 	use(t, f.Store, secret, 1)
 }

@@ -24,8 +24,7 @@ func TestOpenTransactionBlocksNoOtherAccount(t *testing.T) {
 	stalledAgent := f.agent(t, stalled)
 	key, secret := f.key(t, c)
 	agent := f.agent(t, c)
-	tx, err := f.db.BeginTx(t.Context(), nil)
-	must(t, err)
+	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = tx.Rollback() }()
 	for statement, id := range map[string]any{
 		"UPDATE api_keys SET revoked_at = now() WHERE id = ?":  stalledKey.ID,
@@ -140,10 +139,7 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		p, err := f.API.Authenticate(ctx, secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := modelstest.Value(f.API.Authenticate(ctx, secret))(t)
 		if err := f.API.CheckAgent(ctx, p, agent.ID); err != nil {
 			t.Errorf("agent: %v", err)
 		}
@@ -160,22 +156,13 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 func TestNotReadyWhileAuthenticationHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
-	if err := f.API.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	tx, err := f.db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.API.Ready(t.Context()))
+	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
+	modelstest.Value(tx.ExecContext(t.Context(), "LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"))(t)
 	if err := f.API.Ready(t.Context()); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("while the table is locked: %v", err)
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tx.Rollback())
 	if err := f.API.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -184,10 +171,7 @@ func TestNotReadyWhileAuthenticationHangs(t *testing.T) {
 // silentHost returns the address of a host that accepts connections and never answers.
 func silentHost(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }

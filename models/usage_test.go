@@ -92,8 +92,7 @@ func TestListShowsAUseAtOnce(t *testing.T) {
 			if err != nil || len(listed) != 2 {
 				t.Fatal(listed, err)
 			}
-			found, err := f.Keys.Find(ctx, c.ID, key.ID)
-			must(t, err)
+			found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
 			for _, k := range []models.Key{listed[1], found} {
 				if k.ID != key.ID || k.LastUsedAt == nil || !k.LastUsedAt.Equal(f.clock.Now()) {
 					t.Errorf("used at %v: %+v", f.clock.Now(), k)
@@ -369,8 +368,7 @@ func TestOldRowsArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
-		token, err := f.Sessions.Create(ctx, c.user, models.Client{})
-		must(t, err)
+		token := modelstest.Value(f.Sessions.Create(ctx, c.user, models.Client{}))(t)
 		now := f.clock.Now()
 		for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
 			f.exec(t, "INSERT INTO api_key_hourly_usage (api_key_id, hour) VALUES (?, ?)", key.ID, now.Add(-age))
@@ -436,8 +434,7 @@ func TestLockedCountsDelayNoPage(t *testing.T) {
 	key, secret := f.key(t, c)
 	use(t, f.Store, lockedSecret, 1)
 	eventually(t, "the first use is written", func() bool { return f.lastUse(t, locked) != nil })
-	tx, err := f.db.BeginTx(ctx, nil)
-	must(t, err)
+	tx := modelstest.Value(f.db.BeginTx(ctx, nil))(t)
 	defer func() { _ = tx.Rollback() }()
 	must(t, errOf(tx.ExecContext(ctx, "UPDATE api_key_last_uses SET requests = requests WHERE api_key_id = ?", locked.ID)))
 	fastest := time.Hour

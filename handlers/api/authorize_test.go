@@ -184,12 +184,8 @@ func (s *service) raw(t *testing.T, request string) (statuses []int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	modelstest.Value(io.WriteString(conn, request))(t)
 	reader := bufio.NewReader(conn)
 	for {
 		response, err := http.ReadResponse(reader, nil)

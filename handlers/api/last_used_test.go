@@ -58,11 +58,7 @@ func TestLastTokenOfAnAgentIsNoted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		lastToken := func() time.Time {
 			t.Helper()
-			at, err := s.store.Agents.LastToken(t.Context(), c.accountID, c.agent.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return at
+			return modelstest.Value(s.store.Agents.LastToken(t.Context(), c.accountID, c.agent.ID))(t)
 		}
 		s.post("/api/widget/token", bearer(c.secret), jsonBody("[]")).is(http.StatusBadRequest)
 		if at := lastToken(); !at.IsZero() {
@@ -79,10 +75,7 @@ func TestLastTokenOfAnAgentIsNoted(t *testing.T) {
 // lastUsed returns the time of last use that the portal's list would show.
 func (s *service) lastUsed(c customer) *time.Time {
 	s.t.Helper()
-	keys, err := s.store.Keys.Active(s.t.Context(), c.accountID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	keys := modelstest.Value(s.store.Keys.Active(s.t.Context(), c.accountID))(s.t)
 	for _, key := range keys {
 		if key.ID == c.key.ID {
 			return key.LastUsedAt

@@ -40,13 +40,9 @@ func eachOutage(t *testing.T, run func(t *testing.T, databaseURL string, begin f
 	t.Run("postgres", func(t *testing.T) {
 		cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 		run(t, cluster.URL("postgres"), func() (end func()) {
-			if err := cluster.Halt(); err != nil {
-				t.Fatal(err)
-			}
+			modelstest.Must(t, cluster.Halt())
 			return func() {
-				if err := cluster.Resume(); err != nil {
-					t.Fatal(err)
-				}
+				modelstest.Must(t, cluster.Resume())
 			}
 		})
 	})
@@ -148,13 +144,8 @@ func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 // lockTable locks a PostgreSQL table exclusively.
 func lockTable(t *testing.T, databaseURL, table string) (unlock func()) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	conn := modelstest.Value(pgx.Connect(t.Context(), databaseURL))(t)
+	modelstest.Value(conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"))(t)
 	return func() { _ = conn.Close(context.Background()) }
 }
 
@@ -181,10 +172,7 @@ func lockSQLite(t *testing.T, databaseURL string) (unlock func()) {
 		firstLock, locks           = 120, 8
 	)
 	path, _ := database.SQLitePath(databaseURL)
-	file, err := os.OpenFile(path+"-shm", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := modelstest.Value(os.OpenFile(path+"-shm", os.O_RDWR, 0))(t)
 	set := func(kind int16) {
 		lock := syscall.Flock_t{Type: kind, Start: firstLock, Len: locks}
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {

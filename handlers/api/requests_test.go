@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"portal/models/modelstest"
 	"slices"
 	"strings"
 	"testing"
@@ -55,15 +56,9 @@ func (s *service) send(method, path string, options ...option) answer {
 	for _, set := range options {
 		set(request)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	response := modelstest.Value(http.DefaultClient.Do(request))(s.t)
 	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	content := modelstest.Value(io.ReadAll(response.Body))(s.t)
 	a := answer{t: s.t, status: response.StatusCode, header: response.Header, body: content}
 	a.followsDescription(request)
 	return a

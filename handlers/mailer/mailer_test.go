@@ -63,18 +63,14 @@ func (s *system) key(t *testing.T, account models.Account, actor models.Actor) (
 // waiting returns the number of mails in the outbox.
 func (s *system) waiting(t *testing.T) int {
 	t.Helper()
-	n, err := s.Outbox.Waiting(t.Context())
-	modelstest.Must(t, err)
-	return n
+	return modelstest.Value(s.Outbox.Waiting(t.Context()))(t)
 }
 
 // run sends the store's mails to the server until the returned function is called or the test ends.
 func (s *system) run(t *testing.T, store *models.Store, url string) (*mailer.Mailer, func()) {
 	t.Helper()
-	server, err := mailer.ParseServer(url)
-	modelstest.Must(t, err)
-	from, err := mailer.ParseSender("portal@example.com")
-	modelstest.Must(t, err)
+	server := modelstest.Value(mailer.ParseServer(url))(t)
+	from := modelstest.Value(mailer.ParseSender("portal@example.com"))(t)
 	m, err := mailer.New(mailer.Config{
 		Store: store, Server: server, From: from, Product: "Voice Portal",
 		BaseURL: "https://portal.example.com", Logger: s.log.Logger(),
@@ -111,24 +107,19 @@ func TestMailsReportChanges(t *testing.T) {
 		s.run(t, s.Store, server.URL())
 
 		modelstest.Must(t, errOf(s.Sessions.Create(t.Context(), user, known)))
-		token, err := s.Sessions.Create(t.Context(), user, unknown)
-		modelstest.Must(t, err)
+		token := modelstest.Value(s.Sessions.Create(t.Context(), user, unknown))(t)
 		server.Await(1) // the mail about an ended session does not name the device
 		key, secret := s.key(t, account, actor)
 		for _, by := range []models.Actor{actor, models.Operator()} {
 			other, _ := s.key(t, account, models.Operator())
 			modelstest.Must(t, errOf(s.Keys.Revoke(t.Context(), account.ID, other.ID, by)))
 		}
-		session, err := s.Sessions.Find(t.Context(), token, unknown)
-		modelstest.Must(t, err)
+		session := modelstest.Value(s.Sessions.Find(t.Context(), token, unknown))(t)
 		modelstest.Must(t, errOf(s.Credentials.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
 		modelstest.Must(t, s.Credentials.ResetPassword(t.Context(), "ada@example.com", password))
-		user, err = s.SignIn.VerifyPassword(t.Context(), user.Email, password, known)
-		modelstest.Must(t, err)
-		token, err = s.Sessions.Create(t.Context(), user, known)
-		modelstest.Must(t, err)
-		session, err = s.Sessions.Find(t.Context(), token, known)
-		modelstest.Must(t, err)
+		user = modelstest.Value(s.SignIn.VerifyPassword(t.Context(), user.Email, password, known))(t)
+		token = modelstest.Value(s.Sessions.Create(t.Context(), user, known))(t)
+		session = modelstest.Value(s.Sessions.Find(t.Context(), token, known))(t)
 		server.Await(7)
 		modelstest.Must(t, s.Credentials.ChangeEmail(t.Context(), session, password, "new@example.com", actor))
 
@@ -173,17 +164,12 @@ func TestWrongCodesAreReported(t *testing.T) {
 		server := mailertest.Start(t)
 		_, user := s.account(t, "ada@example.com")
 		client := models.Client{Address: "203.0.113.7", Device: models.NewDevice(user.Email)}
-		token, err := s.Sessions.Create(t.Context(), user, client)
-		modelstest.Must(t, err)
-		session, err := s.Sessions.Find(t.Context(), token, client)
-		modelstest.Must(t, err)
-		secret, err := s.Credentials.StartTOTP(t.Context(), session)
-		modelstest.Must(t, err)
-		code, err := totp.GenerateCode(secret, s.clock.Now())
-		modelstest.Must(t, err)
+		token := modelstest.Value(s.Sessions.Create(t.Context(), user, client))(t)
+		session := modelstest.Value(s.Sessions.Find(t.Context(), token, client))(t)
+		secret := modelstest.Value(s.Credentials.StartTOTP(t.Context(), session))(t)
+		code := modelstest.Value(totp.GenerateCode(secret, s.clock.Now()))(t)
 		modelstest.Must(t, errOf(s.Credentials.EnableTOTP(t.Context(), session, code, models.UserActor(user.ID, client.Address))))
-		pending, err := s.SignIn.Start(t.Context(), user, models.WithPassword, client)
-		modelstest.Must(t, err)
+		pending := modelstest.Value(s.SignIn.Start(t.Context(), user, models.WithPassword, client))(t)
 		for range 10 {
 			if _, err := s.SignIn.Finish(t.Context(), pending.Token, "abcdef", models.Client{Address: "203.0.113.8"}); err == nil {
 				t.Fatal("a wrong code signs in")

@@ -86,8 +86,7 @@ func (a authority) pem() []byte {
 // sign returns a file with a certificate for a host, and its key.
 func (a authority) sign(t *testing.T, host string) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	modelstest.Must(t, err)
+	key := modelstest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -99,8 +98,7 @@ func (a authority) sign(t *testing.T, host string) string {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	modelstest.Must(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	modelstest.Must(t, err)
+	secret := modelstest.Value(x509.MarshalPKCS8PrivateKey(key))(t)
 	file := filepath.Join(t.TempDir(), "server.pem")
 	modelstest.Must(t, os.WriteFile(file, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...), 0o600))
@@ -170,8 +168,7 @@ func TestPasswordIsSentToThisMachine(t *testing.T) {
 // A server without a valid certificate gets neither the password nor the mail, and the mail waits.
 func TestPasswordIsNotSentToAnUnknownServer(t *testing.T) {
 	t.Parallel()
-	unknown, err := newAuthority()
-	modelstest.Must(t, err)
+	unknown := modelstest.Value(newAuthority())(t)
 	for name, test := range map[string]struct {
 		transport
 		host, cause string

@@ -61,8 +61,7 @@ func TestSQLiteFileOfAnyName(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data of "+name)
 		must(t, os.Mkdir(dir, 0o700))
 		modelstest.Open(t, "sqlite:"+filepath.Join(dir, name), models.Options{})
-		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		must(t, err)
+		files := modelstest.Value(filepath.Glob(filepath.Join(dir, "*")))(t)
 		var found bool
 		for _, file := range files {
 			found = found || filepath.Base(file) == name
@@ -81,14 +80,12 @@ func TestNewSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	modelstest.Open(t, "sqlite:"+filepath.Join(dir, "portal.db"), models.Options{})
-	files, err := os.ReadDir(dir)
-	must(t, err)
+	files := modelstest.Value(os.ReadDir(dir))(t)
 	if len(files) != 3 {
 		t.Errorf("want the database, -wal and -shm: %v", files)
 	}
 	for _, file := range files {
-		info, err := file.Info()
-		must(t, err)
+		info := modelstest.Value(file.Info())(t)
 		if info.Mode() != 0o600 {
 			t.Errorf("%s: mode %v, want 0600", file.Name(), info.Mode())
 		}

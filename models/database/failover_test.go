@@ -52,8 +52,7 @@ func (f *fixture) busy(t *testing.T) {
 	t.Helper()
 	var taken []bun.Conn
 	for range database.PortalConnections {
-		conn, err := f.Portal.Conn(t.Context())
-		must(t, err)
+		conn := modelstest.Value(f.Portal.Conn(t.Context()))(t)
 		taken = append(taken, conn)
 	}
 	for _, conn := range taken {

@@ -36,8 +36,7 @@ func newFixture(t *testing.T, url string) *fixture {
 // open returns connections that are closed at the end of the test.
 func open(t *testing.T, url string) *database.Connections {
 	t.Helper()
-	connections, err := database.Open(url, time.Minute)
-	must(t, err)
+	connections := modelstest.Value(database.Open(url, time.Minute))(t)
 	t.Cleanup(func() { must(t, connections.Close()) })
 	return connections
 }

@@ -22,8 +22,7 @@ var later = fstest.MapFS{"20990101000000_later.tx.up.sql": {Data: []byte(
 // holdMigrationLock takes the lock of migrations and returns its connection.
 func (f *fixture) holdMigrationLock(t *testing.T) bun.Conn {
 	t.Helper()
-	conn, err := f.db.Conn(t.Context())
-	must(t, err)
+	conn := modelstest.Value(f.db.Conn(t.Context()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	must(t, errOf(conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", database.MigrationLock)))
 	return conn
@@ -34,8 +33,7 @@ func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t))
 	c := f.customer(t)
-	reader, err := f.db.BeginTx(t.Context(), nil)
-	must(t, err)
+	reader := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	for _, table := range []string{"api_keys", "activities"} {
 		must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM "+table+" LIMIT 1")))
 	}
@@ -58,11 +56,10 @@ func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
 func TestAMigrationThatCannotLockATableFailsInTime(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t))
-	reader, err := f.db.BeginTx(t.Context(), nil)
-	must(t, err)
+	reader := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 	t.Cleanup(func() { _ = reader.Rollback() })
 	must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM api_keys LIMIT 1")))
-	err = f.MigrateTo(t.Context(), later, noLog, 500*time.Millisecond)
+	err := f.MigrateTo(t.Context(), later, noLog, 500*time.Millisecond)
 	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a table") {
 		t.Errorf("got %v", err)
 	}

@@ -34,8 +34,7 @@ func (f *fixture) works(t *testing.T) {
 	t.Helper()
 	must(t, f.Migrate(t.Context(), noLog, 0))
 	must(t, f.customer(t).revokesAKey(t.Context()))
-	files, err := fs.Glob(f.migrations(), "*.up.sql")
-	must(t, err)
+	files := modelstest.Value(fs.Glob(f.migrations(), "*.up.sql"))(t)
 	if n := value[int](t, f, "SELECT count(*) FROM bun_migrations"); n != len(files) {
 		t.Errorf("%d migrations are marked as applied, want %d", n, len(files))
 	}
@@ -78,13 +77,10 @@ func TestMigrationAfterACrash(t *testing.T) {
 		"under the lock of Bun's migrator": func(t *testing.T, f *fixture) { must(t, f.migrator(t).Lock(t.Context())) },
 		"with one of Bun's tables":         func(t *testing.T, f *fixture) { f.exec(t, "DROP TABLE bun_migration_locks") },
 		"within the transaction": func(t *testing.T, f *fixture) {
-			files, err := fs.Glob(f.migrations(), "*.up.sql")
-			must(t, err)
-			tx, err := f.db.BeginTx(t.Context(), nil)
-			must(t, err)
+			files := modelstest.Value(fs.Glob(f.migrations(), "*.up.sql"))(t)
+			tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
 			for _, file := range files {
-				content, err := fs.ReadFile(f.migrations(), file)
-				must(t, err)
+				content := modelstest.Value(fs.ReadFile(f.migrations(), file))(t)
 				must(t, errOf(tx.ExecContext(t.Context(), string(content))))
 			}
 			must(t, tx.Rollback())

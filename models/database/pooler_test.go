@@ -55,10 +55,8 @@ func pgBouncer(t *testing.T, databaseURL string, settings ...string) string {
 			t.Fatal("PgBouncer is missing (Debian: apt-get install pgbouncer)")
 		}
 	}
-	server, err := url.Parse(databaseURL)
-	must(t, err)
-	port, err := subprocess.FreePort()
-	must(t, err)
+	server := modelstest.Value(url.Parse(databaseURL))(t)
+	port := modelstest.Value(subprocess.FreePort())(t)
 	file := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	must(t, os.WriteFile(file, fmt.Appendf(nil, "[databases]\n* = host=127.0.0.1 port=%s user=portal\n"+
 		"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\n%s\n",
@@ -73,8 +71,7 @@ func pgBouncer(t *testing.T, databaseURL string, settings ...string) string {
 	}
 	output := &modelstest.LogBuffer{}
 	command.Stdout, command.Stderr = output, output
-	child, err := subprocess.Start(command)
-	must(t, err)
+	child := modelstest.Value(subprocess.Start(command))(t)
 	t.Cleanup(child.Kill)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

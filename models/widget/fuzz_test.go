@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"portal/models/modelstest"
 	"portal/models/secret"
 	"portal/models/widget"
 )
@@ -32,10 +33,7 @@ type signer struct {
 
 func newSigner(f *testing.F) signer {
 	f.Helper()
-	keyring, err := secret.NewKeyring(newSecret, "")
-	if err != nil {
-		f.Fatal(err)
-	}
+	keyring := modelstest.Value(secret.NewKeyring(newSecret, ""))(f)
 	at := func() time.Time { return time.Unix(1800000300, 0) }
 	private, ok := widget.PrivateKeys(keyring, widget.EdDSA)[0].(ed25519.PrivateKey)
 	if !ok {
@@ -57,9 +55,7 @@ func encoded(part string) string { return base64.RawURLEncoding.EncodeToString([
 func FuzzWidgetToken(f *testing.F) {
 	s := newSigner(f)
 	issued := s.sign(fuzzedHeader, fuzzedClaims)
-	if _, err := s.Verify(issued); err != nil {
-		f.Fatal(err)
-	}
+	modelstest.Value(s.Verify(issued))(f)
 	parts := strings.Split(issued, ".")
 	public := s.private.Public().(ed25519.PublicKey)
 	for _, seed := range []string{
@@ -118,9 +114,7 @@ func FuzzSignedWidgetToken(f *testing.F) {
 			t.Fatalf("the claims are accepted: %s", claims)
 		}
 		var fields map[string]any
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(header, "$KID", s.kid)), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(strings.ReplaceAll(header, "$KID", s.kid)), &fields))
 		if _, critical := fields["crit"]; critical || fields["typ"] != "at+jwt" || fields["alg"] != "EdDSA" || fields["kid"] != s.kid {
 			t.Fatalf("the header is accepted: %s", header)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"testing"
 
+	"portal/models/modelstest"
 	"portal/models/secret"
 	"portal/models/widget"
 )
@@ -20,9 +21,7 @@ const (
 
 func keyring(t *testing.T, current, previous string) secret.Keyring {
 	t.Helper()
-	k, err := secret.NewKeyring(current, previous)
-	must(t, err)
-	return k
+	return modelstest.Value(secret.NewKeyring(current, previous))(t)
 }
 
 // privateBytes returns the seed of an Ed25519 key or the number of a P-256 key.
@@ -32,9 +31,7 @@ func privateBytes(t *testing.T, key crypto.Signer) []byte {
 	case ed25519.PrivateKey:
 		return key.Seed()
 	case *ecdsa.PrivateKey:
-		private, err := key.Bytes()
-		must(t, err)
-		return private
+		return modelstest.Value(key.Bytes())(t)
 	default:
 		t.Fatalf("the key is a %T", key)
 		return nil

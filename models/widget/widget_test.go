@@ -61,8 +61,7 @@ func newClock() *modelstest.Clock {
 // decode returns the decoded JSON of one part of a token.
 func decode(t *testing.T, part string) map[string]any {
 	t.Helper()
-	text, err := base64.RawURLEncoding.Strict().DecodeString(part)
-	must(t, err)
+	text := modelstest.Value(base64.RawURLEncoding.Strict().DecodeString(part))(t)
 	var decoded map[string]any
 	must(t, json.Unmarshal(text, &decoded))
 	return decoded
@@ -70,8 +69,7 @@ func decode(t *testing.T, part string) map[string]any {
 
 func encode(t *testing.T, part map[string]any) string {
 	t.Helper()
-	text, err := json.Marshal(part)
-	must(t, err)
+	text := modelstest.Value(json.Marshal(part))(t)
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
@@ -226,8 +224,7 @@ func checkJWK(t *testing.T, jwk map[string]string, private crypto.Signer) {
 		// RFC 7638 section 3, RFC 8037 section 2: the members in this order.
 		thumbprinted = `{"crv":"Ed25519","kty":"OKP","x":"` + want["x"] + `"}`
 	case *ecdsa.PublicKey:
-		point, err := public.Bytes()
-		must(t, err)
+		point := modelstest.Value(public.Bytes())(t)
 		want["kty"], want["crv"], want["alg"] = "EC", "P-256", "ES256"
 		want["x"], want["y"] = base64.RawURLEncoding.EncodeToString(point[1:33]), base64.RawURLEncoding.EncodeToString(point[33:])
 		thumbprinted = `{"crv":"P-256","kty":"EC","x":"` + want["x"] + `","y":"` + want["y"] + `"}`
