@@ -170,8 +170,8 @@ type ErrorCode struct {
 	Messages     []ErrorMessage
 }
 
-// ErrorMessage is an example of an error.
-type ErrorMessage struct{ Cause, Message string }
+// ErrorMessage is an example of an error. Reason is the value of X-Error-Reason, if it has one.
+type ErrorMessage struct{ Cause, Reason, Message string }
 
 // ChangelogPage is /docs/changelog.
 type ChangelogPage struct {

@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 	})
 	t.Run("count", func(t *testing.T) {
 		for _, want := range []string{
-			`portal_authentication_batch_size_bucket{le="1"} `, `portal_api_refusals_total{reason="no_bearer_key"} 1`,
+			`portal_authentication_batch_size_bucket{le="1"} `, `portal_api_refusals_total{reason="missing"} 1`,
 			`portal_sign_in_failures_total{reason="wrong"} 1`, `portal_sign_in_failures_total{reason="limited"} 0`,
 			`portal_database_connections_max{pool="api"} 3`, `portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/api/agents",status="401"} 2`,
 			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="token_invalid"} 1`,

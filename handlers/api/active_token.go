@@ -33,13 +33,18 @@ func (a *API) activeToken(ctx context.Context, token string) (active activeToken
 // matching row applies.
 var tokenProblems = []struct {
 	err     error
-	message string
+	problem problem.Problem
 }{
-	{widget.ErrExpired, "The widget token has expired. Request a new one."},
-	{widget.ErrInvalid, "The widget token is malformed or was not issued by this service. Request a new one."},
-	{models.ErrKeyRevoked, "The API key of the widget token has been revoked. Request a new token with an active key."},
-	{models.ErrAccountDisabled, "The account of the widget token is disabled. Contact the operator."},
-	{models.ErrAgentNotFound, "The agent of the widget token has been removed. Request a token for another agent."},
+	{widget.ErrExpired, problem.Unauthorized(problem.ReasonTokenExpired,
+		"The widget token has expired. Request a new one.")},
+	{widget.ErrInvalid, problem.Unauthorized(problem.ReasonTokenInvalid,
+		"The widget token is malformed or was not issued by this service. Request a new one.")},
+	{models.ErrKeyRevoked, problem.Unauthorized(problem.ReasonTokenRevoked,
+		"The API key of the widget token has been revoked. Request a new token with an active key.")},
+	{models.ErrAccountDisabled, problem.Unauthorized(problem.ReasonAccountDisabled,
+		"The account of the widget token is disabled. Contact the operator.")},
+	{models.ErrAgentNotFound, problem.Unauthorized(problem.ReasonAgent,
+		"The agent of the widget token has been removed. Request a token for another agent.")},
 }
 
 // tokenProblem returns the 401 for a widget token that is not active. It reports false for any
@@ -47,7 +52,7 @@ var tokenProblems = []struct {
 func tokenProblem(err error) (problem.Problem, bool) {
 	for _, known := range tokenProblems {
 		if errors.Is(err, known.err) {
-			return problem.Unauthorized(known.message), true
+			return known.problem, true
 		}
 	}
 	return problem.Problem{}, false

@@ -185,6 +185,9 @@ func Render(c *gin.Context, err error) {
 	}
 	middleware.SetCode(c, p.Code)
 	c.Header("Cache-Control", "no-store")
+	if p.Reason != "" {
+		c.Header("X-Error-Reason", p.Reason)
+	}
 	if seconds := p.RetryAfterSeconds(); seconds != "" {
 		c.Header("Retry-After", seconds)
 	}

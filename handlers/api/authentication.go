@@ -23,10 +23,7 @@ const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 // refused, and [models.ErrUnavailable] if a well-formed key cannot be checked.
 func (a *API) authenticate(c *gin.Context) (models.Principal, error) {
 	caller, err := a.principal(c)
-	if err != nil {
-		a.refusals.WithLabelValues(refusalReason(err)).Inc()
-	}
-	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
+	if err != nil && a.countRefusal(err) {
 		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
 	}
 	return caller, err
@@ -58,26 +55,26 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 func bearer(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 && h.Get("X-Api-Key") != "" {
-		return "", problem.Unauthorized("The X-API-Key header is not supported. " + howToSend)
+		return "", problem.Unauthorized(problem.ReasonMissing, "The X-API-Key header is not supported. "+howToSend)
 	}
 	if len(values) == 0 {
-		return "", problem.Unauthorized("The request has no API key. " + howToSend)
+		return "", problem.Unauthorized(problem.ReasonMissing, "The request has no API key. "+howToSend)
 	}
 	if len(values) > 1 {
-		return "", problem.Unauthorized("The request has more than one Authorization header. Send exactly one.")
+		return "", problem.Unauthorized(problem.ReasonScheme, "The request has more than one Authorization header. Send exactly one.")
 	}
 	scheme, credential, _ := strings.Cut(values[0], " ")
 	if scheme == "" {
-		return "", problem.Unauthorized("The Authorization header is empty. " + howToSend)
+		return "", problem.Unauthorized(problem.ReasonMissing, "The Authorization header is empty. "+howToSend)
 	}
 	if strings.EqualFold(scheme, "Basic") {
-		return "", problem.Unauthorized("Basic authentication is not supported: an API key is neither a user name nor a password. " + howToSend)
+		return "", problem.Unauthorized(problem.ReasonScheme, "Basic authentication is not supported: an API key is neither a user name nor a password. "+howToSend)
 	}
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", problem.Unauthorized("The Authorization header does not use the Bearer scheme. " + howToSend)
+		return "", problem.Unauthorized(problem.ReasonScheme, "The Authorization header does not use the Bearer scheme. "+howToSend)
 	}
 	if credential = strings.Trim(credential, " "); credential == "" {
-		return "", problem.Unauthorized("The Authorization header has no API key after Bearer. " + howToSend)
+		return "", problem.Unauthorized(problem.ReasonMissing, "The Authorization header has no API key after Bearer. "+howToSend)
 	}
 	return credential, nil
 }

@@ -176,6 +176,23 @@ func exampleMessage(t *testing.T, response, example string) string {
 	return shown.Value.Value.(map[string]any)["error"].(string)
 }
 
+// exampleReason returns the reason of the example in the OpenAPI document that has this message.
+func exampleReason(t *testing.T, message string) string {
+	t.Helper()
+	for _, response := range description(t).Components.Responses {
+		for _, content := range response.Value.Content {
+			for _, shown := range content.Examples {
+				if value, ok := shown.Value.Value.(map[string]any); ok && value["error"] == message {
+					reason, _ := shown.Value.Extensions["x-error-reason"].(string)
+					return reason
+				}
+			}
+		}
+	}
+	t.Errorf("no example has the message %q", message)
+	return ""
+}
+
 // wellFormedKey returns a key with these 30 characters and its checksum.
 func wellFormedKey(random string) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -19,7 +19,7 @@ var originalURLHeaders = []string{"X-Original-Uri", "X-Original-Url", "X-Forward
 
 const howToSendToken = "Send it as Authorization: Bearer <token>, or in the URL as access_token=<token>." //nolint:gosec // no credentials
 
-var errNoToken error = problem.Unauthorized("The request has no widget token. " + howToSendToken)
+var errNoToken error = problem.Unauthorized(problem.ReasonTokenMissing, "The request has no widget token. "+howToSendToken)
 
 // widgetAuthorizationBody is the response of /widget/authorize.
 type widgetAuthorizationBody struct {
@@ -64,13 +64,10 @@ func (a *API) authenticateWidget(c *gin.Context) (activeToken, error) {
 	if err == nil {
 		active, err = a.activeToken(c.Request.Context(), token)
 	}
-	if err != nil {
-		a.refusals.WithLabelValues(refusalReason(err)).Inc()
-	}
 	if refused, known := tokenProblem(err); known {
 		err = refused
 	}
-	if err != nil && problem.From(err).Status == http.StatusUnauthorized {
+	if err != nil && a.countRefusal(err) {
 		setChallenge(c, !errors.Is(err, errNoToken))
 	}
 	return active, err
@@ -85,7 +82,8 @@ func widgetToken(r *http.Request) (string, error) {
 	if len(r.Header.Values("Authorization")) > 0 {
 		token, err := bearer(r.Header)
 		if err != nil {
-			return "", problem.Unauthorized("The Authorization header is not exactly one Bearer token. " + howToSendToken)
+			return "", problem.Unauthorized(problem.ReasonTokenInvalid,
+				"The Authorization header is not exactly one Bearer token. "+howToSendToken)
 		}
 		tokens = []string{token}
 	} else {
@@ -95,9 +93,10 @@ func widgetToken(r *http.Request) (string, error) {
 	case len(tokens) == 0:
 		return "", errNoToken
 	case len(tokens) > 1:
-		return "", problem.Unauthorized("The URL has more than one widget token. Send exactly one.")
+		return "", problem.Unauthorized(problem.ReasonTokenInvalid, "The URL has more than one widget token. Send exactly one.")
 	case strings.HasPrefix(tokens[0], "nas_"):
-		return "", problem.Unauthorized("This is an API key, not a widget token. Exchange it for a token at /api/widget/token.")
+		return "", problem.Unauthorized(problem.ReasonTokenInvalid,
+			"This is an API key, not a widget token. Exchange it for a token at /api/widget/token.")
 	}
 	return tokens[0], nil
 }

@@ -72,7 +72,7 @@ func (o *operatorToken) check(c *gin.Context) error {
 	values := c.Request.Header.Values("Authorization")
 	if len(values) == 0 {
 		c.Header("WWW-Authenticate", challenge)
-		return problem.Unauthorized("The request has no operator token. Send it as: Authorization: Bearer <operator token>.")
+		return problem.Unauthorized(problem.ReasonMissing, "The request has no operator token. Send it as: Authorization: Bearer <operator token>.")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	hash := sha256.Sum256([]byte(strings.Trim(token, " ")))
@@ -80,7 +80,7 @@ func (o *operatorToken) check(c *gin.Context) error {
 		return nil
 	}
 	c.Header("WWW-Authenticate", challengeInvalid)
-	return problem.Unauthorized("The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: Authorization: Bearer <operator token>.")
+	return problem.Unauthorized(problem.ReasonUnknown, "The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: Authorization: Bearer <operator token>.")
 }
 
 // operatorError replaces an error whose status in the operator API differs from the usual one. It

@@ -1,51 +1,41 @@
 package api
 
 import (
-	"errors"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"portal/models"
-	"portal/models/widget"
+	"portal/handlers/problem"
 )
 
-// refusalReasons maps errors to the label values of the metric of refusals.
-var refusalReasons = []struct {
-	err    error
-	reason string
-}{
-	{models.ErrKeyMissingPrefix, "missing_prefix"},
-	{models.ErrKeyMalformed, "malformed"},
-	{models.ErrKeyUnknown, "unknown"},
-	{models.ErrKeyRevoked, "revoked"},
-	{models.ErrAccountDisabled, "account_disabled"},
-	{widget.ErrExpired, "token_expired"},
-	{widget.ErrInvalid, "token_invalid"},
-	{models.ErrAgentNotFound, "agent_removed"},
-	{models.ErrUnavailable, "unavailable"},
-}
-
-// noBearerKey is the reason for a request without exactly one Bearer credential.
-const noBearerKey = "no_bearer_key"
+// refusalUnavailable is the label value for credentials that the database could not check.
+const refusalUnavailable = "unavailable"
 
 // newRefusals returns the metric of refused API requests, with all its label values.
 func newRefusals() *prometheus.CounterVec {
 	refusals := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "portal_api_refusals_total",
-		Help: "API requests refused at authentication, by reason; unavailable means that the database did not answer.",
+		Help: "API requests refused at authentication, by X-Error-Reason; unavailable means that the database did not answer.",
 	}, []string{"reason"})
-	refusals.WithLabelValues(noBearerKey)
-	for _, known := range refusalReasons {
-		refusals.WithLabelValues(known.reason)
+	for _, reason := range []string{
+		problem.ReasonMissing, problem.ReasonScheme, problem.ReasonPrefix, problem.ReasonMalformed,
+		problem.ReasonUnknown, problem.ReasonRevoked, problem.ReasonAccountDisabled, problem.ReasonAgent,
+		problem.ReasonTokenMissing, problem.ReasonTokenInvalid, problem.ReasonTokenExpired, problem.ReasonTokenRevoked,
+		refusalUnavailable,
+	} {
+		refusals.WithLabelValues(reason)
 	}
 	return refusals
 }
 
-func refusalReason(err error) string {
-	for _, known := range refusalReasons {
-		if errors.Is(err, known.err) {
-			return known.reason
-		}
+// countRefusal counts a request whose credentials were refused or could not be checked. It reports
+// whether the response is a 401.
+func (a *API) countRefusal(err error) bool {
+	p := problem.From(err)
+	reason := p.Reason
+	if p.Status >= http.StatusInternalServerError {
+		reason = refusalUnavailable
 	}
-	return noBearerKey
+	a.refusals.WithLabelValues(reason).Inc()
+	return p.Status == http.StatusUnauthorized
 }

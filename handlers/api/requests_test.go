@@ -81,14 +81,19 @@ func (a answer) is(status int) answer {
 	return a
 }
 
-// fails fails the test unless the body is exactly an error body with this code. It returns the
-// message.
+// fails fails the test unless the body is exactly an error body with this code. A 401 or 403 must
+// have the reason of the example with its message. It returns the message.
 func (a answer) fails(status int, code string) string {
 	a.t.Helper()
 	var fields map[string]string
 	a.is(status).into(&fields)
 	if len(fields) != 2 || fields["code"] != code || fields["error"] == "" {
 		a.t.Fatalf("body %s, want the fields error and code, the code %s", a.body, code)
+	}
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		a.has("X-Error-Reason", exampleReason(a.t, fields["error"]))
+	} else {
+		a.lacks("X-Error-Reason")
 	}
 	return fields["error"]
 }

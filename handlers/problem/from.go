@@ -24,15 +24,15 @@ var table = []struct {
 	// The client has disconnected. The log and the metrics show this as 499.
 	{context.Canceled, Unavailable(nil)},
 
-	{models.ErrKeyMissingPrefix, Unauthorized("This is not an API key: API keys begin with nas_. " +
+	{models.ErrKeyMissingPrefix, Unauthorized(ReasonPrefix, "This is not an API key: API keys begin with nas_. "+
 		"Send the whole key as it was shown when it was generated.")},
-	{models.ErrKeyMalformed, Unauthorized("The API key is malformed: it is incomplete or mistyped. " +
+	{models.ErrKeyMalformed, Unauthorized(ReasonMalformed, "The API key is malformed: it is incomplete or mistyped. "+
 		"Copy the whole key again, or generate a new one on the API Keys page.")},
-	{models.ErrKeyUnknown, Unauthorized("The API key is unknown. " +
+	{models.ErrKeyUnknown, Unauthorized(ReasonUnknown, "The API key is unknown. "+
 		"Check that it belongs to this service, or generate a new one on the API Keys page.")},
-	{models.ErrKeyRevoked, Unauthorized("The API key has been revoked. " +
+	{models.ErrKeyRevoked, Unauthorized(ReasonRevoked, "The API key has been revoked. "+
 		"Generate a new one on the API Keys page and use that.")},
-	{models.ErrAccountDisabled, Unauthorized(accountDisabled)},
+	{models.ErrAccountDisabled, Unauthorized(ReasonAccountDisabled, accountDisabled)},
 	{models.ErrAgentNotFound, Problem{
 		Status: http.StatusNotFound, Code: CodeAgentNotFound,
 		Message: "Agent not found in this account. GET /api/agents lists the account's agents.",

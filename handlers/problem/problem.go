@@ -31,12 +31,30 @@ const (
 	CodeInternal             = "INTERNAL"
 )
 
+// The reasons of a 401 or a 403 in the header X-Error-Reason. They are part of the contract of the
+// JSON API, because a program cannot tell causes apart by the message.
+const (
+	ReasonMissing         = "missing"   // no credential
+	ReasonScheme          = "scheme"    // not exactly one Bearer credential
+	ReasonPrefix          = "prefix"    // no nas_
+	ReasonMalformed       = "malformed" // wrong checksum
+	ReasonUnknown         = "unknown"
+	ReasonRevoked         = "revoked"
+	ReasonAccountDisabled = "account_disabled"
+	ReasonAgent           = "agent" // not an agent of the credentials
+	ReasonTokenMissing    = "token_missing"
+	ReasonTokenInvalid    = "token_invalid"
+	ReasonTokenExpired    = "token_expired"
+	ReasonTokenRevoked    = "token_revoked"
+)
+
 // Problem is an error response. It is itself an error, so that a handler can return one.
 //
 //nolint:errname // mainly a response
 type Problem struct {
 	Status     int           // HTTP status, 400 to 599
 	Code       string        // for API clients; empty if only the portal returns the problem
+	Reason     string        // of a 401 or a 403 of the JSON API
 	Message    string        // for users; never contains the cause of a 5xx
 	RetryAfter time.Duration // zero: no Retry-After header
 	Cause      error         // for the log only; may be nil
@@ -62,8 +80,8 @@ func (p Problem) RetryAfterSeconds() string {
 }
 
 // Unauthorized returns a 401 for refused credentials. message says what is wrong and what to do.
-func Unauthorized(message string) Problem {
-	return Problem{Status: http.StatusUnauthorized, Code: CodeUnauthorized, Message: message}
+func Unauthorized(reason, message string) Problem {
+	return Problem{Status: http.StatusUnauthorized, Code: CodeUnauthorized, Reason: reason, Message: message}
 }
 
 // InvalidRequest returns a 400. message says what the request should contain.
@@ -74,7 +92,7 @@ func InvalidRequest(message string) Problem {
 // AgentNotAllowed returns a 403 for a gateway that asks for an agent outside the credentials.
 func AgentNotAllowed() Problem {
 	return Problem{
-		Status: http.StatusForbidden, Code: CodeAgentNotAllowed,
+		Status: http.StatusForbidden, Code: CodeAgentNotAllowed, Reason: ReasonAgent,
 		Message: "The agent in agentId does not belong to this API key or widget token. " +
 			"Use an agent of this account or, with a widget token, the agent that it was issued for.",
 	}

@@ -94,6 +94,7 @@ type media struct {
 type example struct {
 	Summary string
 	Value   json.RawMessage
+	Reason  string `json:"x-error-reason"`
 }
 
 type schema struct {

@@ -202,7 +202,9 @@ func (r reader) errors() []templates.ErrorCode {
 			}
 			for _, name := range content.Examples.names {
 				shown := content.Examples.values[name]
-				row.Messages = append(row.Messages, templates.ErrorMessage{Cause: shown.Summary, Message: messageOf(shown)})
+				row.Messages = append(row.Messages, templates.ErrorMessage{
+					Cause: shown.Summary, Reason: shown.Reason, Message: messageOf(shown),
+				})
 			}
 			found = append(found, row)
 			break
