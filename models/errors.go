@@ -46,7 +46,7 @@ var (
 	ErrInvitationInvalid = errors.New("the invitation has been used or cancelled, or has expired")
 	ErrInvitationLimit   = fmt.Errorf("the account has reached its limit of %d pending invitations", MaxInvitations)
 	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")
-	ErrLastOwner         = errors.New("the user is the account's last owner")
+	ErrLastOwner         = errors.New("the user is the account's last owner who can sign in")
 	ErrLinkInvalid       = errors.New("the sign-in link has been used or has expired")
 	ErrNotOwner          = errors.New("the user is not an owner of the account")
 	ErrKeyLimit          = fmt.Errorf("the account has reached its limit of %d active API keys", MaxActiveKeys)

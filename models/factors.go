@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
 
+	"portal/models/password"
 	"portal/models/secret"
 )
 
@@ -72,16 +74,19 @@ func deleteFactors(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	return nil
 }
 
-// canSignIn reports whether a user can sign in without an operator: with a password, an identity or
-// a passkey.
-func (c *Credentials) canSignIn(ctx context.Context, db bun.IDB, user User) (bool, error) {
-	if c.passwords.has(user) {
-		return true, nil
+// canSignIn is a condition on the user u: the user can sign in without an operator, with a password,
+// an identity or a passkey.
+func (p *passwords) canSignIn() schema.QueryWithArgs {
+	return bun.SafeQuery(`(u.disabled_at IS NULL AND (? AND u.password_hash NOT LIKE ?
+		OR EXISTS (SELECT 1 FROM identities WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = u.id)))`,
+		!p.off, "%"+password.AbsentEnd)
+}
+
+// checkSignIn returns [ErrOnlySignIn] unless the user can sign in without an operator.
+func (p *passwords) checkSignIn(ctx context.Context, db bun.IDB, userID uuid.UUID) error {
+	can, err := db.NewSelect().Model((*User)(nil)).Where("u.id = ?", userID).Where("?", p.canSignIn()).Exists(ctx)
+	if err == nil && !can {
+		return ErrOnlySignIn
 	}
-	for _, model := range []any{(*Identity)(nil), (*Passkey)(nil)} {
-		if exists, err := db.NewSelect().Model(model).Where("user_id = ?", user.ID).Exists(ctx); err != nil || exists {
-			return exists, err
-		}
-	}
-	return false, nil
+	return err
 }

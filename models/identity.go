@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -142,8 +141,8 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 		if err != nil {
 			return err
 		}
-		if can, err := c.canSignIn(ctx, tx, user); err != nil || !can {
-			return cmp.Or(err, ErrOnlySignIn)
+		if err := c.passwords.checkSignIn(ctx, tx, user.ID); err != nil {
+			return err
 		}
 		if err := tx.Record(ctx, user.AccountID, actor, ActionIdentityDisconnected, user.ID, provider); err != nil {
 			return err

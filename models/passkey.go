@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -93,8 +92,8 @@ func (c *Credentials) RemovePasskey(ctx context.Context, session Session, id uui
 		if _, err := tx.NewDelete().Model(&removed).WherePK().Exec(ctx); err != nil {
 			return err
 		}
-		if can, err := c.canSignIn(ctx, tx, user); err != nil || !can {
-			return cmp.Or(err, ErrOnlySignIn)
+		if err := c.passwords.checkSignIn(ctx, tx, user.ID); err != nil {
+			return err
 		}
 		if err := tx.Record(ctx, session.AccountID, actor, ActionPasskeyRemoved, id, removed.Name); err != nil {
 			return err

@@ -188,7 +188,7 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 		action := ActionUserMadeOwner
 		if role == RoleMember {
 			action = ActionUserMadeMember
-			if err := checkOwnerLeft(ctx, tx, user); err != nil {
+			if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 				return err
 			}
 			if err := tx.Delete(ctx, (*Invitation)(nil), "inviter_id = ?", id); err != nil {
@@ -216,7 +216,7 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		if err != nil {
 			return err
 		}
-		if err := checkOwnerLeft(ctx, tx, user); err != nil {
+		if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
 			return err
 		}
 		noEmail := make([]byte, sha256.Size)
@@ -267,14 +267,21 @@ func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) er
 	return err
 }
 
-// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user who can sign in.
-func checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
+// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user, or if user can sign
+// in without an operator and none of the others can.
+func (p *People) checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
 	if user.Role != RoleOwner {
 		return nil
 	}
-	left, err := tx.NewSelect().Model((*User)(nil)).
-		Where("u.account_id = ? AND u.id <> ? AND u.role = ? AND u.disabled_at IS NULL", user.AccountID, user.ID, RoleOwner).
-		Exists(ctx)
+	others := tx.NewSelect().Model((*User)(nil)).
+		Where("u.account_id = ? AND u.id <> ? AND u.role = ? AND u.disabled_at IS NULL", user.AccountID, user.ID, RoleOwner)
+	err := p.passwords.checkSignIn(ctx, tx, user.ID)
+	if err == nil {
+		others = others.Where("?", p.passwords.canSignIn())
+	} else if !errors.Is(err, ErrOnlySignIn) {
+		return err
+	}
+	left, err := others.Exists(ctx)
 	if err == nil && !left {
 		return ErrLastOwner
 	}

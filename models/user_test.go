@@ -20,6 +20,14 @@ func (f *fixture) member(t *testing.T, c customer, role models.Role) models.User
 	return user
 }
 
+// owner adds an owner with [password].
+func (f *fixture) owner(t *testing.T, c customer) models.User {
+	t.Helper()
+	user := f.member(t, c, models.RoleOwner)
+	f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", cheapHash(password), user.ID)
+	return user
+}
+
 func actionsOf(activities []models.Activity) (actions []models.Action) {
 	for _, activity := range activities {
 		actions = append(actions, activity.Action)
@@ -79,7 +87,7 @@ func TestRemovedUserIsSignedOutAndItsEmailIsFree(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		key, secret := f.key(t, c)
-		f.member(t, c, models.RoleOwner)
+		f.owner(t, c)
 		token := f.session(t, c)
 		verified, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, browser)
 		must(t, err)
@@ -109,7 +117,7 @@ func TestLastOwnerCannotBeRemoved(t *testing.T) {
 		member := f.member(t, c, models.RoleMember)
 		checkError(t, "beside a member", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
 		must(t, f.People.Remove(t.Context(), c.ID, member.ID, models.Operator()))
-		disabled := f.member(t, c, models.RoleOwner)
+		disabled := f.owner(t, c)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, true))
 		checkError(t, "beside a disabled owner", f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()), models.ErrLastOwner)
 		must(t, f.People.SetDisabled(t.Context(), disabled.Email, false))
@@ -121,6 +129,56 @@ func TestLastOwnerCannotBeRemoved(t *testing.T) {
 		users, err := f.People.List(t.Context(), c.ID, models.Page{Limit: 10})
 		if err != nil || len(users.Items) != 1 || len(errs) != 1 || !errors.Is(errs[0], models.ErrLastOwner) {
 			t.Errorf("two removals at once leave %v, with the errors %v, %v", users, errs, err)
+		}
+	})
+}
+
+// An owner without a password, a passkey or an identity cannot take over the account.
+func TestLastOwnerWhoCanSignInStays(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, off := t.Context(), f.open(t, models.Options{PasswordsOff: true})
+		leave := map[string]func(s *models.Store, c customer) error{
+			"remove": func(s *models.Store, c customer) error { return s.People.Remove(ctx, c.ID, c.user.ID, c.actor) },
+			"make member": func(s *models.Store, c customer) error {
+				return errOf(s.People.SetRole(ctx, c.ID, c.user.ID, models.RoleMember, c.actor))
+			},
+		}
+		for name, leave := range leave {
+			c := f.customer(t)
+			other := f.member(t, c, models.RoleOwner)
+			f.link(t, c, other) // expires
+			checkError(t, name, leave(f.Store, c), models.ErrLastOwner)
+			checkError(t, "remove the other", f.People.Remove(ctx, c.ID, other.ID, c.actor), nil)
+		}
+		for name, way := range map[string]func(customer, models.User){
+			"password": func(_ customer, u models.User) { must(t, f.Credentials.ResetPassword(ctx, u.Email, newPassword)) },
+			"identity": func(_ customer, u models.User) {
+				must(t, errOf(f.SignIn.WithIdentity(ctx, models.Identity{Issuer: "https://a.example", Subject: u.Email, Email: u.Email, EmailVerified: true}, true, browser)))
+			},
+			"passkey": func(c customer, u models.User) {
+				signedIn, err := f.SignIn.UseLink(ctx, f.link(t, c, u), browser)
+				must(t, err)
+				session, err := f.Sessions.Find(ctx, signedIn.Token, browser)
+				must(t, err)
+				f.passkey(t, session, models.UserActor(u.ID, ""))
+			},
+		} {
+			for leaving, leave := range leave {
+				c, withPasskey := f.customer(t), f.customer(t)
+				other := f.member(t, c, models.RoleOwner)
+				session, err := f.Sessions.Find(ctx, f.session(t, withPasskey), browser)
+				must(t, err)
+				f.passkey(t, session, withPasskey.actor)
+				beside := f.member(t, withPasskey, models.RoleOwner)
+				way(c, other)
+				way(withPasskey, beside)
+				var want error
+				if name == "password" {
+					want = models.ErrLastOwner
+				}
+				checkError(t, leaving+" beside an owner with a "+name+" while passwords are off", leave(off, withPasskey), want)
+				checkError(t, leaving+" beside an owner with a "+name, leave(f.Store, c), nil)
+			}
 		}
 	})
 }
@@ -152,6 +210,7 @@ func TestRoleIsChanged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, other := f.customer(t), f.customer(t)
 		member := f.member(t, c, models.RoleMember)
+		must(t, f.Credentials.ResetPassword(t.Context(), member.Email, password))
 		set := func(id uuid.UUID, role models.Role, actor models.Actor) error {
 			return errOf(f.People.SetRole(t.Context(), c.ID, id, role, actor))
 		}
@@ -193,7 +252,7 @@ func TestTwoOwnersRemoveEachOther(t *testing.T) {
 			stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 			for range 5 {
 				c := f.customer(t)
-				owners := []uuid.UUID{c.user.ID, f.member(t, c, models.RoleOwner).ID}
+				owners := []uuid.UUID{c.user.ID, f.owner(t, c).ID}
 				done, errs := atOnce(2, func(i int) error {
 					return remove(stores[i], c, owners[1-i], models.UserActor(owners[i], ""))
 				})
@@ -217,7 +276,7 @@ func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
 			}
 		}
 		expect(c, "") // the account has one user
-		f.member(t, c, models.RoleOwner)
+		f.owner(t, c)
 		expect(c, c.user.Email)
 		expect(other, "")
 		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, c.actor))

@@ -88,7 +88,8 @@ func (p *peoplePages) explain(c *gin.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	page.List.Problem = "The account must have an owner. Make another person an owner first."
+	page.List.Problem = "The account must have an owner who can sign in with a password, a passkey or an identity provider. " +
+		"Make such a person an owner first."
 	return p.reply(c, reply{status: refusal.Status, fragment: page.List, page: present(page)})
 }
 

@@ -47,7 +47,7 @@ var table = []struct {
 	}},
 	{models.ErrKeyNotFound, Problem{Status: http.StatusNotFound, Code: CodeKeyNotFound, Message: "API key not found."}},
 	{models.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
-	{models.ErrLastOwner, Conflict("The account must have an owner. Add another owner first.")},
+	{models.ErrLastOwner, Conflict("The account must have an owner who can sign in. Add another one first.")},
 
 	{models.ErrAgentLimit, portalOnly(http.StatusUnprocessableEntity,
 		fmt.Sprintf("This account has reached its limit of %d agents. Remove one you no longer use, then try again.", models.MaxAgents))},
