@@ -13,9 +13,7 @@ type AccountPage struct {
 	Identity    IdentityForm
 }
 
-func (AccountPage) screen() screen {
-	return screen{file: "account/show.html", layout: layoutPortal, section: SectionAccount}
-}
+func (AccountPage) screen() screen { return screen{file: "account/show.html", section: SectionAccount} }
 
 // SessionList lists the sessions of the user, the current one first.
 type SessionList struct {

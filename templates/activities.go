@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"github.com/google/uuid"
+
+	"portal/models"
+)
 
 // ActivityPage is /activity.
 type ActivityPage struct {
@@ -13,53 +17,110 @@ type ActivityPage struct {
 }
 
 func (ActivityPage) screen() screen {
-	return screen{file: "activities/index.html", layout: layoutPortal, section: SectionActivity}
+	return screen{file: "activities/index.html", section: SectionActivity}
 }
 
 func (ActivityPage) fragment() string { return "activity" }
 
 // ActivityFilter is the form that filters the activity log.
 type ActivityFilter struct {
-	Groups      []ActivityKinds
-	Keys        []ActivityKey // active
-	Revoked     []ActivityKey // the latest revocation first
-	From, Until string        // days, such as "2026-03-14"; empty if not set
+	Kind        string           // an action or the id of a group; empty if not set
+	Keys        []models.KeyName // active
+	Revoked     []models.KeyName // the latest revocation first
+	Key         uuid.UUID        // zero if not set
+	From, Until string           // days, such as "2026-03-14"; empty if not set
 	Search      string
 	Active      bool // at least one field is set
 }
 
-// ActivityKinds is a group of options.
-type ActivityKinds struct {
-	Name  string
-	Kinds []ActivityKind
+// Groups returns the options of the kind.
+func (ActivityFilter) Groups() []ActivityGroup { return ActivityGroups }
+
+// ActivityGroup is a group of actions.
+type ActivityGroup struct {
+	ID, Name string
+	All      string // the option that selects the whole group
+	Actions  []NamedAction
 }
 
-// ActivityKind is one option of the kind.
-type ActivityKind struct {
-	Kind   string // an action, such as "api_key.generated", or a group
+// NamedAction is an action with its name in the filter.
+type NamedAction struct {
+	Action models.Action
 	Name   string
-	Chosen bool
 }
 
-// ActivityKey is one option of the key.
-type ActivityKey struct {
-	ID     uuid.UUID
-	Name   string // label and masked key
-	Chosen bool
+// ActivityGroups are the options of the kind, in order.
+var ActivityGroups = []ActivityGroup{
+	{"keys", "Keys", "All key events", []NamedAction{
+		{models.ActionKeyGenerated, "New keys"},
+		{models.ActionKeyRenamed, "Renamed keys"},
+		{models.ActionKeyRevoked, "Revoked keys"},
+		{models.ActionCallsEnded, "Ended calls"},
+	}},
+	{"agents", "Agents", "All agent events", []NamedAction{
+		{models.ActionAgentCreated, "New agents"},
+		{models.ActionAgentRenamed, "Renamed agents"},
+		{models.ActionAgentRemoved, "Removed agents"},
+	}},
+	{"sessions", "Sign-ins and sessions", "All sign-in events", []NamedAction{
+		{models.ActionSignedIn, "Sign-ins"},
+		{models.ActionSignInFailed, "Incorrect passwords"},
+		{models.ActionSignedOut, "Sign-outs"},
+		{models.ActionSessionRevoked, "Sessions ended remotely"},
+		{models.ActionSessionsRevoked, "All other sessions ended"},
+	}},
+	{"credentials", "Email and password", "All email and password events", []NamedAction{
+		{models.ActionEmailChanged, "Email changes"},
+		{models.ActionPasswordRefused, "Incorrect current passwords"},
+		{models.ActionPasswordChanged, "Password changes"},
+		{models.ActionPasswordReset, "Password resets"},
+	}},
+	{"factors", "Second factors", "All second factor events", []NamedAction{
+		{models.ActionTOTPOn, "Two-step verification turned on"},
+		{models.ActionTOTPOff, "Two-step verification turned off"},
+		{models.ActionCodeRefused, "Incorrect codes"},
+		{models.ActionCodesRefused, "Many incorrect codes"},
+		{models.ActionRecoveryCodeUsed, "Used recovery codes"},
+		{models.ActionRecoveryCodesRenewed, "New recovery codes"},
+		{models.ActionPasskeyAdded, "New passkeys"},
+		{models.ActionPasskeyRemoved, "Removed passkeys"},
+		{models.ActionSecondFactorRequired, "Second factor required"},
+		{models.ActionSecondFactorOptional, "Second factor no longer required"},
+		{models.ActionSecondFactorReset, "Resets by an operator"},
+	}},
+	{"identities", "Sign-in with a provider", "All provider events", []NamedAction{
+		{models.ActionIdentityConnected, "Connected providers"},
+		{models.ActionIdentityDisconnected, "Disconnected providers"},
+	}},
+	{"users", "People", "All people events", []NamedAction{
+		{models.ActionInvitationCreated, "New invitations"},
+		{models.ActionInvitationCancelled, "Cancelled invitations"},
+		{models.ActionInvitationAccepted, "Accepted invitations"},
+		{models.ActionUserMadeOwner, "Members made owners"},
+		{models.ActionUserMadeMember, "Owners made members"},
+		{models.ActionUserAdded, "New users"},
+		{models.ActionUserDisabled, "Disabled users"},
+		{models.ActionUserEnabled, "Enabled users"},
+		{models.ActionUserRemoved, "Removed users"},
+		{models.ActionLinkCreated, "Sign-in links"},
+	}},
+	{"account", "Account", "All account events", []NamedAction{
+		{models.ActionAccountCreated, "Account created"},
+		{models.ActionAccountRenamed, "Account renamed"},
+		{models.ActionAccountDisabled, "Account disabled"},
+		{models.ActionAccountEnabled, "Account enabled"},
+	}},
+	{"database", "Database", "All database events", []NamedAction{
+		{models.ActionDatabaseRestored, "Restored backups"},
+	}},
 }
 
-// ActivityItem is one entry of the activity log.
+// ActivityItem is one entry of the activity log. The label of an ended session is its device.
 type ActivityItem struct {
-	Actor      string // an email, "Operator" or "Visitor"
-	Action     string // such as "api_key.generated"
-	Label      string // name of the key, agent or user at that time
-	Former     string // label before a rename
-	Key        string // masked key; empty if the entry concerns no key, or a deleted one
+	models.Activity
+
 	KeyAddress string // URL of the activity of the key
-	Replaced   string // masked key that this one replaces; may be empty
-	Address    string // IP address of the actor; empty for an operator
-	Other      bool   // some attempts came from other addresses
-	At         Moment
-	Count      Count // of ended sessions or attempts
+	When       Moment
+	Number     Count // of ended sessions or attempts
 	Refusals   Count // requests with the revoked key that were refused in the last hour
 }

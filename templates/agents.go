@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"github.com/google/uuid"
+
+	"portal/models"
+)
 
 // AgentsPage is /agents.
 type AgentsPage struct {
@@ -8,9 +12,7 @@ type AgentsPage struct {
 	List AgentList
 }
 
-func (AgentsPage) screen() screen {
-	return screen{file: "agents/index.html", layout: layoutPortal, section: SectionAgents}
-}
+func (AgentsPage) screen() screen { return screen{file: "agents/index.html", section: SectionAgents} }
 
 // AgentForm is the form that creates an agent.
 type AgentForm struct {
@@ -37,8 +39,8 @@ func (l AgentList) Whole() bool { return l.Next == "" && !l.Paged }
 
 // AgentItem is one agent in the list.
 type AgentItem struct {
-	ID         uuid.UUID
-	Name       string
+	models.Agent
+
 	Confirming bool    // the item shows the confirmation
 	LastToken  *Moment // for the confirmation; nil if no token is on record
 	Focused    bool    // the Remove button takes the focus

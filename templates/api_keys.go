@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"github.com/google/uuid"
+
+	"portal/models"
+)
 
 // APIKeysPage is /api-keys.
 type APIKeysPage struct {
@@ -9,29 +13,22 @@ type APIKeysPage struct {
 }
 
 func (APIKeysPage) screen() screen {
-	return screen{file: "api_keys/index.html", layout: layoutPortal, section: SectionAPIKeys}
+	return screen{file: "api_keys/index.html", section: SectionAPIKeys}
 }
 
 // APIKeyForm is the form that generates a key.
 type APIKeyForm struct {
-	FormID       uuid.UUID    // unique for each rendered form; a repeat creates nothing
-	Label        string       // as submitted
-	LabelProblem string       // the error of the label
-	Problem      string       // an error that does not concern the label
-	Repeated     *RepeatedKey // the key that this form has already created; nil if none
+	FormID       uuid.UUID   // unique for each rendered form; a repeat creates nothing
+	Label        string      // as submitted
+	LabelProblem string      // the error of the label
+	Problem      string      // an error that does not concern the label
+	Repeated     *models.Key // the key that this form has already created; nil if none
 }
 
 func (APIKeyForm) fragment() string { return "api-key-form" }
 
 // Focused reports whether the label takes the focus.
 func (f APIKeyForm) Focused() bool { return f.LabelProblem != "" || f.Problem != "" }
-
-// RepeatedKey is the key that a repeated form has already created.
-type RepeatedKey struct {
-	ID            uuid.UUID
-	Label, Masked string
-	Revoked       bool // after it was created
-}
 
 // APIKeyReveal shows a new key once, as a page or as a dialog.
 type APIKeyReveal struct {
@@ -45,7 +42,7 @@ type APIKeyReveal struct {
 }
 
 func (APIKeyReveal) screen() screen {
-	return screen{file: "api_keys/generated.html", layout: layoutPortal, section: SectionAPIKeys}
+	return screen{file: "api_keys/generated.html", section: SectionAPIKeys}
 }
 
 // FirstUse returns the status of a key that has not been used yet.

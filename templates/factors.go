@@ -50,9 +50,7 @@ type TOTPPage struct {
 	Problem string // the error of the code
 }
 
-func (TOTPPage) screen() screen {
-	return screen{file: "account/totp.html", section: SectionAccount}
-}
+func (TOTPPage) screen() screen { return screen{file: "account/totp.html", section: SectionAccount} }
 
 func (TOTPPage) fragment() string { return "totp" }
 

@@ -1,37 +1,8 @@
 package templates
 
 import (
-	_ "embed" // the examples
 	"slices"
 	"strings"
-)
-
-// Each example is a file of a customer's code in which BASE_URL stands for the portal's URL.
-var (
-	//go:embed documentation/snippets/agents.sh
-	agentsSnippet string
-	//go:embed documentation/snippets/verify.mjs
-	verifyNodeSnippet string
-	//go:embed documentation/snippets/verify.go.txt
-	verifyGoSnippet string
-	//go:embed documentation/snippets/verify.py
-	verifyPythonSnippet string
-	//go:embed documentation/snippets/verify_browser.js
-	verifyBrowserSnippet string
-	//go:embed documentation/snippets/renew.js
-	renewSnippet string
-	//go:embed documentation/snippets/token_cache.mjs
-	tokenCacheSnippet string
-	//go:embed documentation/snippets/introspect.sh
-	introspectSnippet string
-	//go:embed documentation/snippets/retry.mjs
-	retrySnippet string
-	//go:embed documentation/snippets/nginx.conf
-	nginxSnippet string
-	//go:embed documentation/snippets/Caddyfile
-	caddySnippet string
-	//go:embed documentation/snippets/runtime.go.txt
-	runtimeSnippet string
 )
 
 // GuidesPage is /docs/guides.
@@ -59,28 +30,28 @@ func (GuidesPage) screen() screen { return documentationScreen("guides.html", Se
 func NewGuidesPage(baseURL string) GuidesPage {
 	baseURL = strings.TrimSuffix(baseURL, "/")
 	fill := strings.NewReplacer("BASE_URL", baseURL)
-	snippet := func(id, name, language, code string) Snippet {
-		return NewSnippet(id, name, language, code, fill)
+	snippet := func(id, name, language, file string) Snippet {
+		return newExample(id, name, language, "documentation/snippets/"+file, fill)
 	}
 	return GuidesPage{
 		BaseURL:  baseURL,
 		Examples: NewExamples(baseURL+"/api/widget/token", ""),
-		Agents:   snippet("agents", "List agents", "bash", agentsSnippet),
+		Agents:   snippet("agents", "List agents", "bash", "agents.sh"),
 		Verify: Alternatives{"Verify with", "verify", []Snippet{
-			snippet("verify-node", "Verify with Node", "javascript", verifyNodeSnippet),
-			snippet("verify-go", "Verify with Go", "go", verifyGoSnippet),
-			snippet("verify-python", "Verify with Python", "python", verifyPythonSnippet),
-			snippet("verify-browser", "Verify in a browser", "javascript", verifyBrowserSnippet),
+			snippet("verify-node", "Verify with Node", "javascript", "verify.mjs"),
+			snippet("verify-go", "Verify with Go", "go", "verify.go.txt"),
+			snippet("verify-python", "Verify with Python", "python", "verify.py"),
+			snippet("verify-browser", "Verify in a browser", "javascript", "verify_browser.js"),
 		}},
-		Renew:      snippet("renew", "Renew in a browser", "javascript", renewSnippet),
-		TokenCache: snippet("token-cache", "Cache for each user", "javascript", tokenCacheSnippet),
-		Introspect: snippet("introspect", "Introspect", "bash", introspectSnippet),
-		Retry:      snippet("retry", "Retry", "javascript", retrySnippet),
+		Renew:      snippet("renew", "Renew in a browser", "javascript", "renew.js"),
+		TokenCache: snippet("token-cache", "Cache for each user", "javascript", "token_cache.mjs"),
+		Introspect: snippet("introspect", "Introspect", "bash", "introspect.sh"),
+		Retry:      snippet("retry", "Retry", "javascript", "retry.mjs"),
 		Gateways: Alternatives{"Gateway", "gateway", []Snippet{
-			snippet("nginx", "nginx", "nginx", nginxSnippet),
-			snippet("caddy", "Caddy", "caddyfile", caddySnippet),
+			snippet("nginx", "nginx", "nginx", "nginx.conf"),
+			snippet("caddy", "Caddy", "caddyfile", "Caddyfile"),
 		}},
-		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", runtimeSnippet)},
+		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", "runtime.go.txt")},
 	}
 }
 

@@ -8,9 +8,7 @@ type PeoplePage struct {
 	List PeopleList
 }
 
-func (PeoplePage) screen() screen {
-	return screen{file: "people/index.html", layout: layoutPortal, section: SectionPeople}
-}
+func (PeoplePage) screen() screen { return screen{file: "people/index.html", section: SectionPeople} }
 
 // InvitationForm is the form that invites a person.
 type InvitationForm struct {
@@ -102,7 +100,7 @@ type InvitationReveal struct {
 }
 
 func (InvitationReveal) screen() screen {
-	return screen{file: "people/invitation.html", layout: layoutPortal, section: SectionPeople}
+	return screen{file: "people/invitation.html", section: SectionPeople}
 }
 
 // InvitationCreated updates the page after a person was invited: an empty form, the table and the

@@ -1,6 +1,6 @@
 package templates
 
-import "github.com/google/uuid"
+import "portal/models"
 
 // RevokedKeysPage is /api-keys/revoked.
 type RevokedKeysPage struct {
@@ -11,18 +11,17 @@ type RevokedKeysPage struct {
 }
 
 func (RevokedKeysPage) screen() screen {
-	return screen{file: "api_keys/revoked.html", layout: layoutPortal, section: SectionAPIKeys}
+	return screen{file: "api_keys/revoked.html", section: SectionAPIKeys}
 }
 
 func (RevokedKeysPage) fragment() string { return "revoked-keys" }
 
 // RevokedKeyRow is one revoked key.
 type RevokedKeyRow struct {
-	ID            uuid.UUID
-	Label, Masked string
-	Revoked       Moment
-	RevokedBy     string         // empty if unknown
-	Refusals      Count          // since the revocation
-	Address       string         // URL that opens or closes the details
-	Details       *APIKeyDetails // not nil while the details are open
+	models.RevokedKey
+
+	Revoked  Moment
+	Refusals Count          // since the revocation
+	Address  string         // URL that opens or closes the details
+	Details  *APIKeyDetails // not nil while the details are open
 }

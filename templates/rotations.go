@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"github.com/google/uuid"
+
+	"portal/models"
+)
 
 // RotationPage is /api-keys/:id/rotation, which replaces an old key with a new one step by step.
 type RotationPage struct {
@@ -13,19 +17,19 @@ type RotationPage struct {
 }
 
 func (RotationPage) screen() screen {
-	return screen{file: "rotations/show.html", layout: layoutPortal, section: SectionAPIKeys}
+	return screen{file: "rotations/show.html", section: SectionAPIKeys}
 }
 
 func (RotationPage) fragment() string { return "rotation" }
 
 // RotatedKey is the old or the new key of a rotation.
 type RotatedKey struct {
-	ID            uuid.UUID
-	Label, Masked string
-	Created       Moment
-	LastUsed      *Moment // nil if never used
-	Requests      Count   // in the last 24 hours
-	Hours         string  // SVG path of the hourly requests, scaled for both keys
+	models.Key
+
+	Created  Moment
+	LastUsed *Moment // nil if never used
+	Requests Count   // in the last 24 hours
+	Hours    string  // SVG path of the hourly requests, scaled for both keys
 }
 
 // RotationProgress is the state of a rotation after the replacement was created.

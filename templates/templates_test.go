@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/models"
 	"portal/templates"
 )
 
@@ -21,7 +22,7 @@ func parsed(t *testing.T) *templates.Templates {
 
 var (
 	key      = templates.APIKeyRow{ID: uuid.New(), Label: "Staging", Masked: "nas_...abcd"}
-	agent    = templates.AgentItem{ID: uuid.New(), Name: "Front desk"}
+	agent    = templates.AgentItem{Agent: models.Agent{ID: uuid.New(), Name: "Front desk"}}
 	examples = templates.NewExamples("https://example.com", "")
 )
 

@@ -81,12 +81,10 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 	var items []templates.ActivityItem
 	for _, activity := range activities {
 		item := templates.ActivityItem{
-			Actor: activity.ActorName, Action: string(activity.Action), Label: activity.Label,
-			Former: activity.FormerLabel, Key: activity.MaskedKey(), Replaced: activity.MaskedReplaced(),
-			Address: activity.Address, At: templates.NewMoment(activity.At, now),
-			Count: templates.Count(activity.Count + activity.Repeats), Other: activity.Elsewhere,
+			Activity: activity, When: templates.NewMoment(activity.At, now),
+			Number: templates.Count(activity.Count + activity.Repeats),
 		}
-		if item.Key != "" {
+		if item.KeyLastFour != "" {
 			item.KeyAddress = activityView{key: *activity.SubjectID}.address(activityPath, "")
 		}
 		switch activity.Action {

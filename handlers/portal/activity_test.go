@@ -132,7 +132,7 @@ func TestEveryActionHasWords(t *testing.T) {
 	}
 	for _, action := range allActions {
 		html, err := set.Fragment(templates.ActivityPage{
-			Activities: []templates.ActivityItem{{Actor: "someone", Action: string(action)}},
+			Activities: []templates.ActivityItem{{Activity: models.Activity{ActorName: "someone", Action: action}}},
 		}, "")
 		if err != nil {
 			t.Fatal(err)

@@ -43,8 +43,7 @@ func (p *agentPages) show(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	item := agentItem(agent)
-	item.Focused = true
+	item := templates.AgentItem{Agent: agent, Focused: true}
 	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#remove-%s", agentsPath, agent.ID)})
 }
 
@@ -68,7 +67,7 @@ func (p *agentPages) create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := p.page(c, templates.AgentForm{Focused: true}, agentItem(agent))
+	page, err := p.page(c, templates.AgentForm{Focused: true}, templates.AgentItem{Agent: agent})
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templa
 	}
 	missing := shown.ID != uuid.Nil
 	for _, agent := range agents.Items {
-		item := agentItem(agent)
+		item := templates.AgentItem{Agent: agent}
 		if item.ID == shown.ID {
 			item, missing = shown, false
 		}
@@ -125,10 +124,6 @@ func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templa
 		list.Agents = slices.Insert(list.Agents, 0, shown)
 	}
 	return templates.AgentsPage{Form: form, List: list}, nil
-}
-
-func agentItem(agent models.Agent) templates.AgentItem {
-	return templates.AgentItem{ID: agent.ID, Name: agent.Name}
 }
 
 // newRemoval shows in the list the confirmation that an agent is to be removed.
@@ -141,8 +136,7 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	item := agentItem(agent)
-	item.Confirming = true
+	item := templates.AgentItem{Agent: agent, Confirming: true}
 	if !issued.IsZero() {
 		item.LastToken = optionalMoment(&issued, p.now())
 	}

@@ -2,7 +2,6 @@ package portal
 
 import (
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"portal/handlers/problem"
 	"portal/models"
@@ -15,28 +14,20 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	agents := list.Items
-	var chosen uuid.UUID
-	if len(agents) > 0 {
-		chosen = agents[0].ID
+	wanted, asked, err := queryID(c, "agent")
+	if err != nil {
+		return err
 	}
-	if wanted, asked := c.GetQuery("agent"); asked {
-		id, ok := parseID(wanted)
-		if !ok {
-			return problem.NotFound()
+	page, id := templates.IntegrationPage{Agents: list.Items}, ""
+	for _, agent := range list.Items {
+		if !asked || agent.ID == wanted {
+			page.Agent, id = agent, agent.ID.String()
+			break
 		}
-		chosen = id
 	}
-	page := templates.IntegrationPage{Examples: templates.NewExamples(p.url("/api/widget/token"), "")}
-	for _, agent := range agents {
-		choice := templates.AgentChoice{ID: agent.ID, Name: agent.Name, Chosen: agent.ID == chosen}
-		if choice.Chosen {
-			page.Agent, page.Examples = agent.Name, templates.NewExamples(p.url("/api/widget/token"), agent.ID.String())
-		}
-		page.Agents = append(page.Agents, choice)
-	}
-	if page.Agent == "" && chosen != uuid.Nil {
+	if asked && id == "" {
 		return problem.NotFound()
 	}
+	page.Examples = templates.NewExamples(p.url("/api/widget/token"), id)
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }

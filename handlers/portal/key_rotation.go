@@ -224,7 +224,7 @@ func (p *keyPages) rotationProgress(r rotation) templates.RotationProgress {
 func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) templates.RotatedKey {
 	now := p.now()
 	rotated := templates.RotatedKey{
-		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
+		Key: key, Created: templates.NewMoment(key.CreatedAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Hours: templates.Hours(hours, highest),
 	}
 	for _, n := range hours {

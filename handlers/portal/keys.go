@@ -102,10 +102,7 @@ func (p *keyPages) explainRefusal(c *gin.Context, label string, err error) error
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
-		form.Repeated = &templates.RepeatedKey{
-			ID: repeated.Key.ID, Label: repeated.Key.Label, Masked: repeated.Key.Masked(),
-			Revoked: repeated.Key.RevokedAt != nil,
-		}
+		form.Repeated = &repeated.Key
 		return p.refuse(c, http.StatusConflict, form)
 	}
 	if errors.Is(err, models.ErrKeyLimit) {

@@ -58,8 +58,8 @@ func (p *keyPages) revokedRows(c *gin.Context, keys []models.RevokedKey, before,
 	for i, key := range keys {
 		_, refusals := usage[key.ID].Total()
 		rows[i] = templates.RevokedKeyRow{
-			ID: key.ID, Label: key.Label, Masked: key.Masked(), Revoked: templates.NewMoment(*key.RevokedAt, now),
-			RevokedBy: key.RevokedBy, Refusals: templates.Count(refusals), Address: revokedAddress(before, key.ID),
+			RevokedKey: key, Revoked: templates.NewMoment(*key.RevokedAt, now),
+			Refusals: templates.Count(refusals), Address: revokedAddress(before, key.ID),
 		}
 		if key.ID != open {
 			continue

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // document is the part of an OpenAPI document that the pages show.
@@ -161,14 +160,4 @@ func (o ordered[T]) first() (name string, value T) {
 		return "", value
 	}
 	return o.names[0], o.values[o.names[0]]
-}
-
-// lookup returns the component that ref names, such as "#/components/schemas/Error".
-func lookup[T any](components map[string]T, ref string) (found T, err error) {
-	name := ref[strings.LastIndexByte(ref, '/')+1:]
-	found, ok := components[name]
-	if !ok {
-		return found, fmt.Errorf("openapi.json has no %s", ref)
-	}
-	return found, nil
 }

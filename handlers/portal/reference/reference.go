@@ -3,6 +3,7 @@ package reference
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // at baseURL. It returns an error if the document refers to a component that it does not have.
 func New(openapi []byte, baseURL string) (templates.ReferencePage, error) {
 	baseURL = strings.TrimSuffix(baseURL, "/")
-	r := reader{fill: strings.NewReplacer("BASE_URL", baseURL)}
+	r := &reader{fill: strings.NewReplacer("BASE_URL", baseURL)}
 	if err := json.Unmarshal(openapi, &r.document); err != nil {
 		return templates.ReferencePage{}, fmt.Errorf("read openapi.json: %w", err)
 	}
@@ -23,29 +24,35 @@ func New(openapi []byte, baseURL string) (templates.ReferencePage, error) {
 		BaseURL: baseURL,
 	}
 	for _, tag := range r.Tags {
-		group := templates.OperationGroup{ID: slug(tag.Name), Name: tag.Name, Description: tag.Description}
-		operations, err := r.operations(tag.Name)
-		if err != nil {
-			return templates.ReferencePage{}, err
-		}
-		group.Operations = operations
-		page.Groups = append(page.Groups, group)
+		page.Groups = append(page.Groups, templates.OperationGroup{
+			ID: slug(tag.Name), Name: tag.Name, Description: tag.Description, Operations: r.operations(tag.Name),
+		})
 	}
 	page.Errors = r.errors()
-	return page, nil
+	return page, errors.Join(r.missing...)
 }
 
 // slug returns the HTML id of a section.
 func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, " ", "-")) }
 
-// reader is a document, and the replacer of BASE_URL in its examples.
+// reader reads a document.
 type reader struct {
 	document
-	fill *strings.Replacer
+	fill    *strings.Replacer // replaces BASE_URL in the examples
+	missing []error           // references to components that the document does not have
+}
+
+// lookup returns the component that ref names, such as "#/components/schemas/Error".
+func lookup[T any](r *reader, components map[string]T, ref string) T {
+	found, ok := components[ref[strings.LastIndexByte(ref, '/')+1:]]
+	if !ok {
+		r.missing = append(r.missing, fmt.Errorf("openapi.json has no %s", ref))
+	}
+	return found
 }
 
 // operations returns the operations with a tag, in the order of the document.
-func (r reader) operations(tag string) (found []templates.Operation, err error) {
+func (r *reader) operations(tag string) (found []templates.Operation) {
 	for _, path := range r.Paths.names {
 		item := r.Paths.values[path]
 		for _, described := range item.operations() {
@@ -53,43 +60,29 @@ func (r reader) operations(tag string) (found []templates.Operation, err error) 
 				continue
 			}
 			described.Parameters = slices.Concat(item.Parameters, described.Parameters)
-			operation, err := r.operation(path, described)
-			if err != nil {
-				return nil, fmt.Errorf("%s %s: %w", described.method, path, err)
-			}
-			found = append(found, operation)
+			found = append(found, r.operation(path, described))
 		}
 	}
-	return found, nil
+	return found
 }
 
-func (r reader) operation(path string, described methodOperation) (templates.Operation, error) {
+func (r *reader) operation(path string, described methodOperation) templates.Operation {
 	o := templates.Operation{
 		ID: described.OperationID, Method: described.method, Path: path, Summary: described.Summary,
 		Description: templates.NewProse(described.Description), Scheme: schemeOf(described.Security),
 	}
 	o.Authentication = templates.NewProse(r.Components.SecuritySchemes[o.Scheme].Description)
 	for _, p := range described.Parameters {
-		field, err := r.parameter(p)
-		if err != nil {
-			return o, err
-		}
-		o.Parameters = append(o.Parameters, field)
+		o.Parameters = append(o.Parameters, r.parameter(p))
 	}
 	if described.RequestBody != nil {
-		body, err := r.requestBody(*described.RequestBody)
-		if err != nil {
-			return o, err
-		}
-		o.Body = &body
+		o.Body = r.requestBody(*described.RequestBody)
 	}
 	for _, status := range described.Responses.names {
-		if err := r.addResponse(&o, status, described.Responses.values[status]); err != nil {
-			return o, err
-		}
+		r.addResponse(&o, status, described.Responses.values[status])
 	}
 	o.Curl = templates.NewSnippet("curl-"+o.ID, "curl", "bash", curl(o), r.fill)
-	return o, nil
+	return o
 }
 
 // schemeOf returns the first security scheme of an operation, or "" if anyone may call it.
@@ -105,61 +98,45 @@ func schemeOf(security *[]map[string]any) string {
 	return ""
 }
 
-func (r reader) parameter(p parameter) (templates.Field, error) {
+func (r *reader) parameter(p parameter) templates.Field {
 	if p.Ref != "" {
-		found, err := lookup(r.Components.Parameters, p.Ref)
-		if err != nil {
-			return templates.Field{}, err
-		}
-		p = found
+		p = lookup(r, r.Components.Parameters, p.Ref)
 	}
-	field, err := r.field(p.Name, p.Schema, p.Required)
+	field := r.field(p.Name, p.Schema, p.Required)
 	field.Type += ", " + p.In
 	if p.Description != "" {
 		field.Description = templates.NewProse(p.Description)
 	}
-	return field, err
+	return field
 }
 
-func (r reader) requestBody(described requestBody) (templates.RequestBody, error) {
+func (r *reader) requestBody(described requestBody) *templates.RequestBody {
 	kind, content := described.Content.first()
-	shapes, err := r.shapes(content.Schema)
-	if err != nil {
-		return templates.RequestBody{}, err
-	}
-	body := templates.RequestBody{Type: kind, Description: templates.NewProse(described.Description)}
-	if len(shapes) > 0 {
+	body := &templates.RequestBody{Type: kind, Description: templates.NewProse(described.Description)}
+	if shapes := r.shapes(content.Schema); len(shapes) > 0 {
 		body.Fields = shapes[0].Fields
 	}
 	_, shown := content.Examples.first()
 	body.Example = exampleText(kind, shown.Value)
-	return body, nil
+	return body
 }
 
 // addResponse adds a response, and the examples of a successful one.
-func (r reader) addResponse(o *templates.Operation, status string, described response) (err error) {
+func (r *reader) addResponse(o *templates.Operation, status string, described response) {
 	if described.Ref != "" {
-		if described, err = lookup(r.Components.Responses, described.Ref); err != nil {
-			return err
-		}
+		described = lookup(r, r.Components.Responses, described.Ref)
 	}
 	added := templates.Response{Status: status, Description: templates.NewProse(described.Description)}
 	for _, name := range described.Headers.names {
-		field, err := r.header(name, described.Headers.values[name])
-		if err != nil {
-			return err
-		}
-		added.Headers = append(added.Headers, field)
+		added.Headers = append(added.Headers, r.header(name, described.Headers.values[name]))
 	}
 	kind, content := described.Content.first()
 	if added.Failed() {
 		added.Code = codeOf(content)
 		o.Responses = append(o.Responses, added)
-		return nil
+		return
 	}
-	if added.Shapes, err = r.shapes(content.Schema); err != nil {
-		return err
-	}
+	added.Shapes = r.shapes(content.Schema)
 	for _, name := range content.Examples.names {
 		shown := content.Examples.values[name]
 		id := fmt.Sprintf("%s-%s-%s", o.ID, status, name)
@@ -167,7 +144,6 @@ func (r reader) addResponse(o *templates.Operation, status string, described res
 		o.Examples = append(o.Examples, templates.NewSnippet(id, title, "json", exampleText(kind, shown.Value), r.fill))
 	}
 	o.Responses = append(o.Responses, added)
-	return nil
 }
 
 // exampleText returns an example as it is sent.
@@ -189,7 +165,7 @@ func exampleText(mediaType string, value json.RawMessage) string {
 }
 
 // errors returns the error responses of all operations, in the order of their codes.
-func (r reader) errors() []templates.ErrorCode {
+func (r *reader) errors() []templates.ErrorCode {
 	var found []templates.ErrorCode
 	for _, code := range r.Components.Schemas["ErrorCode"].Enum {
 		for status, described := range r.errorResponses() {
@@ -214,14 +190,13 @@ func (r reader) errors() []templates.ErrorCode {
 }
 
 // errorResponses iterates over the status and the component of each error of each operation.
-func (r reader) errorResponses() func(yield func(string, response) bool) {
+func (r *reader) errorResponses() func(yield func(string, response) bool) {
 	return func(yield func(string, response) bool) {
 		for _, path := range r.Paths.names {
 			for _, described := range r.Paths.values[path].operations() {
 				for _, status := range described.Responses.names {
 					ref := described.Responses.values[status].Ref
-					component, err := lookup(r.Components.Responses, ref)
-					if err == nil && status >= "4" && !yield(status, component) {
+					if ref != "" && status >= "4" && !yield(status, lookup(r, r.Components.Responses, ref)) {
 						return
 					}
 				}

@@ -11,45 +11,26 @@ import (
 
 // resolve returns the schema that s refers to. A description beside the reference replaces that of
 // the schema.
-func (r reader) resolve(s schema) (schema, error) {
+func (r *reader) resolve(s schema) schema {
 	if s.Ref == "" {
-		return s, nil
+		return s
 	}
-	found, err := lookup(r.Components.Schemas, s.Ref)
-	if err != nil {
-		return schema{}, err
-	}
+	found := lookup(r, r.Components.Schemas, s.Ref)
 	found.Description = cmp.Or(s.Description, found.Description)
 	return r.resolve(found)
 }
 
 // shapes returns the shapes that a body can have: one for each schema of oneOf, otherwise one.
-func (r reader) shapes(s schema) ([]templates.Shape, error) {
-	s, err := r.resolve(s)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.OneOf) == 0 {
-		fields, err := r.fields(s)
-		if err != nil || len(fields) == 0 {
-			return nil, err
-		}
-		return []templates.Shape{{Fields: fields}}, nil
-	}
-	var shapes []templates.Shape
+func (r *reader) shapes(s schema) (shapes []templates.Shape) {
+	s = r.resolve(s)
 	for _, one := range s.OneOf {
-		resolved, err := r.resolve(one)
-		if err != nil {
-			return nil, err
-		}
-		fields, err := r.fields(resolved)
-		if err != nil {
-			return nil, err
-		}
 		name := one.Ref[strings.LastIndexByte(one.Ref, '/')+1:]
-		shapes = append(shapes, templates.Shape{Name: words(name), Fields: fields})
+		shapes = append(shapes, templates.Shape{Name: words(name), Fields: r.fields(r.resolve(one))})
 	}
-	return shapes, nil
+	if fields := r.fields(s); len(s.OneOf) == 0 && len(fields) > 0 {
+		shapes = []templates.Shape{{Fields: fields}}
+	}
+	return shapes
 }
 
 // words returns a name such as ActiveToken as words.
@@ -66,42 +47,24 @@ func words(name string) string {
 }
 
 // fields returns the fields of an object, or of the objects in a list.
-func (r reader) fields(s schema) (fields []templates.Field, err error) {
+func (r *reader) fields(s schema) (fields []templates.Field) {
 	if s.Items != nil {
-		item, err := r.resolve(*s.Items)
-		if err != nil {
-			return nil, err
-		}
-		return r.fields(item)
+		return r.fields(r.resolve(*s.Items))
 	}
 	for _, part := range s.AllOf {
-		resolved, err := r.resolve(part)
-		if err != nil {
-			return nil, err
-		}
-		more, err := r.fields(resolved)
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, more...)
+		fields = append(fields, r.fields(r.resolve(part))...)
 	}
 	for _, name := range s.Properties.names {
-		field, err := r.field(name, s.Properties.values[name], slices.Contains(s.Required, name))
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, field)
+		fields = append(fields, r.field(name, s.Properties.values[name], slices.Contains(s.Required, name)))
 	}
-	return fields, nil
+	return fields
 }
 
-func (r reader) field(name string, s schema, required bool) (templates.Field, error) {
-	s, err := r.resolve(s)
-	if err != nil {
-		return templates.Field{}, err
-	}
+func (r *reader) field(name string, s schema, required bool) templates.Field {
+	s = r.resolve(s)
 	field := templates.Field{
 		Name: name, Type: typeOf(s), Required: required, Description: templates.NewProse(s.Description),
+		Fields: r.fields(s),
 	}
 	for _, value := range s.Enum {
 		field.Values = append(field.Values, fmt.Sprint(value))
@@ -109,21 +72,16 @@ func (r reader) field(name string, s schema, required bool) (templates.Field, er
 	if s.Const != nil {
 		field.Values = []string{fmt.Sprint(s.Const)}
 	}
-	field.Fields, err = r.fields(s)
-	return field, err
+	return field
 }
 
-func (r reader) header(name string, h header) (templates.Field, error) {
+func (r *reader) header(name string, h header) templates.Field {
 	if h.Ref != "" {
-		found, err := lookup(r.Components.Headers, h.Ref)
-		if err != nil {
-			return templates.Field{}, err
-		}
-		h = found
+		h = lookup(r, r.Components.Headers, h.Ref)
 	}
-	field, err := r.field(name, h.Schema, false)
+	field := r.field(name, h.Schema, false)
 	field.Description = templates.NewProse(h.Description)
-	return field, err
+	return field
 }
 
 // typeOf returns the type of a schema with its format or its range.
