@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/api"
-	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -44,6 +43,7 @@ func TestAuthorizeAnswersAnyMethodAndPath(t *testing.T) {
 				a.has("X-Account-Id", c.accountID.String())
 				a.has("X-Key-Id", c.key.ID.String())
 				a.lacks("X-Agent-Id")
+				a.lacks("Connection")
 				a.has("Cache-Control", "no-store")
 				if a.header.Get("X-Request-Id") == "" {
 					t.Errorf("%s %s: no request id", method, path)
@@ -112,9 +112,7 @@ func TestAuthorizeChecksTheAgent(t *testing.T) {
 			a.lacks("X-Agent-Id")
 			a.lacks("WWW-Authenticate")
 		}
-		if _, err := s.store.Agents.Remove(t.Context(), c.accountID, c.agent.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		s.removeAgent(c)
 		s.get("/api/authorize?agentId="+id, bearer(c.secret)).fails(http.StatusForbidden, "AGENT_NOT_ALLOWED")
 	})
 }
@@ -123,9 +121,7 @@ func TestAuthorizeCountsAsAUseAndIsLimited(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 3}, func(t *testing.T, s *service, c customer) {
 		s.clock.Advance(time.Minute)
 		s.send("PROPFIND", "/api/authorize/x", bearer(c.secret)).is(http.StatusOK)
-		if used, want := s.lastUsed(c), s.clock.Now(); used == nil || want.Sub(*used).Abs() > time.Millisecond {
-			t.Errorf("used at %v, want %v", used, want)
-		}
+		s.isUsedNow(c, "PROPFIND")
 		s.get("/api/authorize?agentId=x", bearer(c.secret)).is(http.StatusForbidden)
 		s.get("/api/authorize", bearer(c.secret)).is(http.StatusOK).has("RateLimit", `"key";r=0;t=1`)
 		a := s.post("/api/authorize/x", bearer(c.secret), jsonBody("{}"))
@@ -197,14 +193,5 @@ func (s *service) raw(t *testing.T, request string) (statuses []int) {
 		}
 		_ = response.Body.Close()
 		statuses = append(statuses, response.StatusCode)
-	}
-}
-
-func TestAuthorizeKeepsConnectionsWithoutABody(t *testing.T) {
-	s := newService(t, modelstest.SQLiteURL(t))
-	c := s.customer()
-	for _, method := range anyMethods {
-		a := s.send(method, "/api/authorize", bearer(c.secret)).is(http.StatusOK)
-		a.lacks("Connection")
 	}
 }

@@ -51,65 +51,6 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 	})
 }
 
-func TestInvalidTokenRequests(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		id := c.agent.ID.String()
-		for name, content := range map[string]string{
-			"nothing":                    ``,
-			"null":                       `null`,
-			"an array":                   `["` + id + `"]`,
-			"a string":                   `"` + id + `"`,
-			"cut short":                  `{"agentId": "` + id + `"`,
-			"data after it":              agentRequest(c.agent.ID) + `{}`,
-			"text after it":              agentRequest(c.agent.ID) + ` x`,
-			"a comment":                  agentRequest(c.agent.ID) + ` // mine`,
-			"a byte order mark":          "\ufeff" + agentRequest(c.agent.ID),
-			"a form":                     `agentId=` + id,
-			"invalid UTF-8":              "{\"agentId\": \"" + id + "\", \"note\": \"\xff\"}",
-			"no fields":                  `{}`,
-			"a name in lower case":       `{"agentid": "` + id + `"}`,
-			"a name in upper case":       `{"AGENTID": "` + id + `"}`,
-			"a similar name":             `{"agent_id": "` + id + `"}`,
-			"a null id":                  `{"agentId": null}`,
-			"a number":                   `{"agentId": 7}`,
-			"an object":                  `{"agentId": {"agentId": "` + id + `"}}`,
-			"an empty id":                `{"agentId": ""}`,
-			"an id in braces":            `{"agentId": "{` + id + `}"}`,
-			"an id as urn":               `{"agentId": "urn:uuid:` + id + `"}`,
-			"an id without dashes":       `{"agentId": "` + strings.ReplaceAll(id, "-", "") + `"}`,
-			"an id with a space":         `{"agentId": " ` + id + `"}`,
-			"an id with other dashes":    `{"agentId": "` + strings.Repeat("0", 4) + id[4:8] + "_" + id[9:] + `"}`,
-			"an id that is no number":    `{"agentId": "` + strings.Repeat("z", 36) + `"}`,
-			"a wrong id after the right": `{"agentId": "` + id + `", "agentId": "x"}`,
-		} {
-			t.Run(name, func(*testing.T) {
-				s.post("/api/widget/token", bearer(c.secret), jsonBody(content)).fails(http.StatusBadRequest, "INVALID_REQUEST")
-			})
-		}
-	})
-}
-
-func TestValidTokenRequests(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		id := c.agent.ID.String()
-		for name, content := range map[string]string{
-			"an id in upper case":        `{"agentId": "` + strings.ToUpper(id) + `"}`,
-			"other fields":               `{"agentId": "` + id + `", "note": {"deep": [1, 2]}}`,
-			"a similar field after it":   `{"agentId": "` + id + `", "AgentId": "x"}`,
-			"a similar field before it":  `{"AGENTID": 7, "agentId": "` + id + `"}`,
-			"a field beyond a float64":   `{"note": 1e999, "agentId": "` + id + `"}`,
-			"space around":               "\r\n\t " + agentRequest(c.agent.ID) + "\n",
-			"the right id after a wrong": `{"agentId": "x", "agentId": "` + id + `"}`,
-			"16 KiB":                     agentRequest(c.agent.ID) + strings.Repeat(" ", 16<<10-len(agentRequest(c.agent.ID))),
-		} {
-			t.Run(name, func(*testing.T) {
-				s.post("/api/widget/token", bearer(c.secret), jsonBody(content)).is(http.StatusOK)
-				s.post("/api/widget/token", bearer(c.secret), jsonBody(content), chunked()).is(http.StatusOK)
-			})
-		}
-	})
-}
-
 func TestContentTypeIsCheckedWithoutItsParameters(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		for _, right := range []string{"application/json; charset=utf-8", "Application/JSON", `application/json;v="1;2"`} {

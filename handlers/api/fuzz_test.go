@@ -28,8 +28,8 @@ func FuzzAuthorizationHeader(f *testing.F) {
 	target := newTarget(f)
 	for _, seed := range []string{
 		"", " ", "Bearer", "Bearer ", "bearer nas_", "BEARER  nas_abc", "Basic bmFzXzpuYXNf", "Bearer\tnas_x", "Bearer nas_x, Bearer nas_y",
-		"Bearer " + wellFormedKey(strings.Repeat("z", 30)), "Bearer " + wellFormedKey(strings.Repeat("0", 30)) + " ",
-		"Bearer " + strings.ToUpper(wellFormedKey(strings.Repeat("z", 30))), "Bearer nas_" + strings.Repeat("\x00", 36),
+		"Bearer " + unknownKey, "Bearer nas_0000000000000000000000000000001rjTT1 ",
+		"Bearer " + strings.ToUpper(unknownKey), "Bearer nas_" + strings.Repeat("\x00", 36),
 		"Bearer nas_" + strings.Repeat("é", 18), "Bearer eyJhbGciOiJFZERTQSJ9.e30.", "Bearer " + strings.Repeat("A", 8<<10), "Bearer nas_\r\nX: y",
 		"Bearer $KEY", "bEARER   $KEY  ", "Basic $KEY", "$KEY", "Bearer $KEY$KEY", "Bearer\u00a0$KEY", "Bearer $KEY\x00",
 	} {
@@ -61,21 +61,34 @@ func FuzzAuthorizationHeader(f *testing.F) {
 // Only one JSON object with the customer's agent gets a token, and no body causes a 5xx.
 func FuzzTokenRequestBody(f *testing.F) {
 	target := newTarget(f)
+	agent := `{"agentId":"$ID"}`
 	for _, seed := range []string{
-		``, `{}`, `null`, `[]`, `"x"`, `{"agentId":null}`, `{"agentId":1}`, `{"agentId":{}}`, `{"AGENTID":"` + fuzzedAgent.String() + `"}`,
-		`{"agentId":"` + fuzzedAgent.String() + `"}`, `{"agentId": "` + fuzzedAgent.String() + `"}`, ` {"agentId" : "` + strings.ToUpper(fuzzedAgent.String()) + `" } `,
-		`{"agentId":"` + fuzzedAgent.String() + `"}{}`, `{"agentId":"` + fuzzedAgent.String() + `"},`, "\ufeff" + `{"agentId":"` + fuzzedAgent.String() + `"}`,
-		`{"agentId":"x","agentId":"` + fuzzedAgent.String() + `"}`, `{"agentId":"` + fuzzedAgent.String() + `","agentId":"x"}`,
-		`{"agent\u0049d":"` + fuzzedAgent.String() + `"}`, `{"agentId":"{` + fuzzedAgent.String() + `}"}`, `{"agentId":"urn:uuid:` + fuzzedAgent.String() + `"}`,
-		`{"agentId":"0198c2f47a317c6e9d523f8be6a1c004"}`, `{"agentId":"00000000-0000-0000-0000-000000000000"}`, `{"agentId":"' OR 1=1; --"}`,
-		`{"agentId":"\ud800"}`, "{\"agentId\":\"\xff\"}", strings.Repeat(`{"a":`, 9999), strings.Repeat("[", 16<<10), `{"agentId":"` + strings.Repeat("0", 17<<10),
+		``, `{}`, `null`, `[]`, `["$ID"]`, `"x"`, `"$ID"`, `agentId=$ID`, `{"agentId":"$ID"`,
+		`{"agentId":null}`, `{"agentId":1}`, `{"agentId":{}}`, `{"agentId":{"agentId":"$ID"}}`,
+		`{"AGENTID":"$ID"}`, `{"agentid":"$ID"}`, `{"agent_id":"$ID"}`, `{"agent\u0049d":"$ID"}`,
+		agent, `{"agentId": "$ID"}`, "\r\n\t " + agent + "\n", `{"note":{"deep":[1,2]},"agentId":"$ID"}`,
+		`{"agentId":"$ID","AgentId":"x"}`, `{"AGENTID":7,"agentId":"$ID"}`, `{"note":1e999,"agentId":"$ID"}`,
+		`{"agentId":"x","agentId":"$ID"}`, `{"agentId":"$ID","agentId":"x"}`,
+		agent + `{}`, agent + `,`, agent + ` x`, agent + ` // mine`, "\ufeff" + agent,
+		`{"agentId":"{$ID}"}`, `{"agentId":"urn:uuid:$ID"}`, `{"agentId":" $ID"}`, `{"agentId":""}`,
+		`{"agentId":"0198c2f47a317c6e9d523f8be6a1c004"}`, `{"agentId":"0198c2f4_7a31_7c6e_9d52_3f8be6a1c004"}`,
+		`{"agentId":"00000000-0000-0000-0000-000000000000"}`, `{"agentId":"' OR 1=1; --"}`,
+		`{"agentId":"` + strings.Repeat("z", 36) + `"}`, `{"agentId":"\ud800"}`, "{\"agentId\":\"\xff\"}",
+		"{\"agentId\":\"$ID\",\"note\":\"\xff\"}", agent + strings.Repeat(" ", 16<<10-50), agent + strings.Repeat(" ", 16<<10),
+		strings.Repeat(`{"a":`, 9999), strings.Repeat("[", 16<<10), `{"agentId":"` + strings.Repeat("0", 17<<10),
 	} {
-		f.Add([]byte(seed))
+		seed = strings.ReplaceAll(seed, "$ID", fuzzedAgent.String())
+		f.Add([]byte(seed), false)
+		f.Add([]byte(seed), true)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Add([]byte(`{"agentId":"`+strings.ToUpper(fuzzedAgent.String())+`"}`), false)
+	f.Fuzz(func(t *testing.T, body []byte, chunked bool) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/widget/token", bytes.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+target.secret)
 		r.Header.Set("Content-Type", "application/json")
+		if chunked {
+			r.ContentLength = -1
+		}
 		answer, _ := target.send(r)
 		named, isUUID := namedAgent(body)
 		switch {

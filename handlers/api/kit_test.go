@@ -144,6 +144,11 @@ func (s *service) revoke(c customer) {
 	modelstest.Value(s.store.Keys.Revoke(s.t.Context(), c.accountID, c.key.ID, models.Operator()))(s.t)
 }
 
+func (s *service) removeAgent(c customer) {
+	s.t.Helper()
+	modelstest.Value(s.store.Agents.Remove(s.t.Context(), c.accountID, c.agent.ID, models.Operator()))(s.t)
+}
+
 // disable disables the customer's account, as an operator's SQL does.
 func (s *service) disable(c customer) {
 	s.t.Helper()

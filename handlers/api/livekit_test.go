@@ -110,7 +110,7 @@ func TestWithoutLiveKitTheResponseHasThreeFields(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
 		var body map[string]any
 		s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID))).is(http.StatusOK).into(&body)
-		if len(body) != 3 {
+		if len(body) != 3 || body["access_token"] == "" || body["token_type"] != "Bearer" || body["expires_in"] != 600.0 {
 			t.Errorf("got %v", body)
 		}
 	})

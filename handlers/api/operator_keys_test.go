@@ -42,7 +42,7 @@ func TestKeysAreListedAndRevoked(t *testing.T) {
 		}
 		s.get("/api/agents", bearer(keptSecret)).is(http.StatusOK)
 		s.operate(http.MethodPost, "/operator/keys/revocations", `{"keyId": "`+uuid.NewString()+`"}`).fails(http.StatusNotFound, "KEY_NOT_FOUND")
-		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+wellFormedKey(strings.Repeat("z", 30))+`"}`).
+		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+unknownKey+`"}`).
 			fails(http.StatusNotFound, "KEY_NOT_FOUND")
 		if got := s.activities(c.accountID); !strings.HasSuffix(got, ", api_key.revoked") || strings.Count(got, "revoked") != 1 {
 			t.Errorf("activities %s", got)
