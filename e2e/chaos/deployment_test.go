@@ -8,11 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
@@ -20,7 +16,7 @@ import (
 
 const (
 	portals      = 3
-	restartDelay = 300 * time.Millisecond
+	portalSecret = "chaos, the secret of the portals of this test"
 )
 
 // deployment is a set of portals, their two PostgreSQL servers, and the links between them.
@@ -33,19 +29,14 @@ type deployment struct {
 	portals     [portals]*portal
 }
 
-// portal is one instance. Its supervisor restarts it when it exits.
+// portal is one instance.
 type portal struct {
-	url     string
-	links   [2]*link // to each server
-	log     *os.File
-	prepare func() *exec.Cmd // returns a new command that runs the portal
-
-	mu         sync.Mutex
-	child      *subprocess.Child
-	stopping   bool          // do not restart it
-	supervised chan struct{} // closed when the supervisor returns
-	kills      int           // number of calls of kill
-	exits      int
+	url    string
+	links  [2]*link // to each server
+	log    *os.File
+	run    func() *exec.Cmd // returns a new command that runs the portal
+	child  *subprocess.Child
+	killed bool
 }
 
 // deploy starts both servers, with an empty database. The caller must call remove, even after an
@@ -60,7 +51,7 @@ func deploy(ctx context.Context, dir string) (*deployment, error) {
 		if d.servers[i], err = newServer(dir, bin, name); err != nil {
 			return d, err
 		}
-		if d.replication[i], err = newLink(d.servers[i].address()); err != nil {
+		if d.replication[i], err = newLink(d.servers[i].port); err != nil {
 			return d, err
 		}
 	}
@@ -68,22 +59,20 @@ func deploy(ctx context.Context, dir string) (*deployment, error) {
 		return d, err
 	}
 	if err := d.servers[0].start(ctx); err != nil {
-		return d, fmt.Errorf("%w\n%s", err, d.servers[0].lastLines())
-	}
-	if err := d.servers[0].query(ctx, "CREATE DATABASE chaos"); err != nil {
 		return d, err
 	}
-	return d, d.makeStandby(ctx, 1)
+	return d, d.makeStandby(ctx)
 }
 
-// makeStandby copies the primary to server i and returns when that is a synchronous standby.
-func (d *deployment) makeStandby(ctx context.Context, i int) error {
-	s := d.servers[i]
-	if err := s.copyFrom(ctx, d.replication[d.primary].port()); err != nil {
+// makeStandby copies the primary to the other server and returns when that is a synchronous
+// standby.
+func (d *deployment) makeStandby(ctx context.Context) error {
+	standby := d.servers[1-d.primary]
+	if err := standby.copyFrom(ctx, d.replication[d.primary].port()); err != nil {
 		return err
 	}
-	if err := s.start(ctx); err != nil {
-		return fmt.Errorf("%w\n%s", err, s.lastLines())
+	if err := standby.start(ctx); err != nil {
+		return err
 	}
 	return retry(ctx, serverTimeout, d.servers[d.primary].checkStandby)
 }
@@ -103,20 +92,6 @@ func (d *deployment) remove() error {
 	return errors.Join(errs...)
 }
 
-// environment returns the environment of a portal. The ports are those of the servers or of their
-// links.
-func (d *deployment) environment(address string, ports [2]int) []string {
-	return []string{
-		"PATH=" + os.Getenv("PATH"),
-		fmt.Sprintf("DATABASE_URL=postgres://portal@127.0.0.1:%d,127.0.0.1:%d/chaos?sslmode=disable",
-			ports[0], ports[1]),
-		"PORTAL_SECRET=" + strings.Repeat("chaos", 8),
-		"PORTAL_ADDR=" + address,
-		"PORTAL_BASE_URL=http://127.0.0.1",
-		"PORTAL_RATE_LIMIT=off",
-	}
-}
-
 // startPortals starts the portals with this program and returns when all are ready.
 func (d *deployment) startPortals(ctx context.Context, program string) error {
 	for i := range d.portals {
@@ -124,21 +99,25 @@ func (d *deployment) startPortals(ctx context.Context, program string) error {
 		if err != nil {
 			return err
 		}
-		p := &portal{url: "http://" + address, supervised: make(chan struct{})}
+		p := &portal{url: "http://" + address}
 		d.portals[i] = p
-		var ports [2]int
 		for j, s := range d.servers {
-			if p.links[j], err = newLink(s.address()); err != nil {
+			if p.links[j], err = newLink(s.port); err != nil {
 				return err
 			}
-			ports[j] = p.links[j].port()
 		}
-		if p.log, err = os.Create(filepath.Join(d.dir, fmt.Sprintf("%s-%d.log", filepath.Base(program), i))); err != nil {
+		name := fmt.Sprintf("%s-%d.log", filepath.Base(program), i)
+		if p.log, err = os.Create(filepath.Join(d.dir, name)); err != nil {
 			return err
 		}
-		p.prepare = func() *exec.Cmd {
+		p.run = func() *exec.Cmd {
 			command := exec.Command(program, "serve")
-			command.Dir, command.Env = d.dir, d.environment(address, ports)
+			command.Dir, command.Env = d.dir, []string{
+				fmt.Sprintf("DATABASE_URL=postgres://portal@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable",
+					p.links[0].port(), p.links[1].port()),
+				"PORTAL_SECRET=" + portalSecret, "PORTAL_ADDR=" + address,
+				"PORTAL_BASE_URL=http://127.0.0.1", "PORTAL_RATE_LIMIT=off",
+			}
 			command.Stdout, command.Stderr = p.log, p.log
 			// An interrupt reaches only the test process. The portal must not outlive
 			// that process.
@@ -148,7 +127,6 @@ func (d *deployment) startPortals(ctx context.Context, program string) error {
 		if err := p.start(); err != nil {
 			return err
 		}
-		go p.supervise()
 	}
 	for _, p := range d.portals {
 		if err := retry(ctx, recoveryLimit, p.ready); err != nil {
@@ -158,115 +136,55 @@ func (d *deployment) startPortals(ctx context.Context, program string) error {
 	return nil
 }
 
+func (p *portal) ready(ctx context.Context) error { return subprocess.CheckOK(ctx, p.url+"/readyz") }
+
+func (p *portal) start() (err error) {
+	p.child, err = subprocess.Start(p.run())
+	p.killed = false
+	return err
+}
+
 func (d *deployment) stopPortals() {
 	for i, p := range d.portals {
 		if p == nil {
 			continue
 		}
-		p.stop()
+		if p.child != nil {
+			p.child.Kill()
+		}
+		for _, l := range p.links {
+			if l != nil {
+				l.close()
+			}
+		}
+		if p.log != nil {
+			_ = p.log.Close()
+		}
 		d.portals[i] = nil
 	}
 }
 
-// operator runs a command of the program and returns its standard output.
-func (d *deployment) operator(ctx context.Context, program, input string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, program, args...)
-	command.Env = d.environment("127.0.0.1:0", [2]int{d.servers[0].port, d.servers[1].port})
-	command.Stdin = strings.NewReader(input)
-	var stderr strings.Builder
-	command.Stderr = &stderr
-	output, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("portal %s: %w: %s", args[0], err, stderr.String())
+// urls returns the addresses of the portals.
+func (d *deployment) urls() (urls []string) {
+	for _, p := range d.portals {
+		urls = append(urls, p.url)
 	}
-	return strings.TrimSpace(string(output)), nil
+	return urls
 }
 
 // duplicateLabels returns the labels that more than one key has.
-func (d *deployment) duplicateLabels(ctx context.Context) ([]string, error) {
-	conn, err := pgx.Connect(ctx,
-		fmt.Sprintf("postgres://portal@%s/chaos?sslmode=disable", d.servers[d.primary].address()))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	rows, err := conn.Query(ctx, "SELECT label FROM api_keys GROUP BY label HAVING count(*) > 1")
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+func (d *deployment) duplicateLabels(ctx context.Context) (labels []string, err error) {
+	err = d.servers[d.primary].query(ctx, `SELECT coalesce(array_agg(label), '{}') FROM (
+		SELECT label FROM api_keys GROUP BY label HAVING count(*) > 1) AS duplicates`, &labels)
+	return labels, err
 }
-
-func (p *portal) start() (err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.stopping {
-		p.child, err = subprocess.Start(p.prepare())
-	}
-	return err
-}
-
-// supervise restarts the portal after each exit, until stop is called.
-func (p *portal) supervise() {
-	defer close(p.supervised)
-	for {
-		p.mu.Lock()
-		running := p.child
-		p.mu.Unlock()
-		<-running.Exited()
-		time.Sleep(restartDelay)
-		p.mu.Lock()
-		stopping := p.stopping
-		p.exits++
-		p.mu.Unlock()
-		if stopping || p.start() != nil {
-			return
-		}
-	}
-}
-
-// kill kills the portal with SIGKILL. Its supervisor restarts it.
-func (p *portal) kill() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kills++
-	_ = p.child.Process.Kill()
-}
-
-func (p *portal) signal(which syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.child.Process.Signal(which)
-}
-
-func (p *portal) stop() {
-	p.mu.Lock()
-	p.stopping = true
-	started := p.child
-	p.mu.Unlock()
-	if started != nil {
-		started.Kill()
-		<-p.supervised
-	}
-	for _, l := range p.links {
-		if l != nil {
-			l.close()
-		}
-	}
-	if p.log != nil {
-		_ = p.log.Close()
-	}
-}
-
-// ready returns an error unless /readyz returns 200.
-func (p *portal) ready(ctx context.Context) error { return subprocess.CheckOK(ctx, p.url+"/readyz") }
 
 // panics returns the lines of the portal's log that report a panic.
-func (p *portal) panics() []string {
+func (p *portal) panics() (found []string) {
 	text, _ := os.ReadFile(p.log.Name())
-	var found []string
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, `"panic`) || strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+		if strings.Contains(line, `"panic`) || strings.HasPrefix(line, "panic:") ||
+			strings.HasPrefix(line, "fatal error:") {
 			found = append(found, line)
 		}
 	}

@@ -55,14 +55,14 @@
 //
 // # Running it
 //
-// "make test" runs this package beside the browser tests. It injects each fault once, except the
-// one that can undo unconfirmed changes. "make chaos" injects all of them for ten minutes. The
-// tables at the end count operations by kind and outcome, faults by kind, and verdicts. "Recovery"
-// is the time until all portals served again. "Unaffected max" is the longest time in which a
-// portal that the fault did not affect served the whole lifecycle of a key. "Triggered" counts the
-// connections that met a fault that waits for a COMMIT. A violation is printed as the history of
-// its key. The log begins with the seed. This command repeats the order of faults and the choices
-// of the clients, but not the scheduling of the processes:
+// "make test" runs this package beside the browser tests, with half of the faults, once each. "make
+// chaos" injects all of them for ten minutes. The tables at the end count operations by kind and
+// outcome, faults by kind, and verdicts. "Recovery max" is the longest time until all portals served
+// again. "Unaffected max" is the longest time in which a portal that the fault did not affect served
+// the whole lifecycle of a key. "Triggered" counts the connections that met a fault that waits for a
+// COMMIT. A violation is printed as the history of its key. The log begins with the seed. This
+// command repeats the order of faults and the choices of the clients, but not the scheduling of the
+// processes:
 //
 //	go test ./e2e/chaos -args -seed N
 package chaos

@@ -9,20 +9,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 // failsOverAsDocumented loses the primary and runs the commands of "Fail over" in the operators'
 // guide.
 func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program string) {
-	if err := r.startPortals(ctx, program); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, r.startPortals(ctx, program))
 	defer r.stopPortals()
-	h, report := newHistory(), newReport()
-	c := newClient(r.account(), h, report)
-	first := instance{0, r.portals[0].url}
-	kept, revoked := generateFor(ctx, t, c, first, "kept"), generateFor(ctx, t, c, first, "revoked")
-	if o := c.revoke(ctx, first, revoked); o != confirmed {
+	report := newReport()
+	c := newClient(t, r.account(), r.urls(), report)
+	kept, revoked := generateFor(ctx, t, c, 0, "kept"), generateFor(ctx, t, c, 0, "revoked")
+	if o := c.revoke(ctx, 0, revoked); o != confirmed {
 		t.Fatalf("the revocation is %s", o)
 	}
 	commands := documentedFailover(t)
@@ -31,10 +30,9 @@ func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program s
 	promoted := r.servers[r.primary]
 	lost.kill()
 
-	environment := append(os.Environ(),
-		"PGHOST=127.0.0.1", "PGUSER=portal", "PGPORT="+strconv.Itoa(promoted.port), "PGDATA="+lost.data(), "PATH="+lost.bin+":"+os.Getenv("PATH"))
 	bash := func(script *exec.Cmd) {
-		script.Env = environment
+		script.Env = append(os.Environ(), "PGHOST=127.0.0.1", "PGUSER=portal", "PGPORT="+strconv.Itoa(promoted.port),
+			"PGDATA="+lost.data(), "PATH="+lost.bin+":"+os.Getenv("PATH"))
 		if output, err := script.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", script.Args, err, output)
 		}
@@ -51,36 +49,23 @@ func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program s
 	script := lost.command(ctx, "bash", "-euc", copying)
 	script.Path = "/bin/bash"
 	bash(script)
-	if err := os.RemoveAll(lost.data() + ".lost"); err != nil {
-		t.Error(err)
-	}
-	if err := lost.start(ctx); err != nil {
-		t.Fatalf("%v\n%s", err, lost.lastLines())
-	}
+	modelstest.Must(t, os.RemoveAll(lost.data()+".lost"))
+	modelstest.Must(t, lost.start(ctx))
 	bash(exec.CommandContext(ctx, "bash", "-euc", commands[3]))
 
-	for i, p := range r.portals {
-		at := instance{i, p.url}
-		if o := c.use(ctx, at, kept); o != accepted {
-			t.Errorf("portal %d: the use of the active key is %s", i, o)
+	for at := range r.portals {
+		if used, refusal := c.use(ctx, at, kept), c.use(ctx, at, revoked); used != accepted || refusal != refused {
+			t.Errorf("portal %d: the active key is %s, the revoked one %s", at, used, refusal)
 		}
-		if o := c.use(ctx, at, revoked); o != refused {
-			t.Errorf("portal %d: the use of the revoked key is %s", i, o)
-		}
-		generateFor(ctx, t, c, at, fmt.Sprintf("new %d", i))
+		generateFor(ctx, t, c, at, fmt.Sprintf("new %d", at))
 	}
-	if v := h.check(); len(v.violations) > 0 || len(report.failures) > 0 {
-		t.Errorf("%v %v", v.violations, report.failures)
-	}
+	r.expectNoViolation(t, report)
 }
 
 // documentedFailover returns the commands of the steps in the guide.
 func documentedFailover(t *testing.T) (commands []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../cmd/portal/operations/postgresql.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := modelstest.Value(os.ReadFile("../../cmd/portal/operations/postgresql.md"))(t)
 	_, section, _ := strings.Cut(string(text), "\n## Fail over\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, block := range regexp.MustCompile("(?s)\n *```sh\n(.*?\n) *```\n").FindAllStringSubmatch(section, -1) {
@@ -93,18 +78,15 @@ func documentedFailover(t *testing.T) (commands []string) {
 }
 
 // generateFor generates a key, which must succeed while the deployment is whole.
-func generateFor(ctx context.Context, t *testing.T, c *client, at instance, label string) *key {
+func generateFor(ctx context.Context, t *testing.T, c *client, at int, label string) *key {
 	t.Helper()
 	k := &key{label: label}
-	err := retry(ctx, recoveryLimit, func(ctx context.Context) error {
-		p, err := c.list(ctx, at, nil)
+	modelstest.Must(t, retry(ctx, recoveryLimit, func(ctx context.Context) error {
+		p, err := c.list(ctx, at)
 		if err == nil && c.generate(ctx, at, p.form, k) != created {
 			err = errUnavailable
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatalf("portal %d does not generate keys: %v", at.number, err)
-	}
+	}))
 	return k
 }

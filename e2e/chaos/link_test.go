@@ -3,10 +3,17 @@ package chaos
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"regexp"
+	"strconv"
 	"sync"
+	"syscall"
+	"testing"
 	"time"
+
+	"portal/models/modelstest"
 )
 
 // linkMode is how a link treats bytes and new connections.
@@ -46,12 +53,16 @@ type relay struct {
 
 var errReset = errors.New("the link has reset the connection")
 
-func newLink(target string) (*link, error) {
+// newLink returns a link to a port of this machine.
+func newLink(target int) (*link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &link{listener: listener, target: target, changed: make(chan struct{}), relays: map[*relay]struct{}{}}
+	l := &link{
+		listener: listener, target: "127.0.0.1:" + strconv.Itoa(target),
+		changed: make(chan struct{}), relays: map[*relay]struct{}{},
+	}
 	l.running.Go(l.accept)
 	return l, nil
 }
@@ -254,5 +265,74 @@ func (r *relay) reset() {
 			_ = conn.SetLinger(0)
 			_ = conn.Close()
 		}
+	}
+}
+
+const (
+	update    = "Q\x00\x00\x00\x40UPDATE \"api_keys\" SET \"revoked_at\" = 'now' WHERE id = 'x'\x00"
+	commit    = "Q\x00\x00\x00\x0bcommit\x00"
+	committed = "C\x00\x00\x00\x0bCOMMIT\x00Z\x00\x00\x00\x05I"
+)
+
+// TestLink sends an update and, during a fault, a COMMIT to a server that responds to each as to a
+// COMMIT. The client closes its connection before the link is healed.
+func TestLink(t *testing.T) {
+	reset := syscall.ECONNRESET
+	for name, test := range map[string]struct {
+		fault          func(*link)
+		response       error // to the COMMIT
+		before, healed string
+		traps          int
+	}{
+		"forwards":            {func(*link) {}, nil, update + commit, update + commit, 0},
+		"loses a response":    {func(l *link) { l.loseResponses = 1 }, reset, update + commit, update + commit, 1},
+		"stalls a revocation": {func(l *link) { l.stallCommits = 1 }, os.ErrDeadlineExceeded, update, update, 1},
+		"is silent":           {func(l *link) { l.mode = silent }, os.ErrDeadlineExceeded, update, update + commit, 0},
+		"resets connections":  {func(l *link) { l.mode = cut }, reset, update, update, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+			defer server.Close()
+			var received modelstest.LogBuffer
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				conn, err := server.Accept()
+				for chunk := make([]byte, 1024); err == nil; {
+					var n int
+					n, err = conn.Read(chunk)
+					_, _ = received.Write(chunk[:n])
+					_, _ = conn.Write([]byte(committed))
+				}
+			}()
+			l := modelstest.Value(newLink(server.Addr().(*net.TCPAddr).Port))(t)
+			defer l.close()
+			conn := modelstest.Value(net.Dial("tcp", l.listener.Addr().String()))(t)
+			defer conn.Close()
+			response := make([]byte, len(committed))
+			modelstest.Value(io.WriteString(conn, update))(t)
+			modelstest.Value(io.ReadFull(conn, response))(t)
+
+			l.set(func() { test.fault(l) })
+			_, _ = io.WriteString(conn, commit) // fails if the connection was reset already
+			waits := errors.Is(test.response, os.ErrDeadlineExceeded)
+			if waits {
+				modelstest.Must(t, conn.SetReadDeadline(time.Now().Add(300*time.Millisecond)))
+			}
+			_, err := io.ReadFull(conn, response)
+			if (err == nil) != (test.response == nil) || errors.Is(err, os.ErrDeadlineExceeded) != waits {
+				t.Errorf("the response to the COMMIT: %v, want %v", err, test.response)
+			}
+			if got := received.String(); got != test.before || l.takeTriggered() != test.traps {
+				t.Errorf("the server received %q", got)
+			}
+			_ = conn.Close()
+			l.heal()
+			<-ended
+			if got := received.String(); got != test.healed {
+				t.Errorf("after the heal the server received %q", got)
+			}
+		})
 	}
 }

@@ -3,36 +3,70 @@ package chaos
 import (
 	"cmp"
 	"fmt"
-	"io"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/anishathalye/porcupine"
 )
 
-// maxFailures is the maximum number of reported failures.
-const maxFailures = 20
+const (
+	checkTimeout = 2 * time.Minute // for each key
+	maxFailures  = 20              // reported ones
+)
 
-// report counts the faults and collects the failures of a run.
+// report records the operations on each key by its label, counts the faults, and collects the
+// failures of a run.
 type report struct {
-	mu       sync.Mutex
-	faults   map[string]*faultCount
-	kinds    []string // of faults, in the order of their first occurrence
-	failures []string // failures outside the histories
+	began time.Time
+
+	mu         sync.Mutex
+	operations map[string][]porcupine.Operation
+	counts     map[step]int
+	failures   []string // outside the histories
+	faults     map[string]*faultCount
 }
 
-// faultCount holds the counts and times of one kind of fault.
+// faultCount holds the counts and the longest times of one kind of fault.
 type faultCount struct {
-	times, triggered int
-	trap             bool // the fault sets a trap
-	recoveries       []time.Duration
-	unaffected       []time.Duration // per fault, the longest probe of an unaffected portal
+	times, triggered     int
+	recovery, unaffected time.Duration // unaffected: of a probe of an unaffected portal
 }
 
-func newReport() *report { return &report{faults: map[string]*faultCount{}} }
+func newReport() *report {
+	return &report{
+		began: time.Now(), operations: map[string][]porcupine.Operation{}, counts: map[step]int{},
+		faults: map[string]*faultCount{},
+	}
+}
+
+// now returns the nanoseconds since the run began.
+func (r *report) now() int64 { return int64(time.Since(r.began)) }
+
+// add records an operation on the key with this label. It began at call and has just returned. Its
+// client id in the history is the number of the portal.
+func (r *report) add(label string, portal int, call int64, s step) {
+	returned := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[s]++
+	if s.outcome == noResponse {
+		return
+	}
+	if s.outcome == indeterminate {
+		returned = math.MaxInt64
+	}
+	r.operations[label] = append(r.operations[label],
+		porcupine.Operation{ClientId: portal, Input: s, Call: call, Return: returned})
+}
 
 // failure records a failure outside the histories.
-func (r *report) failure(text string) {
+func (r *report) failure(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.failures) < maxFailures && !slices.Contains(r.failures, text) {
@@ -40,61 +74,62 @@ func (r *report) failure(text string) {
 	}
 }
 
-// fault returns the counts of a kind of fault. Only the nemesis changes them.
-func (r *report) fault(kind string) *faultCount {
+// verdicts are the formatted histories of the keys by verdict. Those of [porcupine.Ok] are empty.
+type verdicts map[porcupine.CheckResult][]string
+
+// check checks the history of every key.
+func (r *report) check() verdicts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := r.faults[kind]
-	if f == nil {
-		f = &faultCount{}
-		r.faults[kind] = f
-		r.kinds = append(r.kinds, kind)
-	}
-	return f
-}
-
-// neverTriggered returns the kinds of faults whose traps were never triggered.
-func (r *report) neverTriggered() (kinds []string) {
-	for _, kind := range r.kinds {
-		if f := r.faults[kind]; f.trap && f.triggered == 0 {
-			kinds = append(kinds, kind)
+	v := verdicts{}
+	for label, operations := range r.operations {
+		result, text := judge(operations), ""
+		if result != porcupine.Ok {
+			text = fmt.Sprintf("%s: key %s\n%s", result, label, describe(operations))
 		}
+		v[result] = append(v[result], text)
 	}
-	return kinds
+	return v
 }
 
-// write writes the tables. The package comment explains their columns.
-func (r *report) write(out io.Writer, h *history, v verdicts) {
-	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	defer func() { _ = table.Flush() }()
-	fmt.Fprint(table, "OPERATION\tOUTCOME\tTIMES\n")
-	h.mu.Lock()
-	steps := make([]step, 0, len(h.counts))
-	for s := range h.counts {
-		steps = append(steps, s)
+// describe formats the operations in the order in which they began, without immediate repetitions.
+func describe(operations []porcupine.Operation) string {
+	slices.SortStableFunc(operations, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var text strings.Builder
+	for i, o := range operations {
+		if i > 0 && i < len(operations)-1 && o.Input == operations[i-1].Input {
+			continue
+		}
+		end := "never"
+		if o.Return != math.MaxInt64 {
+			end = seconds(time.Duration(o.Return))
+		}
+		fmt.Fprintf(&text, "    %8s to %8s  portal %d  %v\n", seconds(time.Duration(o.Call)), end, o.ClientId, o.Input)
 	}
-	slices.SortFunc(steps, func(a, b step) int {
-		return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.outcome, b.outcome))
-	})
-	for _, s := range steps {
-		fmt.Fprintf(table, "%s\t%s\t%d\n", s.operation, s.outcome, h.counts[s])
-	}
-	keys := len(h.operations)
-	h.mu.Unlock()
-	fmt.Fprint(table, "\nFAULT\tTIMES\tTRIGGERED\tRECOVERY P50\tMAX\tUNAFFECTED MAX\n")
-	for _, kind := range r.kinds {
-		f := r.faults[kind]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", kind, f.times, f.triggered,
-			quantile(f.recoveries, 0.5), quantile(f.recoveries, 1), quantile(f.unaffected, 1))
-	}
-	fmt.Fprintf(table, "\nKEYS\tVERDICTS\n%d\t%v\n", keys, v.counts)
+	return text.String()
 }
 
-// quantile returns the quantile q of the times as text, or a dash if there are none.
-func quantile(times []time.Duration, q float64) string {
-	if len(times) == 0 {
-		return "-"
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// tables formats the counts. The package comment explains the columns.
+func (r *report) tables(v verdicts) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 4, 2, ' ', 0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprint(table, "\nTIMES\tOPERATION AND OUTCOME\n")
+	for s, n := range r.counts {
+		fmt.Fprintf(table, "%d\t%s: %s\n", n, s.operation, s.outcome)
 	}
-	sorted := slices.Sorted(slices.Values(times))
-	return seconds(sorted[int(q*float64(len(sorted)-1))])
+	fmt.Fprint(table, "\nFAULT\tTIMES\tTRIGGERED\tRECOVERY MAX\tUNAFFECTED MAX\n")
+	for _, name := range slices.Sorted(maps.Keys(r.faults)) {
+		f := r.faults[name]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", name, f.times, f.triggered, seconds(f.recovery), seconds(f.unaffected))
+	}
+	fmt.Fprint(table, "\nVERDICT\tKEYS\n")
+	for verdict, keys := range v {
+		fmt.Fprintf(table, "%s\t%d\n", verdict, len(keys))
+	}
+	_ = table.Flush()
+	return text.String()
 }

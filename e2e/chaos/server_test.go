@@ -91,7 +91,9 @@ func (s *server) remove() error {
 	return nil
 }
 
-func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+func (s *server) url() string {
+	return fmt.Sprintf("postgres://portal@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+}
 
 func (s *server) data() string { return filepath.Join(s.disk, "data") }
 
@@ -149,15 +151,13 @@ func (s *server) start(ctx context.Context) error {
 			return err
 		}
 		s.child = p
-		err = p.AwaitReady(ctx, s.ping)
-		if err == nil || ctx.Err() != nil {
-			return err
+		if err = p.AwaitReady(ctx, s.ping); err == nil {
+			return nil
+		} else if ctx.Err() != nil {
+			return fmt.Errorf("%w\n%s", err, lastLines(s.logFile.Name()))
 		}
 		// The shared memory or the lock file of the killed server may still exist.
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		_ = sleep(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -168,9 +168,7 @@ func (s *server) ping(ctx context.Context) error { return s.query(ctx, "SELECT 1
 func (s *server) query(ctx context.Context, statement string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, fmt.Sprintf(
-		"postgres://portal@%s/postgres?sslmode=disable&synchronous_commit=local", s.address(),
-	))
+	conn, err := pgx.Connect(ctx, s.url()+"&synchronous_commit=local")
 	if err != nil {
 		return err
 	}
@@ -185,7 +183,8 @@ func (s *server) query(ctx context.Context, statement string, into ...any) error
 // checkStandby returns an error unless a synchronous standby streams from this primary.
 func (s *server) checkStandby(ctx context.Context) error {
 	var streaming bool
-	err := s.query(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')", &streaming)
+	err := s.query(ctx, `SELECT EXISTS (
+		SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')`, &streaming)
 	if err == nil && !streaming {
 		err = errors.New("no synchronous standby is streaming")
 	}
@@ -204,12 +203,11 @@ func (s *server) promote(ctx context.Context) error {
 	return err
 }
 
-func (s *server) alive() bool {
-	if s.child == nil {
-		return false
-	}
+func (s *server) alive() bool { return s.child != nil && running(s.child) }
+
+func running(child *subprocess.Child) bool {
 	select {
-	case <-s.child.Exited():
+	case <-child.Exited():
 		return false
 	default:
 		return true
@@ -218,17 +216,13 @@ func (s *server) alive() bool {
 
 // kill ends all processes of the server with SIGKILL and waits until none is left.
 func (s *server) kill() {
-	if s.child == nil {
+	if !s.alive() {
 		return
 	}
 	// Freeze all of them first. Otherwise the postmaster would react to the first death.
-	for _, pid := range s.processes() {
-		_ = syscall.Kill(pid, syscall.SIGSTOP)
-	}
+	s.signal(syscall.SIGSTOP)
 	pids := s.processes()
-	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	s.signal(syscall.SIGKILL)
 	s.child.Kill()
 	for _, pid := range pids {
 		for range 500 {
@@ -252,36 +246,21 @@ func (s *server) processes() []int {
 	if !s.alive() {
 		return nil
 	}
-	postmaster := s.child.Process.Pid
-	pids := []int{postmaster}
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && parent(pid) == postmaster {
+	pid := s.child.Process.Pid
+	pids := []int{pid}
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// parent returns the id of a process's parent, or 0 if the process does not exist.
-func parent(pid int) int {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	ppid, _ := strconv.Atoi(string(fields[1]))
-	return ppid
-}
-
 // exited reports whether a process has exited. A zombie has.
 func exited(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	return len(fields) > 0 && string(fields[0]) == "Z"
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
 // fill uses up the free space of the disk. [server.free] undoes it.
@@ -301,13 +280,12 @@ func (s *server) fill() error {
 	return nil
 }
 
-func (s *server) free() error { return os.RemoveAll(s.filler()) }
+// free returns an error if the disk was not filled.
+func (s *server) free() error { return os.Remove(s.filler()) }
 
 func (s *server) filler() string { return filepath.Join(s.disk, "filler") }
 
-// lastLines returns the last lines of the server's log.
-func (s *server) lastLines() string { return lastLines(s.logFile.Name()) }
-
+// lastLines returns the last lines of a log.
 func lastLines(path string) string {
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -323,10 +301,8 @@ func retry(ctx context.Context, limit time.Duration, do func(context.Context) er
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, 50*time.Millisecond) != nil {
 			return err
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,22 +26,18 @@ const (
 type workload struct {
 	*client
 
-	name      string
-	instances []instance
-	rng       *rand.Rand
-	created   int    // number of keys
-	active    []*key // not revoked yet
-	retired   []*key // revoked, or the revocation had no clear outcome
-	labels    []string
-	mu        sync.Mutex // guards rng
+	name    string
+	rng     *rand.Rand
+	labels  []string   // of all keys
+	active  []*key     // not revoked yet
+	retired []*key     // revoked, or the revocation had no clear outcome
+	mu      sync.Mutex // guards rng
 }
 
-// run runs until ctx ends.
+// run runs until ctx ends. If the portal is unavailable or the session has ended, it tries again.
 func (w *workload) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.lifecycle(ctx); err != nil {
-			// The portal was unavailable, or the session has ended. A user would try
-			// again.
 			w.sleep(ctx, 100*time.Millisecond)
 		}
 	}
@@ -53,7 +50,10 @@ func (w *workload) lifecycle(ctx context.Context) error {
 		return err
 	}
 	if k.secret != "" {
-		w.useTimes(ctx, k, w.randomInt(20))
+		for range w.randomInt(20) {
+			w.use(ctx, w.pick(), k)
+			_ = w.sleep(ctx, 2*pause)
+		}
 		if w.active = append(w.active, k); len(w.active) <= longLived || w.randomInt(3) == 0 {
 			return nil
 		}
@@ -67,15 +67,14 @@ func (w *workload) lifecycle(ctx context.Context) error {
 // generateKey submits one form until the outcome is known. The key has no secret if the response
 // that revealed it was lost.
 func (w *workload) generateKey(ctx context.Context) (*key, error) {
-	p, err := w.list(ctx, w.pick(), w.latest())
+	p, err := w.list(ctx, w.pick(), w.latest()...)
 	if err != nil {
 		return nil, err
 	}
 	if err := w.revokeAll(ctx, w.pick(), p, w.active); err != nil {
 		return nil, err
 	}
-	w.created++
-	k := &key{label: fmt.Sprintf("%s-%d", w.name, w.created)}
+	k := &key{label: fmt.Sprintf("%s-%d", w.name, len(w.labels)+1)}
 	w.labels = append(w.labels, k.label)
 	for range attempts {
 		switch w.generate(ctx, w.pick(), p.form, k) {
@@ -97,7 +96,7 @@ func (w *workload) generateKey(ctx context.Context) (*key, error) {
 // findID reads the key's id from the list.
 func (w *workload) findID(ctx context.Context, k *key) error {
 	return retry(ctx, recoveryLimit, func(ctx context.Context) error {
-		p, err := w.list(ctx, w.pick(), w.latest())
+		p, err := w.list(ctx, w.pick(), w.latest()...)
 		if k.id = p.ids[k.label]; err == nil && k.id == "" {
 			err = errors.New("an existing key is not listed") // the checker reports it too
 		}
@@ -124,7 +123,7 @@ func (w *workload) revokeInUse(ctx context.Context, k *key) error {
 	_ = w.sleep(ctx, 2*useAfterRevocation)
 	stop()
 	using.Wait()
-	_, listErr := w.list(ctx, w.pick(), w.latest())
+	_, listErr := w.list(ctx, w.pick(), w.latest()...)
 	if w.retired = append(w.retired, k); len(w.retired) > keptKeys {
 		w.retired = w.retired[1:]
 	}
@@ -149,28 +148,16 @@ func (w *workload) revokeKey(ctx context.Context, k *key) error {
 	return errUnavailable
 }
 
-// useTimes uses a key the given number of times.
-func (w *workload) useTimes(ctx context.Context, k *key, times int) {
-	for range times {
-		w.use(ctx, w.pick(), k)
-		if w.sleep(ctx, 2*pause) != nil {
-			return
-		}
-	}
-}
-
 // useAll uses every key that the client still holds once on each portal, and checks each list.
 func (w *workload) useAll(ctx context.Context) error {
-	for _, at := range w.instances {
-		for _, keys := range [][]*key{w.active, w.retired} {
-			for _, k := range keys {
-				w.use(ctx, at, k)
-			}
+	for at := range w.portals {
+		for _, k := range slices.Concat(w.active, w.retired) {
+			w.use(ctx, at, k)
 		}
 		if err := w.signIn(ctx, at); err != nil {
 			return err
 		}
-		if _, err := w.list(ctx, at, w.latest()); err != nil {
+		if _, err := w.list(ctx, at, w.latest()...); err != nil {
 			return err
 		}
 	}
@@ -179,27 +166,17 @@ func (w *workload) useAll(ctx context.Context) error {
 
 // latest returns the labels of the latest keys and of the active ones, for checking a list.
 func (w *workload) latest() []string {
-	labels := w.labels[max(0, len(w.labels)-listedKeys):]
+	labels := slices.Clone(w.labels[max(0, len(w.labels)-listedKeys):])
 	for _, k := range w.active {
-		labels = append(labels[:len(labels):len(labels)], k.label)
-	}
-	return unique(labels)
-}
-
-func unique(labels []string) []string {
-	seen := map[string]bool{}
-	var kept []string
-	for _, label := range labels {
-		if !seen[label] {
-			seen[label] = true
-			kept = append(kept, label)
+		if !slices.Contains(labels, k.label) {
+			labels = append(labels, k.label)
 		}
 	}
-	return kept
+	return labels
 }
 
 // pick returns a random portal.
-func (w *workload) pick() instance { return w.instances[w.randomInt(len(w.instances))] }
+func (w *workload) pick() int { return w.randomInt(len(w.portals)) }
 
 // randomInt returns a random number from 0 to n-1.
 func (w *workload) randomInt(n int) int {
@@ -226,8 +203,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 type prober struct {
 	*client
 
-	at      instance
-	created int
+	at     int
+	probes int
 }
 
 var errNotServing = errors.New("the portal does not serve")
@@ -235,19 +212,19 @@ var errNotServing = errors.New("the portal does not serve")
 // probe generates, uses, lists and revokes a key. It returns an error if a step does not have the
 // right outcome.
 func (p *prober) probe(ctx context.Context) error {
-	page, err := p.list(ctx, p.at, nil)
+	p.probes++
+	k := &key{label: fmt.Sprintf("probe %d-%d", p.at, p.probes)}
+	page, err := p.list(ctx, p.at)
 	if err != nil {
 		return err
 	}
 	if err := p.revokeAll(ctx, p.at, page, nil); err != nil {
 		return err
 	}
-	p.created++
-	k := &key{label: fmt.Sprintf("probe %d-%d", p.at.number, p.created)}
 	if p.generate(ctx, p.at, page.form, k) != created || p.use(ctx, p.at, k) != accepted {
 		return errNotServing
 	}
-	if _, err := p.list(ctx, p.at, []string{k.label}); err != nil {
+	if _, err := p.list(ctx, p.at, k.label); err != nil {
 		return err
 	}
 	if p.revoke(ctx, p.at, k) != confirmed || p.use(ctx, p.at, k) != refused {
@@ -258,7 +235,7 @@ func (p *prober) probe(ctx context.Context) error {
 
 // revokeAll revokes all listed keys except those in keep. The generation or revocation of the
 // others had no clear outcome.
-func (c *client) revokeAll(ctx context.Context, at instance, p page, keep []*key) error {
+func (c *client) revokeAll(ctx context.Context, at int, p page, keep []*key) error {
 	for _, k := range keep {
 		delete(p.ids, k.label)
 	}

@@ -1,6 +1,7 @@
 package modelstest
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -38,6 +39,9 @@ func (v *Visitor) At(site string) *Visitor { return &Visitor{v.Client, site, v.t
 // Bearer returns the header of a request with an API key or another token.
 func Bearer(token string) string { return "Authorization: Bearer " + token }
 
+// FormType is the header of a request that sends a form.
+const FormType = "Content-Type: application/x-www-form-urlencoded"
+
 // Response is a response whose body has been read.
 type Response struct {
 	*http.Response
@@ -50,19 +54,29 @@ type Response struct {
 // out.
 func (v *Visitor) Send(method, path, body string, headers ...string) Response {
 	v.t.Helper()
-	request, err := http.NewRequestWithContext(v.t.Context(), method, v.URL+path, strings.NewReader(body))
+	response, err := v.Try(v.t.Context(), method, path, body, headers...)
 	Must(v.t, err)
+	return response
+}
+
+// Try is [Visitor.Send] that returns an error if there is no whole response.
+func (v *Visitor) Try(ctx context.Context, method, path, body string, headers ...string) (Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, v.URL+path, strings.NewReader(body))
+	if err != nil {
+		return Response{}, err
+	}
 	for _, header := range headers {
 		if name, value, _ := strings.Cut(header, ": "); value != "" {
 			request.Header.Add(name, value)
 		}
 	}
 	response, err := v.Do(request)
-	Must(v.t, err)
+	if err != nil {
+		return Response{}, err
+	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	Must(v.t, err)
-	return Response{response, string(text), v.t}
+	return Response{response, string(text), v.t}, err
 }
 
 // Get requests a page.
@@ -74,7 +88,7 @@ func (v *Visitor) Get(path string, headers ...string) Response {
 // Post sends a form.
 func (v *Visitor) Post(path string, form url.Values, headers ...string) Response {
 	v.t.Helper()
-	return v.Send(http.MethodPost, path, form.Encode(), append(headers, "Content-Type: application/x-www-form-urlencoded")...)
+	return v.Send(http.MethodPost, path, form.Encode(), append(headers, FormType)...)
 }
 
 // PostJSON sends JSON.
