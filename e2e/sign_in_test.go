@@ -262,7 +262,7 @@ func TestPasskey(t *testing.T) {
 	account.ExpectPasskeys(1)
 	inspect(t, v.Tab).check(t, "account with a passkey")
 	account.SignOut()
-	pages.ExpectLogin(v.Tab).Click("Sign in with a passkey")
+	pages.ExpectLogin(v.Tab).Click("Use a passkey")
 	pages.ExpectKeys(v.Tab)
 	account = pages.OpenAccount(v.Tab)
 	account.In("list", "Passkeys").Click("Remove")

@@ -52,12 +52,12 @@ func OpenWidget(b *Tab) Widget {
 func (w Widget) Talk() { w.Click("Talk") }
 
 // ExpectCalling checks that the button is pressed and that it has the focus.
-func (w Widget) ExpectCalling() { w.expectPressed("true") }
+func (w Widget) ExpectCalling() { w.ExpectFocus("button", "End call") }
 
 // ExpectIdle checks that the button is not pressed and that it has the focus. It waits until the
 // page has released the microphone and its connections.
 func (w Widget) ExpectIdle() {
-	w.expectPressed("false")
+	w.ExpectFocus("button", "Talk")
 	w.await("the microphone and the connections to be released", `() => opening === 0
 		&& microphones.every((track) => track.readyState === "ended")
 		&& connections.every((connection) => ["new", "closed"].includes(connection.connectionState))
@@ -66,7 +66,7 @@ func (w Widget) ExpectIdle() {
 
 // AwaitEnd waits up to a minute until the call has ended.
 func (w Widget) AwaitEnd() {
-	w.await("the call to end", `() => document.querySelector("[aria-pressed=false]")`, playwright.PageWaitForFunctionOptions{Timeout: playwright.Float(60_000)})
+	w.await("the call to end", `() => document.querySelector("button").textContent === "Talk"`, playwright.PageWaitForFunctionOptions{Timeout: playwright.Float(60_000)})
 }
 
 // SkipToAlertSaying moves the page's clock forward until an alert matches pattern. Its steps are
@@ -118,11 +118,6 @@ func (w Widget) ExpectSaid(pattern string) {
 // ExpectTokens waits until window.tokens, which the test records, has this many different tokens.
 func (w Widget) ExpectTokens(count int) {
 	w.await("tokens", fmt.Sprintf(`() => new Set(window.tokens).size >= %d`, count))
-}
-
-func (w Widget) expectPressed(pressed string) {
-	w.ExpectAttribute("button", "Talk", "aria-pressed", pressed)
-	w.ExpectFocus("button", "Talk")
 }
 
 // await waits until a JavaScript function returns true.

@@ -275,7 +275,7 @@ func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
 	v := s.visitor(t)
 	v.signIn(c.email, password).redirects("/login/verification?next=%2Fapi-keys")
 	page := v.get("/login/verification").is(http.StatusOK)
-	page.one("button", "Sign in with a passkey")
+	page.one("button", "Use a passkey")
 	page.none("textbox", "Code")
 	page.none("button", "Verify")
 }
@@ -288,7 +288,7 @@ func TestPasskeysAreOfferedWhereBrowsersSupportThem(t *testing.T) {
 		"http://127.0.0.1:8080": false, "https://[::1]": false, "https://192.0.2.1": false,
 	} {
 		s := sqliteSite(t, base)
-		buttons := len(s.visitor(t).get("/login").is(http.StatusOK).all("button", "Sign in with a passkey"))
+		buttons := len(s.visitor(t).get("/login").is(http.StatusOK).all("button", "Use a passkey"))
 		if (buttons == 1) != offered {
 			t.Errorf("%s: %d buttons", base, buttons)
 		}
