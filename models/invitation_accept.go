@@ -59,7 +59,7 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 // findLimited is [Invitations.Find] with a limit on wrong tokens from one network. It sets its own
 // deadlines.
 func (i *Invitations) findLimited(ctx context.Context, token string, client Client) (Invitation, error) {
-	subject := [][]byte{signInSubject("invitation", network(client.Address))}
+	subject := []subject{signInSubject("invitation", network(client.Address))}
 	if err := i.guesses.check(ctx, i.db, subject); err != nil {
 		return Invitation{}, err
 	}

@@ -47,7 +47,7 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 		if err := forgetRefusedCodes(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		return replacePassword(ctx, tx, user, hash, session.ID, actor, ActionPasswordChanged)
+		return replacePassword(ctx, tx, &user, hash, session.ID, actor, ActionPasswordChanged)
 	})
 	if err != nil {
 		return "", err
@@ -92,7 +92,7 @@ func (c *Credentials) ResetPassword(ctx context.Context, email, password string)
 	// The old hash is not compared: an intruder must not be able to block the reset by changing
 	// the password at the same time.
 	return c.setPassword(ctx, knownPlace(user.Email), password, func(ctx context.Context, tx Tx, hash string) error {
-		if err := replacePassword(ctx, tx, user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
+		if err := replacePassword(ctx, tx, &user, hash, uuid.Nil, Operator(), ActionPasswordReset); err != nil {
 			return err
 		}
 		return forgetRefusedCodes(ctx, tx, user.ID)
@@ -110,12 +110,13 @@ func (c *Credentials) setPassword(ctx context.Context, place password.Place, new
 	return c.db.InTx(ctx, "set password", func(ctx context.Context, tx Tx) error { return store(ctx, tx, hash) })
 }
 
-// replacePassword stores the new hash, ends the user's sessions except keep and the links that sign
-// in or set a password, and records the activity.
-func replacePassword(ctx context.Context, tx Tx, user User, hash string, keep uuid.UUID, actor Actor, action Action) error {
-	result, err := tx.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).Where("id = ?", user.ID).Exec(ctx)
-	if err := unlessAffected(result, err, ErrUserNotFound); err != nil {
-		return err
+// replacePassword stores the new hash, also in user. It ends the user's sessions except keep, the
+// known browsers and the links that sign in or set a password, and records the activity.
+func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep uuid.UUID, actor Actor, action Action) error {
+	err := tx.NewUpdate().Model(user).Set("password_hash = ?, known_browsers = known_browsers + 1", hash).
+		Where("id = ?", user.ID).Returning("password_hash, known_browsers").Scan(ctx)
+	if err != nil {
+		return noRows(err, ErrUserNotFound)
 	}
 	if err := tx.Record(ctx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
 		return err
@@ -158,7 +159,8 @@ func (c *Credentials) ChangeEmail(ctx context.Context, session Session, password
 	defer cancel()
 	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
 		// If the password or the email has changed since, this change fails.
-		result, err := tx.NewUpdate().Model((*User)(nil)).Set("email = ?, email_hash = ?", email, hashEmail(email)).
+		result, err := tx.NewUpdate().Model((*User)(nil)).
+			Set("email = ?, email_hash = ?, known_browsers = known_browsers + 1", email, hashEmail(email)).
 			Where("id = ? AND password_hash = ? AND email_hash = ?", user.ID, user.PasswordHash, user.EmailHash).Exec(ctx)
 		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
 			return err

@@ -36,7 +36,7 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 		return err
 	}
 	hash := hashEmail(email)
-	counted := [][]byte{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
+	counted := []subject{signInSubject("reset email", string(hash)), signInSubject("reset address", network(client.Address))}
 	byEmail, byAddress := counted[:1], counted[1:]
 	return c.db.InTx(ctx, "request a password reset", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockSubjects(ctx, counted); err != nil {
@@ -108,8 +108,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		if err := unlessAffected(result, err, ErrResetLinkInvalid); err != nil {
 			return err
 		}
-		user.PasswordHash = hash
-		return replacePassword(ctx, tx, user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
+		return replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
 	})
 	if err != nil {
 		return User{}, err

@@ -98,7 +98,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
 	activity := Activity{AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
-	if method != WithInvitation && !client.Device.belongsTo(user.Email) {
+	if method != WithInvitation && !client.Device.belongsTo(user) {
 		activity.NewDevice = user.Email
 	}
 	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -52,21 +51,32 @@ type Client struct {
 	AuthenticatedAt time.Time
 }
 
-// Device is a browser in which a user has signed in before. A signed cookie identifies it. Its
-// wrong passwords for this user have a limit of their own, so that strangers who guess the password
-// cannot lock the user out (OWASP, device cookies).
+// Device is a browser in which a user has signed in before. A signed cookie identifies it until the
+// user's password or email changes. Wrong passwords in it have limits of their own, so that
+// strangers who guess the password cannot lock the user out (OWASP, device cookies).
 type Device struct {
-	ID        uuid.UUID
-	EmailHash []byte // SHA-256 of the user's email
+	ID         uuid.UUID
+	UserID     uuid.UUID
+	Generation int // the user's KnownBrowsers
 }
 
-// NewDevice returns a device with a random id for the user with this email, who has signed in.
-func NewDevice(email string) Device {
-	return Device{ID: uuid.New(), EmailHash: hashEmail(email)}
+// NewDevice returns a device with a random id for a user who has signed in.
+func NewDevice(user User) Device { return Device{uuid.New(), user.ID, user.KnownBrowsers} }
+
+func (d Device) belongsTo(user User) bool {
+	return d.UserID == user.ID && d.Generation == user.KnownBrowsers
 }
 
-func (d Device) belongsTo(email string) bool {
-	return d.ID != uuid.Nil && bytes.Equal(d.EmailHash, hashEmail(email))
+// knows reports whether the client is a device of the user with this email.
+func (s *SignIn) knows(ctx context.Context, client Client, email string) (bool, error) {
+	if client.Device.UserID == uuid.Nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
+	defer cancel()
+	known, err := s.db.NewSelect().Model((*User)(nil)).Where("id = ? AND known_browsers = ? AND email_hash = ?",
+		client.Device.UserID, client.Device.Generation, hashEmail(email)).Exists(ctx)
+	return known, failed("find the user of a device", err)
 }
 
 // SignedIn is a user who has signed in, or who must still make the second step.
@@ -76,8 +86,9 @@ type SignedIn struct {
 	Pending bool   // the second step is due; see [SignIn.Finish]
 }
 
-// VerifyPassword returns the user with this email and password. If the client is a device of the
-// user, only its own wrong passwords limit it. VerifyPassword sets its own deadlines.
+// VerifyPassword returns the user with this email and password. A device of the user is limited by
+// its own wrong passwords, and by twice as many for this email as strangers may have.
+// VerifyPassword sets its own deadlines.
 //
 // If the email or the password is wrong, the error is [ErrWrongCredentials]. Neither the error nor
 // the time it takes shows which. If both are right but the user or the account is disabled, it is
@@ -87,16 +98,20 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 	if s.passwords.off {
 		return User{}, ErrPasswordsOff
 	}
-	subjects := [][]byte{
-		signInSubject("email", string(hashEmail(email))), signInSubject("address", network(client.Address)),
+	known, err := s.knows(ctx, client, email)
+	if err != nil {
+		return User{}, err
 	}
+	emailSubject := signInSubject("email", string(hashEmail(email)))
+	subjects := []subject{emailSubject, signInSubject("address", network(client.Address))}
 	guess := guess{
 		limited: subjects, counted: subjects, place: strangerPlace(client),
 		actor: visitorActor(client.Address), action: ActionSignInFailed,
 	}
-	if client.Device.belongsTo(email) {
-		guess.limited = [][]byte{signInSubject("device", client.Device.ID.String())}
-		guess.counted = append(guess.counted, guess.limited...)
+	if known {
+		device := signInSubject("device", client.Device.ID.String())
+		guess.limited = []subject{emailSubject.times(2), device}
+		guess.counted = append(guess.counted, device)
 		guess.place = knownPlace(email)
 	}
 	return s.passwords.verify(ctx, email, password, guess)

@@ -33,11 +33,11 @@ func (f *fixture) isLimited(t *testing.T, name, email, password string, client m
 func TestStrangersDoNotLockOutADevice(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		known := models.Client{Address: address(99), Device: models.NewDevice(c.user.Email)}
+		known := models.Client{Address: address(99), Device: models.NewDevice(c.user)}
 		guess(t, f.Store, c.user.Email, 10, strangers)
 		f.isLimited(t, "a stranger", c.user.Email, password, strangers(98))
-		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user.Email)})
-		f.isLimited(t, "a device without an id", c.user.Email, password, models.Client{Device: models.Device{EmailHash: c.user.EmailHash}})
+		f.isLimited(t, "another user's device", c.user.Email, password, models.Client{Address: address(98), Device: models.NewDevice(other.user)})
+		f.isLimited(t, "a device from before a change", c.user.Email, password, models.Client{Device: models.Device{ID: newID(), UserID: c.user.ID, Generation: -1}})
 		checkError(t, "a device of the user", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, known)), nil)
 
 		for i := range 10 {
@@ -51,13 +51,15 @@ func TestStrangersDoNotLockOutADevice(t *testing.T) {
 func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		stolen := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
-		second := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
+		stolen := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
+		second := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
 		guess(t, f.open(t, models.Options{}), c.user.Email, 10, func(int) models.Client { return stolen })
 		f.isLimited(t, "the device", c.user.Email, password, stolen)
 		f.isLimited(t, "a stranger elsewhere", c.user.Email, password, strangers(2))
 		f.isLimited(t, "a stranger at its address", "nobody@example.com", password, strangers(1))
 		checkError(t, "another device", errOf(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, second)), nil)
+		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return second })
+		f.isLimited(t, "any device", c.user.Email, password, models.Client{Address: address(1), Device: models.NewDevice(c.user)})
 		f.clock.Advance(time.Minute)
 		for name, client := range map[string]models.Client{"the device": stolen, "a stranger": strangers(3)} {
 			checkError(t, name+" a minute later", errOf(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, client)), nil)
@@ -137,7 +139,7 @@ func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 		var signedIn atomic.Int64
 		var repeating sync.WaitGroup
 		for range 3 {
-			client := models.Client{Address: address(1), Device: models.NewDevice(c.user.Email)}
+			client := models.Client{Address: address(1), Device: models.NewDevice(c.user)}
 			repeating.Go(func() {
 				for ctx.Err() == nil {
 					if _, err := store.SignIn.VerifyPassword(t.Context(), c.user.Email, password, client); err == nil {
@@ -162,11 +164,11 @@ func TestRightPasswordsOfAUserAreLimited(t *testing.T) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
 		for i := range 15 {
-			client := models.Client{Address: address(i), Device: models.NewDevice(c.user.Email)}
+			client := models.Client{Address: address(i), Device: models.NewDevice(c.user)}
 			checkError(t, "a sign-in with a device", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, client)), nil)
 			checkError(t, "a sign-in without one", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, strangers(i))), nil)
 		}
-		f.isLimited(t, "a device", c.user.Email, password, models.Client{Device: models.NewDevice(c.user.Email)})
+		f.isLimited(t, "a device", c.user.Email, password, models.Client{Device: models.NewDevice(c.user)})
 		f.isLimited(t, "a stranger", c.user.Email, wrongPassword, strangers(20))
 		if _, limited := errOf(f.Sessions.Reauthenticate(ctx, session, password, c.actor)).(*models.SignInLimitError); !limited { //nolint:errorlint // the store returns it unwrapped
 			t.Error("a session is not limited")

@@ -15,7 +15,8 @@ import (
 )
 
 // An email, network address, device or session may have Options.SignInLimit wrong passwords within
-// signInWindow. Further ones are refused unchecked.
+// signInWindow, and an email twice as many in the devices of its user. Further ones are refused
+// unchecked.
 const (
 	signInWindow       = time.Minute
 	defaultSignInLimit = 10
@@ -39,19 +40,30 @@ type signInFailure struct {
 	At      time.Time
 }
 
-// check returns a [*SignInLimitError] if one of the subjects has reached the limit.
-func (g *guesses) check(ctx context.Context, db bun.IDB, subjects [][]byte) error {
-	return g.checkLimit(ctx, db, g.limit, subjects)
+// subject is a rate-limited email, address, device or session.
+type subject struct {
+	hash   []byte // stored; users sometimes type a password into the email field
+	factor int    // multiplies the limit
 }
 
-func (g *guesses) checkLimit(ctx context.Context, db bun.IDB, limit int, subjects [][]byte) error {
+func signInSubject(kind, value string) subject {
+	hash := sha256.Sum256([]byte(kind + "\x00" + value))
+	return subject{hash[:], 1}
+}
+
+// times returns the subject with another factor.
+func (s subject) times(factor int) subject { return subject{s.hash, factor} }
+
+// check returns a [*SignInLimitError] if one of the subjects has reached its limit.
+func (g *guesses) check(ctx context.Context, db bun.IDB, subjects []subject) error {
 	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
 	now := g.db.Now()
 	for _, subject := range subjects {
+		limit := subject.factor * g.limit
 		var recent []time.Time
 		err := db.NewSelect().Model((*signInFailure)(nil)).Column("at").
-			Where("subject = ? AND at > ?", subject, now.Add(-signInWindow)).
+			Where("subject = ? AND at > ?", subject.hash, now.Add(-signInWindow)).
 			OrderExpr("at DESC").Limit(int64(limit)).Scan(ctx, &recent)
 		if err != nil {
 			return failed("count wrong passwords", err)
@@ -65,14 +77,14 @@ func (g *guesses) checkLimit(ctx context.Context, db bun.IDB, limit int, subject
 }
 
 // rightPasswords is the subject that a user's right passwords count for.
-func rightPasswords(email string) [][]byte {
-	return [][]byte{signInSubject("right", string(hashEmail(email)))}
+func rightPasswords(email string) []subject {
+	return []subject{signInSubject("right", string(hashEmail(email))).times(3)}
 }
 
 // checkRight returns a [*SignInLimitError] after too many right passwords of a user, because each
 // costs as much as a wrong one. Their limit is three times that of wrong ones.
 func (g *guesses) checkRight(ctx context.Context, email string) error {
-	err := g.checkLimit(ctx, g.db, 3*g.limit, rightPasswords(email))
+	err := g.check(ctx, g.db, rightPasswords(email))
 	if limit, ok := errors.AsType[*SignInLimitError](err); ok {
 		limit.Right = true
 	}
@@ -88,7 +100,7 @@ func (g *guesses) countRight(ctx context.Context, email string) error {
 
 // countWrong counts a wrong password for the subjects counted. If other instances have brought one
 // of the subjects limited to the limit in the meantime, it returns a [*SignInLimitError].
-func (g *guesses) countWrong(ctx context.Context, limited, counted [][]byte) error {
+func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) error {
 	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
 	defer cancel()
 	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
@@ -102,10 +114,10 @@ func (g *guesses) countWrong(ctx context.Context, limited, counted [][]byte) err
 	})
 }
 
-func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects [][]byte) error {
+func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects []subject) error {
 	rows := make([]signInFailure, len(subjects))
 	for i, subject := range subjects {
-		rows[i] = signInFailure{ID: newID(), Subject: subject, At: g.db.Now()}
+		rows[i] = signInFailure{ID: newID(), Subject: subject.hash, At: g.db.Now()}
 	}
 	_, err := db.NewInsert().Model(&rows).Exec(ctx)
 	return err
@@ -118,7 +130,7 @@ func (g *guesses) insert(ctx context.Context, db bun.IDB, subjects [][]byte) err
 func (g *guesses) checkCode(
 	ctx context.Context, operation string, userID uuid.UUID, check func(ctx context.Context, tx Tx) (right bool, err error),
 ) error {
-	subjects := [][]byte{signInSubject("code", userID.String())}
+	subjects := []subject{signInSubject("code", userID.String())}
 	right := false
 	err := g.db.InTx(ctx, operation, func(ctx context.Context, tx Tx) error {
 		if err := tx.lockSubjects(ctx, subjects); err != nil {
@@ -227,11 +239,4 @@ func prefix(address string, bits int) string {
 		bits = 32
 	}
 	return netip.PrefixFrom(ip, bits).Masked().String()
-}
-
-// signInSubject returns the stored hash of a rate-limited email, address, device or session. It is
-// a hash, because users sometimes type a password into the email field.
-func signInSubject(kind, value string) []byte {
-	hash := sha256.Sum256([]byte(kind + "\x00" + value))
-	return hash[:]
 }

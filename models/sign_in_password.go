@@ -29,8 +29,8 @@ type passwords struct {
 
 // guess says how a password is checked that may be wrong.
 type guess struct {
-	limited [][]byte // the subjects whose wrong passwords limit it
-	counted [][]byte // the subjects that a wrong password counts for
+	limited []subject // the subjects whose wrong passwords limit it
+	counted []subject // the subjects that a wrong password counts for
 	place   password.Place
 	actor   Actor  // of the activity that records a wrong password
 	action  Action // of that activity
@@ -50,7 +50,7 @@ func knownPlace(email string) password.Place {
 // [ErrWrongCredentials], or a [*SignInLimitError] after too many wrong passwords in this session.
 // Wrong passwords at sign-in do not count, because they must not stop a signed-in user.
 func (p *passwords) verifyCurrent(ctx context.Context, session Session, password string, actor Actor) (User, error) {
-	subject := [][]byte{signInSubject("session", session.ID.String())}
+	subject := []subject{signInSubject("session", session.ID.String())}
 	return p.verify(ctx, session.Email, password, guess{
 		limited: subject, counted: subject, place: knownPlace(session.Email),
 		actor: actor, action: ActionPasswordRefused,

@@ -134,12 +134,12 @@ func (tx Tx) RecordEnd(ctx context.Context, accountID uuid.UUID, actor Actor, ac
 
 // lockSubjects lets only one transaction at a time count the wrong passwords of these subjects. All
 // transactions lock the email, the address and the device in this order, so they cannot deadlock.
-func (tx Tx) lockSubjects(ctx context.Context, subjects [][]byte) error {
+func (tx Tx) lockSubjects(ctx context.Context, subjects []subject) error {
 	if !isPostgres(tx) {
 		return nil
 	}
 	for _, subject := range subjects {
-		key := int64(binary.BigEndian.Uint64(subject)) //nolint:gosec // any 64 bits of the hash will do
+		key := int64(binary.BigEndian.Uint64(subject.hash)) //nolint:gosec // any 64 bits of the hash will do
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key); err != nil {
 			return err
 		}

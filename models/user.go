@@ -21,11 +21,13 @@ type User struct {
 	Email        string // trimmed, case preserved
 	EmailHash    []byte // unique; see hashEmail
 	PasswordHash string // argon2id, PHC string; see password.Hasher.Absent
-	Role         Role
-	CreatedAt    time.Time
-	DisabledAt   *time.Time
-	RemovedAt    *time.Time // while this is set, only the activity log needs the user
-	LastSignInAt *time.Time // nil if the user has never signed in
+	// KnownBrowsers is the generation of the browsers in which the user has signed in.
+	KnownBrowsers int
+	Role          Role
+	CreatedAt     time.Time
+	DisabledAt    *time.Time
+	RemovedAt     *time.Time // while this is set, only the activity log needs the user
+	LastSignInAt  *time.Time // nil if the user has never signed in
 
 	Disabled bool `bun:",scanonly"` // the user or the account is disabled; set by a sign-in only
 }

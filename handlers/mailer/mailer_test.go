@@ -102,8 +102,8 @@ func TestMailsReportChanges(t *testing.T) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
 		actor := models.UserActor(user.ID, "203.0.113.7")
-		known := models.Client{Address: "203.0.113.7", UserAgent: "Firefox/140.0 Linux", Device: models.NewDevice(user.Email)}
-		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.NewDevice("eve@example.com")}
+		known := models.Client{Address: "203.0.113.7", UserAgent: "Firefox/140.0 Linux", Device: models.NewDevice(user)}
+		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.Device{ID: uuid.New(), UserID: uuid.New()}}
 		s.run(t, s.Store, server.URL())
 
 		modelstest.Must(t, errOf(s.Sessions.Create(t.Context(), user, known)))
@@ -118,6 +118,7 @@ func TestMailsReportChanges(t *testing.T) {
 		modelstest.Must(t, errOf(s.Credentials.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
 		modelstest.Must(t, s.Credentials.ResetPassword(t.Context(), "ada@example.com", password))
 		user = modelstest.Value(s.SignIn.VerifyPassword(t.Context(), user.Email, password, known))(t)
+		known.Device = models.NewDevice(user)
 		token = modelstest.Value(s.Sessions.Create(t.Context(), user, known))(t)
 		session = modelstest.Value(s.Sessions.Find(t.Context(), token, known))(t)
 		server.Await(7)
@@ -163,7 +164,7 @@ func TestWrongCodesAreReported(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
 		_, user := s.account(t, "ada@example.com")
-		client := models.Client{Address: "203.0.113.7", Device: models.NewDevice(user.Email)}
+		client := models.Client{Address: "203.0.113.7", Device: models.NewDevice(user)}
 		token := modelstest.Value(s.Sessions.Create(t.Context(), user, client))(t)
 		session := modelstest.Value(s.Sessions.Find(t.Context(), token, client))(t)
 		secret := modelstest.Value(s.Credentials.StartTOTP(t.Context(), session))(t)

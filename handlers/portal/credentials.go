@@ -20,9 +20,6 @@ func (p *accountPages) changeEmail(c *gin.Context) error {
 		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
 		return err
 	}
-	if err := p.setDevice(c, email); err != nil {
-		return err
-	}
 	return p.reply(c, reply{
 		notice:   "Email changed.",
 		fragment: templates.EmailChanged{Form: templates.EmailForm{Email: email, NoPassword: session.NoPassword, Changed: true}},

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestDeviceNames(t *testing.T) {
@@ -77,18 +80,63 @@ func TestDeviceSignsInWhileStrangersGuess(t *testing.T) {
 	})
 }
 
-func TestDeviceFollowsAChangeOfEmail(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+// Each browser that the user knows has ten wrong passwords a minute, and all together have twenty.
+func TestKnownBrowsersShareALimit(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	onSiteWith(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
 		c := s.customer(t)
-		email := "new-" + c.email
-		changed := c.post("/account/email", url.Values{"email": {email}, "current_password": {password}})
-		changed.redirects("/account")
-		c.post("/logout", nil)
-		for range 10 {
-			s.visitor(t).signIn(email, "wrong").is(http.StatusUnprocessableEntity)
+		known := make([]*visitor, 6)
+		for i := range known {
+			known[i] = s.visitor(t)
+			known[i].signIn(c.email, password).redirects("/api-keys")
+			known[i].post("/logout", nil)
 		}
-		s.visitor(t).signIn(email, password).is(http.StatusTooManyRequests)
-		c.signIn(email, password).redirects("/api-keys")
+		checked := 0
+		for range 10 {
+			for _, v := range known {
+				if v.signIn(c.email, "wrong").status == http.StatusUnprocessableEntity {
+					checked++
+				}
+			}
+		}
+		if checked != 20 {
+			t.Errorf("%d wrong passwords were checked, want 20", checked)
+		}
+		known[0].signIn(c.email, password).is(http.StatusTooManyRequests)
+	})
+}
+
+func TestKnownBrowsersEndWithAChange(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		clock := modelstest.NewClock(time.Now())
+		s := newSite(t, databaseURL, httpBase, models.Options{Now: clock.Now})
+		for name, change := range map[string]func(c *customer){
+			"change of password": func(c *customer) {
+				c.post("/account/password", passwords(password, newPassword)).redirects("/account")
+			},
+			"reset": func(c *customer) {
+				modelstest.Must(t, s.store.Credentials.ResetPassword(t.Context(), c.email, newPassword))
+			},
+			"change of email": func(c *customer) {
+				email := "new-" + c.email
+				c.post("/account/email", url.Values{"email": {email}, "current_password": {password}}).redirects("/account")
+				c.email = email
+			},
+		} {
+			clock.Advance(time.Minute) // ends the limit of the address
+			c := s.customer(t)
+			change(&c)
+			c.post("/logout", nil)
+			for range 10 {
+				s.visitor(t).signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
+			}
+			for _, password := range []string{password, newPassword} {
+				if status := c.signIn(c.email, password).status; status != http.StatusTooManyRequests {
+					t.Errorf("%s: the browser is still known: %d", name, status)
+				}
+			}
+		}
 	})
 }
 

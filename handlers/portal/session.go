@@ -138,8 +138,3 @@ func (s *site) newClient(c *gin.Context) models.Client {
 	s.device.get(c, &client.Device)
 	return client
 }
-
-// setDevice makes the browser a device of the user with this email.
-func (s *site) setDevice(c *gin.Context, email string) error {
-	return s.device.set(c, models.NewDevice(email))
-}

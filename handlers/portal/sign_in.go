@@ -112,7 +112,7 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if err := p.sessionToken.set(c, signedIn.Token); err != nil {
 		return err
 	}
-	if err := p.setDevice(c, signedIn.User.Email); err != nil {
+	if err := p.device.set(c, models.NewDevice(signedIn.User)); err != nil {
 		return err
 	}
 	old, err := p.currentSession(c)

@@ -26,6 +26,8 @@ CREATE TABLE users (
     email_hash      bytea NOT NULL UNIQUE,
     -- argon2id as a PHC string.
     password_hash   text NOT NULL,
+    -- The browsers that the user has signed in with are known until this changes.
+    known_browsers  integer NOT NULL DEFAULT 0,
     created_at      timestamptz NOT NULL,
     last_sign_in_at timestamptz,
     disabled_at     timestamptz,

@@ -27,6 +27,8 @@ CREATE TABLE users (
     email_hash      BLOB NOT NULL UNIQUE,
     -- argon2id as a PHC string.
     password_hash   TEXT NOT NULL,
+    -- The browsers that the user has signed in with are known until this changes.
+    known_browsers  INTEGER NOT NULL DEFAULT 0,
     created_at      TIMESTAMP NOT NULL,
     last_sign_in_at TIMESTAMP,
     disabled_at     TIMESTAMP,

@@ -25,7 +25,7 @@ CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at FROM PREFIXapi_keys
 CREATE TEMPORARY TABLE current_accounts AS
 	SELECT id, disabled_at, second_factor_required FROM PREFIXaccounts WHERE COMPARED;
 CREATE TEMPORARY TABLE current_users AS
-	SELECT id, email, email_hash, password_hash, role, disabled_at, removed_at FROM PREFIXusers WHERE COMPARED;
+	SELECT id, email, email_hash, password_hash, known_browsers, role, disabled_at, removed_at FROM PREFIXusers WHERE COMPARED;
 CREATE TEMPORARY TABLE current_identities AS SELECT issuer, subject, user_id FROM PREFIXidentities WHERE COMPARED;
 CREATE TEMPORARY TABLE current_authenticators AS
 	SELECT user_id, secret, key_id, created_at, enabled_at, last_step, refused_codes, refused_since
@@ -68,8 +68,8 @@ UPDATE accounts SET disabled_at = c.disabled_at, second_factor_required = c.seco
 	FROM current_accounts AS c WHERE c.id = accounts.id;
 UPDATE users SET email_hash = NO_HASH
 	WHERE id IN (SELECT id FROM current_users) OR email_hash IN (SELECT email_hash FROM current_users);
-UPDATE users SET email = c.email, email_hash = c.email_hash, password_hash = c.password_hash, role = c.role,
-		disabled_at = c.disabled_at, removed_at = c.removed_at
+UPDATE users SET email = c.email, email_hash = c.email_hash, password_hash = c.password_hash,
+		known_browsers = c.known_browsers, role = c.role, disabled_at = c.disabled_at, removed_at = c.removed_at
 	FROM current_users AS c WHERE c.id = users.id;
 UPDATE users SET disabled_at = NOW
 	WHERE disabled_at IS NULL AND COMPARED AND id NOT IN (SELECT id FROM current_users);
