@@ -187,6 +187,14 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
 			checkError(t, "enabled again in "+table, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
+		// The operator's API and commands also end the sessions and the keys of an account.
+		_, secret := f.key(t, c)
+		elsewhere := f.open(t, models.Options{})
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
+		checkError(t, "key", errOf(elsewhere.API.Authenticate(ctx, secret)), models.ErrAccountDisabled)
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
+		use(t, elsewhere, secret, 1)
+		checkError(t, "a session from before", errOf(elsewhere.Sessions.Peek(ctx, token)), models.ErrSessionNotFound)
 	})
 }
 

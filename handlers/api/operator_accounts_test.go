@@ -10,8 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers/api"
-	"portal/models"
-	"portal/models/modelstest"
 )
 
 func TestAccountsAreCreatedChangedAndListed(t *testing.T) {
@@ -84,37 +82,4 @@ func TestConcurrentPutsCreateOnce(t *testing.T) {
 			t.Errorf("activities %s", got)
 		}
 	})
-}
-
-func TestDisabledAccountIsRefusedOnEveryInstance(t *testing.T) {
-	databaseURL := modelstest.PostgresURL(t)
-	one, two := newService(t, databaseURL), newService(t, databaseURL)
-	c := one.customer()
-	account := "/operator/accounts/" + c.accountID.String()
-	user, err := two.store.People.Add(t.Context(), c.accountID, models.NewUser{Email: "ada@example.com", Role: models.RoleMember}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := two.store.Sessions.Create(t.Context(), user, models.Client{Address: "192.0.2.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := two.token(c)
-	one.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-
-	one.operate(http.MethodPut, account, `{"name": "Acme", "disabled": true}`).is(http.StatusOK)
-	message := two.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
-	if want := exampleMessage(t, "Unauthorized", "disabled"); message != want {
-		t.Errorf("message %q, want %q", message, want)
-	}
-	two.post("/api/widget/introspect", bearer(c.secret), tokenForm(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
-	if _, err := two.store.Sessions.Peek(t.Context(), session); err == nil {
-		t.Error("the session is valid")
-	}
-
-	two.operate(http.MethodPut, account, `{"name": "Acme", "disabled": false}`).is(http.StatusOK)
-	one.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-	if _, err := one.store.Sessions.Peek(t.Context(), session); err == nil {
-		t.Error("enabling the account revived the session")
-	}
 }

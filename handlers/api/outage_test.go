@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,30 +21,26 @@ import (
 	"portal/models/widget"
 )
 
+// A request that cannot be authenticated takes nothing from the limit of its key.
 func TestKeyThatCannotBeCheckedGets503(t *testing.T) {
-	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
-		answersWithoutDatabase(t, newTimedService(t, databaseURL, api.RateLimit{}), begin)
-	})
-}
-
-// eachOutage runs a test with each kind of database outage.
-func eachOutage(t *testing.T, run func(t *testing.T, databaseURL string, begin func() (end func()))) {
-	t.Helper()
-	t.Run("sqlite, locked", func(t *testing.T) {
-		databaseURL := modelstest.SQLiteURL(t)
-		run(t, databaseURL, func() (end func()) { return lockSQLite(t, databaseURL) })
-	})
-	t.Run("sqlite, damaged", func(t *testing.T) {
-		databaseURL := modelstest.SQLiteURL(t)
-		run(t, databaseURL, func() (end func()) { return damageSQLite(t, databaseURL) })
-	})
+	limit := api.RateLimit{PerSecond: 1, Burst: 3}
+	run := func(t *testing.T, databaseURL string, begin func() (end func())) {
+		t.Helper()
+		answersWithoutDatabase(t, newTimedService(t, databaseURL, limit), begin)
+	}
+	for name, damage := range map[string]func(t *testing.T, databaseURL string) (end func()){
+		"locked": lockSQLite, "damaged": damageSQLite,
+	} {
+		t.Run("sqlite, "+name, func(t *testing.T) {
+			databaseURL := modelstest.SQLiteURL(t)
+			run(t, databaseURL, func() (end func()) { return damage(t, databaseURL) })
+		})
+	}
 	t.Run("postgres", func(t *testing.T) {
 		cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 		run(t, cluster.URL("postgres"), func() (end func()) {
 			modelstest.Must(t, cluster.Halt())
-			return func() {
-				modelstest.Must(t, cluster.Resume())
-			}
+			return func() { modelstest.Must(t, cluster.Resume()) }
 		})
 	})
 }
@@ -51,11 +48,25 @@ func eachOutage(t *testing.T, run func(t *testing.T, databaseURL string, begin f
 func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func())) {
 	t.Helper()
 	c := s.customer()
-	key, token := bearer(c.secret), s.token(c)
+	key, token := bearer(c.secret), s.token(c) // the first of three requests
+	_, account := s.account()
 	s.get("/readyz").is(http.StatusOK)
 	end := begin()
 
 	var requests sync.WaitGroup
+	refused := func(within time.Duration, ask func() answer) {
+		requests.Go(func() {
+			start := time.Now()
+			a := ask()
+			if took := time.Since(start); a.status != http.StatusServiceUnavailable || took > within {
+				t.Errorf("status %d after %v, want 503: %s", a.status, took, a.body)
+			}
+			a.has("Retry-After", "1")
+			for _, name := range []string{"RateLimit", "WWW-Authenticate", "Allow"} {
+				a.lacks(name)
+			}
+		})
+	}
 	for _, ask := range []func() answer{
 		func() answer { return s.get("/api/agents", key) },
 		func() answer { return s.post("/api/widget/token", key, jsonBody(agentRequest(c.agent.ID))) },
@@ -68,20 +79,17 @@ func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func()))
 		func() answer { return s.send(http.MethodDelete, "/api/agents", key) },
 		func() answer { return s.get("/readyz") },
 	} {
-		requests.Go(func() {
-			start := time.Now()
-			a := ask()
-			// Without a limit, the driver waits for the lock for ten seconds.
-			if took := time.Since(start); took > 8*time.Second {
-				t.Errorf("a response took %v", took)
-			}
-			if a.status != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want 503: %s", a.status, a.body)
-			}
-			a.has("Retry-After", "1")
-			a.lacks("WWW-Authenticate")
-			a.lacks("Allow")
-		})
+		// Without a limit, SQLite's driver waits for the lock for ten seconds.
+		refused(8*time.Second, ask)
+	}
+	for route, content := range map[string]string{
+		"GET /operator/accounts": "", "PUT " + account: `{"name": "Acme"}`, "GET " + account + "/keys": "",
+		"POST " + account + "/users":                        `{"email": "ada@example.com", "role": "owner"}`,
+		"DELETE " + account + "/agents/" + uuid.NewString(): "",
+		"POST /operator/keys/revocations":                   `{"keyId": "` + uuid.NewString() + `"}`,
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		refused(time.Minute, func() answer { return s.operate(method, path, content) })
 	}
 	requests.Wait()
 
@@ -89,18 +97,19 @@ func answersWithoutDatabase(t *testing.T, s *service, begin func() (end func()))
 	s.get("/api/agents").fails(http.StatusUnauthorized, "UNAUTHORIZED")
 	s.get("/api/agents", bearer("nas_cut-short")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
 	s.get("/widget/authorize", bearer("x")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+	s.get("/operator/accounts", bearer("wrong")).is(http.StatusUnauthorized)
 	s.get("/healthz").is(http.StatusOK)
 
 	end()
 	// Each connection opened before the outage may fail one more request.
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if s.get("/api/agents", key).status == http.StatusOK && s.get("/readyz").status == http.StatusOK {
-			return
-		}
+	for deadline := time.Now().Add(time.Minute); s.get("/readyz").status != http.StatusOK ||
+		s.get("/api/agents", key).status != http.StatusOK; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the database is back, but the service is not")
 		}
 	}
+	s.get("/api/agents", key).is(http.StatusOK)
+	s.get("/api/agents", key).is(http.StatusTooManyRequests)
 }
 
 // All database work of a request together takes no longer than the limit, which is longer here than

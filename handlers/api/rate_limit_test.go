@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,28 +48,6 @@ func TestRequestOverTheBurstGets429WithRetryAfter(t *testing.T) {
 		a.has("Cache-Control", "no-store")
 		a.has("Content-Type", "application/json; charset=utf-8")
 		a.lacks("WWW-Authenticate")
-	})
-}
-
-func TestBucketRefillsAtTheRateAndRefusalsTakeNothing(t *testing.T) {
-	eachLimited(t, api.RateLimit{PerSecond: 2, Burst: 3}, func(_ *testing.T, s *service, c customer) {
-		served := func(requests int) {
-			for range requests {
-				s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-			}
-			for range 5 {
-				s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
-			}
-		}
-		served(3)
-		s.clock.Advance(500*time.Millisecond - time.Nanosecond)
-		served(0)
-		s.clock.Advance(time.Nanosecond)
-		served(1)
-		s.clock.Advance(time.Second) // the Retry-After time
-		served(2)
-		s.clock.Advance(time.Hour)
-		served(3)
 	})
 }
 
@@ -147,33 +123,6 @@ func TestRefusedCredentialsAreNeverLimited(t *testing.T) {
 	})
 }
 
-func TestRequestThatCannotBeAuthenticatedTakesNothing(t *testing.T) {
-	eachOutage(t, func(t *testing.T, databaseURL string, begin func() (end func())) {
-		s := newTimedService(t, databaseURL, api.RateLimit{PerSecond: 1, Burst: 1})
-		c := s.customer()
-		end := begin()
-		var requests sync.WaitGroup
-		for range 5 {
-			requests.Go(func() {
-				a := s.get("/api/agents", bearer(c.secret))
-				if a.status != http.StatusServiceUnavailable {
-					t.Errorf("status %d, want 503: %s", a.status, a.body)
-				}
-				a.lacks("RateLimit")
-			})
-		}
-		requests.Wait()
-		end()
-		a := s.get("/api/agents", bearer(c.secret))
-		for deadline := time.Now().Add(10 * time.Second); a.status == http.StatusServiceUnavailable && time.Now().Before(deadline); {
-			time.Sleep(50 * time.Millisecond)
-			a = s.get("/api/agents", bearer(c.secret))
-		}
-		a.is(http.StatusOK)
-		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
-	})
-}
-
 func TestLimitedRequestUpdatesLastUsed(t *testing.T) {
 	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(t *testing.T, s *service, c customer) {
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
@@ -181,45 +130,4 @@ func TestLimitedRequestUpdatesLastUsed(t *testing.T) {
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
 		s.isUsedNow(c, "a limited request")
 	})
-}
-
-func TestZeroLimitIsNoLimit(t *testing.T) {
-	eachLimited(t, api.RateLimit{}, func(_ *testing.T, s *service, c customer) {
-		for range 300 {
-			s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-		}
-	})
-}
-
-func TestConcurrentRequestsDoNotExceedTheLimit(t *testing.T) {
-	const burst, crowd = 20, 80
-	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: burst}, func(t *testing.T, s *service, c customer) {
-		var served, limited atomic.Int32
-		var requests sync.WaitGroup
-		for range crowd {
-			requests.Go(func() {
-				switch a := s.get("/api/agents", bearer(c.secret)); a.status {
-				case http.StatusOK:
-					served.Add(1)
-				case http.StatusTooManyRequests:
-					limited.Add(1)
-				}
-			})
-		}
-		requests.Wait()
-		if served.Load() != burst || limited.Load() != crowd-burst {
-			t.Errorf("%d requests were served and %d limited, want %d and %d", served.Load(), limited.Load(), burst, crowd-burst)
-		}
-	})
-}
-
-func TestEachInstanceHasItsOwnLimit(t *testing.T) {
-	databaseURL := modelstest.PostgresURL(t)
-	limit := api.RateLimit{PerSecond: 1, Burst: 1}
-	one, two := newLimitedService(t, databaseURL, limit), newLimitedService(t, databaseURL, limit)
-	c := one.customer()
-	for _, s := range []*service{one, two} {
-		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
-		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)
-	}
 }
