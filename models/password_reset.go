@@ -62,11 +62,16 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 // link. The address is empty if no user has the email, if the user cannot sign in, or if the user
 // has too many unused links.
 func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
-	user, err := findUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
-	if errors.Is(err, ErrUserNotFound) || err == nil && user.Disabled {
+	// The lock waits for a change of the email, which ends the links that it finds.
+	err = tx.lockUserWhere(ctx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
+	if errors.Is(err, ErrWrongCredentials) {
 		return "", "", nil
 	}
 	if err != nil {
+		return "", "", err
+	}
+	user, err := findUser(ctx, tx, "u.email_hash = ?", mail.EmailHash)
+	if err != nil || user.Disabled {
 		return "", "", err
 	}
 	unused, err := tx.NewSelect().Model((*passwordResetLink)(nil)).
