@@ -21,7 +21,7 @@ CHAOSTIME ?= 10m
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Serve the portal on http://127.0.0.1:8080 with a demo account and SQLite under data/
+run: build ## Serve the portal on http://localhost:8080 with a demo account and SQLite under data/
 	@exec bin/portal serve --demo
 
 demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a customer's site with a voice widget

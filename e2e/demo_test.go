@@ -45,7 +45,7 @@ func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	}); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	links := regexp.MustCompile(`http://\S+`).FindAllString(output.String(), -1)
+	links := regexp.MustCompile(`http://localhost:\S+`).FindAllString(output.String(), -1)
 	if len(links) != 4 {
 		t.Fatalf("%d links, want 4:\n%s", len(links), output)
 	}

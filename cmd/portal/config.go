@@ -23,7 +23,7 @@ import (
 // once.
 type config struct {
 	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
-	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address."`
+	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address, with --demo the name localhost."`
 	WidgetTokenTTL string `env:"PORTAL_WIDGET_TOKEN_TTL" default:"10m" placeholder:"DURATION" help:"Lifetime of a widget token, 1m to 1h. Default: ${default}."`
 	WidgetTokenAlg string `env:"PORTAL_WIDGET_TOKEN_ALG" default:"EdDSA" placeholder:"ALG,.." help:"Algorithm of widget tokens: EdDSA, ES256, or both with a comma. The first signs, the keys of all are published. Default: ${default}."`
 	RateLimit      string `env:"PORTAL_RATE_LIMIT" default:"50:100" placeholder:"RATE:BURST" help:"Requests per second and burst of one API key, or off. Default: ${default}."`
@@ -65,7 +65,8 @@ type config struct {
 // settings is the parsed configuration.
 type settings struct {
 	addr           string
-	baseURL        *url.URL // nil: http:// and the listen address
+	baseURL        *url.URL // nil: see publicURL
+	demo           bool     // in an empty database, create an account
 	widgetTokenTTL time.Duration
 	widgetTokenAlg []widget.Algorithm // the first signs
 	rateLimit      api.RateLimit

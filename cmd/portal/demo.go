@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 
 	"github.com/google/uuid"
 
@@ -44,10 +45,10 @@ func (d demoAccount) String() string {
 	return fmt.Sprintf("Email:    %s\nPassword: %s\nAgent ID: %s\n", d.email, d.password, d.agentID)
 }
 
-// serveDemo creates an account with one agent in an empty database, and prints them to w. In a
-// database with an account it only logs a message. It creates no keys, because the first thing to
-// show is how to generate one.
-func serveDemo(ctx context.Context, store *models.Store, w io.Writer, logger *slog.Logger) error {
+// serveDemo creates an account with one agent in an empty database, and prints the portal's URL and
+// the account to w. In a database with an account it prints the URL and logs a message. It creates
+// no keys, because the first thing to show is how to generate one.
+func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Accounts.Empty(ctx)
 	if err != nil {
 		return err
@@ -59,11 +60,12 @@ func serveDemo(ctx context.Context, store *models.Store, w io.Writer, logger *sl
 	// Another instance may have created the account in the meantime.
 	if !empty || errors.Is(err, models.ErrEmailTaken) {
 		logger.InfoContext(ctx, "the database has an account already, so --demo creates none")
-		return nil
+		_, err = fmt.Fprintf(w, "URL:      %s\n", baseURL)
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("create the demo account: %w", err)
 	}
-	_, err = fmt.Fprint(w, demo)
+	_, err = fmt.Fprintf(w, "URL:      %s\n%s", baseURL, demo)
 	return err
 }

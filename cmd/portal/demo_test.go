@@ -11,30 +11,32 @@ import (
 	"portal/models/modelstest"
 )
 
+var printedDemo = regexp.MustCompile(`^URL: {6}(\S+)\nEmail: {4}(\S+)\nPassword: (\S+)\nAgent ID: (\S+)\n$`)
+
 func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
 		first := start(t, env, "serve", "--demo")
-		printed := regexp.MustCompile(`^Email: {4}(\S+)\nPassword: (\S+)\nAgent ID: (\S+)\n$`).FindStringSubmatch(first.stdout.String())
-		if printed == nil {
+		printed := printedDemo.FindStringSubmatch(first.stdout.String())
+		if printed == nil || printed[1] != strings.Replace(first.URL, "127.0.0.1", "localhost", 1) {
 			t.Fatalf("got %q", first.stdout.String())
 		}
-		if strings.Contains(first.stderr.String(), printed[2]) {
+		if strings.Contains(first.stderr.String(), printed[3]) {
 			t.Error("the password is in the log")
 		}
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.SignIn.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), printed[2], printed[3], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if _, err := store.Agents.Find(t.Context(), user.AccountID, uuid.MustParse(printed[3])); err != nil {
+		if _, err := store.Agents.Find(t.Context(), user.AccountID, uuid.MustParse(printed[4])); err != nil {
 			t.Errorf("the printed agent: %v", err)
 		}
 		first.stop(t)
 		second := start(t, env, "serve", "--demo")
 		second.stop(t)
-		if out := second.stdout.String(); out != "" {
+		if out := second.stdout.String(); !regexp.MustCompile(`^URL: {6}http://localhost:\d+\n$`).MatchString(out) {
 			t.Errorf("the second start wrote %q", out)
 		}
 		if !strings.Contains(second.stderr.String(), "--demo creates none") {
@@ -55,17 +57,18 @@ func TestDemosThatStartTogetherCreateOneAccount(t *testing.T) {
 		for _, i := range instances {
 			i.awaitReady(t)
 			out := i.stdout.String()
-			if made := !strings.Contains(i.stderr.String(), "--demo creates none"); made != (out != "") {
+			if made := !strings.Contains(i.stderr.String(), "--demo creates none"); made != printedDemo.MatchString(out) {
 				t.Errorf("standard output %q, log %q", out, i.stderr.String())
+			} else if made {
+				printed += out
 			}
-			printed += out
 		}
-		if n := strings.Count(printed, "Password: "); n != 1 {
-			t.Fatalf("want one account, got %d: %q", n, printed)
+		fields := printedDemo.FindStringSubmatch(printed)
+		if fields == nil {
+			t.Fatalf("want one account, got %q", printed)
 		}
-		fields := strings.Fields(printed)
 		store := modelstest.Open(t, url, models.Options{})
-		user, err := store.SignIn.VerifyPassword(t.Context(), fields[1], fields[3], models.Client{Address: "192.0.2.1"})
+		user, err := store.SignIn.VerifyPassword(t.Context(), fields[2], fields[3], models.Client{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}

@@ -50,13 +50,14 @@ func listenOn(ctx context.Context, name, addr string) (net.Listener, error) {
 }
 
 // publicURL returns the configured public URL, or else http:// and the listen address. It replaces
-// port 0 with the port that the system chose.
+// port 0 with the port that the system chose. A demo on a loopback address has the name localhost,
+// because browsers support passkeys there.
 func (s settings) publicURL(listening net.Addr) *url.URL {
 	if s.baseURL != nil {
 		return s.baseURL
 	}
 	host, _, _ := net.SplitHostPort(s.addr) // the method settings has checked it
-	if host == "" {
+	if host == "" || s.demo && (host == "127.0.0.1" || host == "::1") {
 		host = "localhost"
 	}
 	_, port, _ := net.SplitHostPort(listening.String())

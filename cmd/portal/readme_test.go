@@ -16,8 +16,8 @@ import (
 	"portal/models/modelstest"
 )
 
-// documentedURL is the portal's address in the documents.
-const documentedURL = "http://127.0.0.1:8080"
+// documentedURL is the portal's address in README.md.
+const documentedURL = "http://localhost:8080"
 
 // operationsGuide returns the paths of OPERATIONS.md and its chapters.
 func operationsGuide(t *testing.T) []string {
@@ -86,14 +86,14 @@ func repositoryWithBinary(t *testing.T) (dir string, env []string) {
 func TestREADMETourRunsAsPasted(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{anyPort}, "serve", "--demo")
-	printed := strings.Fields(i.stdout.String())
+	printed := printedDemo.FindStringSubmatch(i.stdout.String())
 	visitor := modelstest.NewVisitor(t, i.URL)
-	visitor.SignIn(printed[1], printed[3])
+	visitor.SignIn(printed[2], printed[3])
 	key := visitor.Generate("prod")
 
 	tour := strings.ReplaceAll(strings.Join(shellBlocks(t, "../../README.md")["Tour"], "\n"), documentedURL, i.URL)
 	output := bash(t, t.TempDir(), nil, key+"\n", tour)
-	for _, want := range []string{printed[len(printed)-1], `"access_token"`, `"token_type":"Bearer"`} {
+	for _, want := range []string{printed[4], `"access_token"`, `"token_type":"Bearer"`} {
 		if !strings.Contains(output, want) {
 			t.Errorf("want %s in %s", want, output)
 		}
@@ -103,7 +103,7 @@ func TestREADMETourRunsAsPasted(t *testing.T) {
 	if !strings.Contains(output, "UNAUTHORIZED") || !strings.Contains(output, "revoked") {
 		t.Errorf("want the revoked key refused, got %s", output)
 	}
-	if strings.Contains(tour, "127.0.0.1:8080") {
+	if strings.Contains(tour, ":8080") {
 		t.Error("the tour has an address that the test does not replace")
 	}
 	i.Get("/openapi.json").Is(http.StatusOK)
@@ -176,7 +176,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		i := launchCommand(t, bashCommand(t, dir, append(env, anyPort), serve))
 		i.awaitReady(t)
 		address := strings.TrimPrefix(i.URL, "http://")
-		health := strings.ReplaceAll(blocks["Health"][0], documentedURL, i.URL)
+		health := strings.ReplaceAll(blocks["Health"][0], "http://127.0.0.1:8080", i.URL)
 		bash(t, dir, append(env, "PORTAL_ADDR="+address), "", health)
 
 		bash(t, filepath.Join("..", ".."), env, "", blocks["Metrics"][0])

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 
 	"portal/handlers"
@@ -23,12 +24,8 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	tuneCollector()
 	logger, flush := newLogger(t.err, c.settings.logLevel)
 	defer flush()
-	err := serve(ctx, c.settings, logger, func(store *models.Store) error {
-		if !c.Demo {
-			return nil
-		}
-		return serveDemo(ctx, store, t.out, logger)
-	})
+	c.settings.demo = c.Demo
+	err := serve(ctx, c.settings, t.out, logger)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped before it was ready
 	}
@@ -38,9 +35,9 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// serve opens the store and the listeners and serves until ctx ends. It calls prepare before it
-// accepts requests.
-func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*models.Store) error) (err error) {
+// serve opens the store and the listeners and serves until ctx ends. It prints a demo to out before
+// it accepts requests.
+func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) (err error) {
 	// Listen first, so that a second portal started by mistake fails before it opens the
 	// database.
 	listeners, err := listen(ctx, s)
@@ -67,10 +64,12 @@ func serve(ctx context.Context, s settings, logger *slog.Logger, prepare func(*m
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(ctx, store)) }()
-	if err := prepare(store); err != nil {
-		return err
-	}
 	baseURL := s.publicURL(listeners.site.Addr())
+	if s.demo {
+		if err := serveDemo(ctx, store, baseURL, out, logger); err != nil {
+			return err
+		}
+	}
 	sender, stopMail, err := s.startMail(ctx, store, baseURL, logger)
 	if err != nil {
 		return err

@@ -79,6 +79,23 @@ func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
 	}
 }
 
+// Browsers support passkeys at the name localhost, but not at an IP address.
+func TestTheBaseURLOfADemoHasTheNameLocalhost(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"127.0.0.1:0": "http://localhost:8080", "[::1]:0": "http://localhost:8080", ":0": "http://localhost:8080",
+		"0.0.0.0:0": "http://0.0.0.0:8080", "127.0.0.2:0": "http://127.0.0.2:8080", "portal.example.com:0": "http://portal.example.com:8080",
+	} {
+		if got := (settings{addr: addr, demo: true}).publicURL(&net.TCPAddr{Port: 8080}).String(); got != want {
+			t.Errorf("%s: got %s, want %s", addr, got, want)
+		}
+	}
+	public := start(t, []string{anyPort, "PORTAL_BASE_URL=https://portal.example.com"}, "serve", "--demo")
+	if out := public.stdout.String(); !strings.HasPrefix(out, "URL:      https://portal.example.com\n") {
+		t.Errorf("got %q", out)
+	}
+}
+
 func TestInstancesThatStartTogetherShareOneSecret(t *testing.T) {
 	t.Parallel()
 	env := []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}
