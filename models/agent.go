@@ -60,20 +60,7 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
-		if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
-			return err
-		}
-		if err := checkAgentLimit(ctx, tx, accountID); err != nil {
-			return err
-		}
-		if removed, err := agentRemoved(ctx, tx, agent.ID, repeatable); err != nil || removed {
-			return cmp.Or(err, ErrAgentRemoved)
-		}
-		if err := allowCalls(ctx, tx, agent.ID); err != nil {
-			return err
-		}
-		return tx.Record(ctx, accountID, actor, ActionAgentCreated, agent.ID, agent.Name)
+		return insertAgent(ctx, tx, agent, repeatable, actor)
 	})
 	if errors.Is(err, ErrAgentIDTaken) {
 		if repeatable {
@@ -87,53 +74,60 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 	return agent, nil
 }
 
+// insertAgent inserts an agent and records the activity. The transaction must have locked the
+// account. ofForm means that the id is derived from a form.
+func insertAgent(ctx context.Context, tx Tx, agent Agent, ofForm bool, actor Actor) error {
+	result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
+	if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
+		return err
+	}
+	if err := checkAgentLimit(ctx, tx, agent.AccountID); err != nil {
+		return err
+	}
+	if removed, err := agentRemoved(ctx, tx, agent.ID, ofForm); err != nil || removed {
+		return cmp.Or(err, ErrAgentRemoved)
+	}
+	if err := allowCalls(ctx, tx, agent.ID); err != nil {
+		return err
+	}
+	return tx.Record(ctx, agent.AccountID, actor, ActionAgentCreated, agent.ID, agent.Name)
+}
+
 // Put creates the agent with this id in the account, or renames it, and records the activity,
 // unless nothing changes. It reports whether it has created the agent. It is for operators. The
 // error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
 // the id is another account's, or [ErrAgentLimit].
 func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
-	if _, err := findAccount(ctx, a.db, accountID); err != nil {
+	if _, err = findAccount(ctx, a.db, accountID); err != nil {
 		return Agent{}, false, err
 	}
-	for range 2 {
-		agent, err = a.Create(ctx, accountID, NewAgent{ID: id, Name: name}, actor)
-		if !errors.Is(err, ErrAgentIDTaken) {
-			return agent, err == nil, err
-		}
-		agent, err = a.rename(ctx, accountID, id, name, actor)
-		if !errors.Is(err, ErrAgentNotFound) {
-			return agent, false, err
-		}
-		// The agent is another account's, or it was removed in the meantime.
-	}
-	return Agent{}, false, ErrAgentIDTaken
-}
-
-// rename renames one of the account's agents and records the activity, unless it has the name. The
-// error may be an [*InvalidError] for the field "name" or [ErrAgentNotFound].
-func (a *Agents) rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
 	if name, err = cleanName("name", "Name", name); err != nil {
-		return Agent{}, err
+		return Agent{}, false, err
 	}
-	err = a.db.InTx(ctx, "rename agent", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccount(ctx, accountID); err != nil {
+	err = a.db.InTx(ctx, "put agent", func(ctx context.Context, tx Tx) (err error) {
+		// While the account is locked, nobody adds or removes its agents.
+		if err = tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
-		if agent, err = findAgent(ctx, tx, accountID, id); err != nil || agent.Name == name {
+		agent, err = findAgent(ctx, tx, accountID, id)
+		if created = errors.Is(err, ErrAgentNotFound); created {
+			agent = Agent{ID: id, AccountID: accountID, Name: name, CreatedAt: tx.Now()}
+			return insertAgent(ctx, tx, agent, false, actor)
+		}
+		if err != nil || agent.Name == name {
 			return err
 		}
 		activity := Activity{AccountID: accountID, Action: ActionAgentRenamed, SubjectID: &id, Label: name, FormerLabel: agent.Name}
 		agent.Name = name
-		result, err := tx.NewUpdate().Model(&agent).Column("name").WherePK().Exec(ctx)
-		if err := unlessAffected(result, err, ErrAgentNotFound); err != nil {
+		if err = tx.Update(ctx, &agent, "name"); err != nil {
 			return err
 		}
 		return tx.RecordActivity(ctx, actor, activity)
 	})
-	if errors.Is(err, ErrAgentNotFound) {
-		return Agent{}, ErrAgentNotFound
+	if err != nil {
+		return Agent{}, false, err
 	}
-	return agent, err
+	return agent, created, nil
 }
 
 // checkAgentLimit returns [ErrAgentLimit] if the account has too many agents. The transaction must
@@ -220,7 +214,7 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	var agent Agent
 	err := a.db.InTx(ctx, "remove agent", func(ctx context.Context, tx Tx) error {
-		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		err := tx.NewDelete().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).

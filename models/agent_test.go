@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -77,38 +78,52 @@ func TestAgentWithAGivenID(t *testing.T) {
 	})
 }
 
-// PutAgent finds that the id is taken in one transaction, and renames the agent in the next.
+// Others remove the agent and create it again between any two transactions, and remove it while Put
+// renames it.
 func TestAgentIsPutWhileItIsRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c := f.customer(t)
-		agent, removed := f.agent(t, c), false
-		store := f.Watched(&onSecondTransaction{do: func() {
-			must(t, errOf(f.Agents.Remove(t.Context(), c.ID, agent.ID, c.actor)))
-			removed = true
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		removed := make(chan error, 1)
+		remove := func() { removed <- errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) }
+		store := f.Watched(&beforeStatements{do: func(statement string, begun int) {
+			switch {
+			case statement == "BEGIN" && begun%2 == 0:
+				must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
+			case statement == "BEGIN" && begun > 1:
+				must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Bar"}, c.actor)))
+			case strings.HasPrefix(statement, "UPDATE"):
+				go remove()
+				time.Sleep(100 * time.Millisecond) // it waits for Put, or it would be done
+			}
 		}})
-		put, created, err := store.Agents.Put(t.Context(), c.ID, agent.ID, "Lobby", c.actor)
-		if err != nil || put.Name != "Lobby" || !created || !removed {
-			t.Errorf("%+v, created: %t, %v, removed: %t", put, created, err, removed)
+		put, created, err := store.Agents.Put(ctx, c.ID, agent.ID, "Lobby", c.actor)
+		if err != nil || put.Name != "Lobby" || created {
+			t.Fatalf("%+v, created: %t, %v", put, created, err)
+		}
+		must(t, <-removed)
+		if put, created, err = f.Agents.Put(ctx, c.ID, agent.ID, "Lobby", c.actor); err != nil || !created {
+			t.Errorf("%+v, created: %t, %v", put, created, err)
 		}
 	})
 }
 
-// onSecondTransaction is a query hook. It calls do before the second transaction begins.
-type onSecondTransaction struct {
+// beforeStatements is a query hook. It calls do before each statement with the number of
+// transactions that have begun.
+type beforeStatements struct {
 	begun int
-	do    func()
+	do    func(statement string, begun int)
 }
 
-func (o *onSecondTransaction) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+func (b *beforeStatements) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	if event.Query == "BEGIN" {
-		if o.begun++; o.begun == 2 {
-			o.do()
-		}
+		b.begun++
 	}
+	b.do(event.Query, b.begun)
 	return ctx
 }
 
-func (o *onSecondTransaction) AfterQuery(context.Context, *bun.QueryEvent) {}
+func (b *beforeStatements) AfterQuery(context.Context, *bun.QueryEvent) {}
 
 func TestInvalidAgentNameIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {

@@ -158,7 +158,8 @@ func (tx Tx) lockAccountsTable(ctx context.Context, accountID uuid.UUID) error {
 	return err
 }
 
-// lockAccount locks the account, so that only one transaction at a time counts and adds its keys.
+// lockAccount locks the account, so that only one transaction at a time adds its keys, or adds and
+// removes its agents.
 func (tx Tx) lockAccount(ctx context.Context, accountID uuid.UUID) error {
 	query := tx.NewSelect().Model((*Account)(nil)).Column("id").Where("id = ?", accountID)
 	_, err := tx.db.locked(query, "NO KEY UPDATE").Exec(ctx)
