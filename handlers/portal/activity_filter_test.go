@@ -30,10 +30,15 @@ func TestActivityFilter(t *testing.T) {
 			items[0].says("generated the API key production")
 
 			newest := v.get("/activity?kind=agent.created").is(http.StatusOK)
+			newest.none("link", "Newest")
+			if items := activityItems(newest); len(items) != 50 {
+				t.Errorf("the first page of agents has %d activities, want 50", len(items))
+			}
 			older := v.get(newest.one("link", "Older").attr("href")).is(http.StatusOK)
 			if items := activityItems(older); len(items) != 10 {
 				t.Errorf("the second page of agents has %d activities, want 10", len(items))
 			}
+			older.none("link", "Older")
 			if got := older.one("link", "Newest").attr("href"); got != "/activity?kind=agent.created" {
 				t.Errorf("Newest leads to %q", got)
 			}
@@ -60,36 +65,13 @@ func TestActivityFilter(t *testing.T) {
 	})
 }
 
-func TestEveryKindOfActivityHasWordsAndAFilter(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		page := c.get("/activity")
-		filter, _ := page.byID("activity-kind")
-		for _, action := range allActions {
-			found := false
-			for node := range filter.node.Descendants() {
-				if option := (element{t, node}); option.attr("value") == string(action) && option.text() != "" {
-					found = true
-				}
-			}
-			if !found {
-				t.Errorf("the filter does not offer %s", action)
-			}
+func TestEveryKindOfActivityHasAFilter(t *testing.T) {
+	filter, _ := sqliteSite(t, httpBase).customer(t).get("/activity").byID("activity-kind")
+	for _, action := range allActions {
+		if option, ok := filter.find("value", string(action)); !ok || option.text() == "" {
+			t.Errorf("the filter does not offer %s", action)
 		}
-		key := c.key("production")
-		c.revoke(key)
-		s.visitor(t).signIn(c.email, "wrong")
-		c.elsewhere(iPhone)
-		c.post("/account/other-sessions/revocation", nil)
-		c.post("/account/password", passwords(password, "a much longer battery staple"))
-		for _, item := range activityItems(c.get("/activity")) {
-			for _, raw := range []string{"api_key.", "agent.", "session.", "password."} {
-				if strings.Contains(item.text(), raw) {
-					t.Errorf("an activity is shown as %q", item.text())
-				}
-			}
-		}
-	})
+	}
 }
 
 func TestActivityShowsRefusedRequestsOfRevokedKey(t *testing.T) {

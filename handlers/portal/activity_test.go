@@ -1,7 +1,6 @@
 package portal_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,31 +79,6 @@ func TestActivityNamesTheKey(t *testing.T) {
 		if text := items[0].text() + items[1].text(); strings.Contains(text, first.Masked()) || strings.Contains(text, "nas_...  ") {
 			t.Errorf("the activity of a deleted key is %q", text)
 		}
-	})
-}
-
-func TestActivityHasPages(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		for i := range 60 {
-			c.agent(fmt.Sprintf("agent %02d", i))
-		}
-		newest := c.get("/activity").is(http.StatusOK)
-		items := activityItems(newest)
-		if len(items) != 50 {
-			t.Fatalf("the first page has %d activities, want 50", len(items))
-		}
-		items[0].says("agent 59")
-		newest.none("link", "Newest")
-
-		older := c.get(newest.one("link", "Older").attr("href")).is(http.StatusOK)
-		items = activityItems(older)
-		if len(items) != 11 {
-			t.Fatalf("the second page has %d activities, want 11", len(items))
-		}
-		items[0].says("agent 09")
-		older.one("link", "Newest")
-		older.none("link", "Older")
 	})
 }
 

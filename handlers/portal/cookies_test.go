@@ -33,7 +33,7 @@ func TestForgedFlashMessageIsDropped(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.post("/agents", url.Values{"name": {"Front desk"}}).redirects("/agents")
-		jar := c.client.Jar
+		jar := c.Jar
 		for _, cookie := range jar.Cookies(s.base) {
 			if cookie.Name == "flash" {
 				cookie.Value = "A" + cookie.Value[1:]

@@ -63,16 +63,6 @@ func TestEmailIsRefusedWithTheInputKept(t *testing.T) {
 	})
 }
 
-func TestGuessesThatChangeTheEmailAreLimited(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		for range 10 {
-			c.post("/account/email", emails("wrong", "new@example.com")).is(http.StatusUnprocessableEntity)
-		}
-		c.post("/account/email", emails(password, "new@example.com")).is(http.StatusTooManyRequests).one("alert", "Too many incorrect passwords")
-	})
-}
-
 const firstPassword = "a much longer battery staple"
 
 // newMember signs a new member of the customer's account in with a link. The member has no

@@ -6,18 +6,37 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"portal/models"
+	"portal/models/modelstest"
 )
 
-func TestFailedFormIsOfferedAgain(t *testing.T) {
+func TestPagesWithoutTheDatabase(t *testing.T) {
 	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
 		s := newSite(t, databaseURL, httpBase, models.Options{Timeout: models.Timeout})
 		c := s.customer(t)
 		key := "/api-keys/" + c.key("production").ID.String()
 		formID := c.get("/api-keys").formID()
 		end()
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for _, away := range []answer{
+				v.get("/api-keys"), v.get("/login"), v.post("/api-keys", generation("label", formID)),
+				v.signIn(c.email, password), v.post("/logout", nil),
+			} {
+				away.is(http.StatusServiceUnavailable).says("can’t reach its database", "Try again")
+				if away.header.Get("Retry-After") == "" {
+					t.Error("the response does not say when to try again")
+				}
+				// The request id is random: it may contain any three letters.
+				body := strings.ReplaceAll(away.body, away.header.Get("X-Request-Id"), "")
+				if strings.Contains(strings.ToLower(body), "sql") {
+					t.Errorf("the response contains the cause: %s", away.text())
+				}
+			}
+		})
+		if c.sessionCookie() == "" {
+			t.Error("the response deletes the session cookie")
+		}
 
 		for path, fields := range map[string]url.Values{
 			"/api-keys":          generation("patient \"key\"", formID),
@@ -61,6 +80,12 @@ func TestFailedFormIsOfferedAgain(t *testing.T) {
 		c.post("/api-keys", generation("patient", formID)).one("textbox", "Label")
 		c.post("/login", url.Values{"email": {c.email}, "password": {password}}).one("textbox", "Email")
 		c.get("/api-keys").is(http.StatusServiceUnavailable).one("link", "Try again")
+		foreign := c.send(http.MethodPost, "/api-keys", generation("planted", formID).Encode(),
+			"Sec-Fetch-Site: cross-site", modelstest.FormType)
+		foreign.is(http.StatusForbidden).none("button", "Try again")
+		if strings.Contains(foreign.body, "planted") {
+			t.Error("the response shows what another site has sent")
+		}
 	})
 }
 
@@ -82,18 +107,28 @@ func TestRetryGeneratesOneKey(t *testing.T) {
 	})
 }
 
-func TestFormOfAnotherSiteIsNotOfferedAgain(t *testing.T) {
-	losingTheDatabase(t, func(t *testing.T, databaseURL string, end func()) {
-		c := newSite(t, databaseURL, httpBase, models.Options{Timeout: models.Timeout}).customer(t)
-		end()
-		header := http.Header{"Sec-Fetch-Site": {"cross-site"}}
-		for name, value := range formType {
-			header[name] = value
-		}
-		refused := c.send(http.MethodPost, "/api-keys", generation("planted", uuid.NewString()).Encode(), header)
-		refused.is(http.StatusForbidden).none("button", "Try again")
-		if strings.Contains(refused.body, "planted") {
-			t.Error("the response shows what another site has sent")
-		}
+// losingTheDatabase runs a test on SQLite and on PostgreSQL. The database fails when the test calls
+// end.
+func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string, end func())) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		databaseURL := modelstest.SQLiteURL(t)
+		test(t, databaseURL, func() { damageSQLite(t, databaseURL) })
 	})
+	t.Run("postgres", func(t *testing.T) {
+		cluster := modelstest.OwnCluster(t)
+		test(t, cluster.URL("postgres"), func() {
+			if err := cluster.Halt(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// damageSQLite makes the schema unreadable, which breaks every connection.
+func damageSQLite(t *testing.T, databaseURL string) {
+	t.Helper()
+	modelstest.Exec(t, databaseURL, `PRAGMA writable_schema = ON;
+		UPDATE sqlite_schema SET sql = '-' || sql WHERE name = 'accounts';
+		PRAGMA schema_version = 1000`)
 }

@@ -94,27 +94,6 @@ func TestALongListHasAFilterThatSendsNothing(t *testing.T) {
 	})
 }
 
-// Two status regions would leave a client unsure which to wait for.
-func TestThePageOfKeysHasOneStatus(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		key := c.key("production")
-		for _, path := range []string{"/api-keys", "/api-keys/" + key.ID.String() + "/revocation"} {
-			c.get(path).is(http.StatusOK).one("status", "")
-		}
-	})
-}
-
-func TestTheListCountsItsKeysAgainstTheLimit(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		for range 3 {
-			c.key("key")
-		}
-		c.get("/api-keys").says("3 of 100")
-	})
-}
-
 func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
@@ -149,24 +128,5 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 		changed("a revocation", func() {
 			c.revoke(key)
 		})
-	})
-}
-
-// The size of the page with the most keys.
-func TestAHundredKeysMakeASmallPage(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		for i := range models.MaxActiveKeys {
-			c.used(fmt.Sprintf("key %d", i), i%2)
-		}
-		elements := 0
-		for node := range c.get("/api-keys").is(http.StatusOK).node.Descendants() {
-			if node.Data != "" && node.Type == 3 {
-				elements++
-			}
-		}
-		if elements > 2500 {
-			t.Errorf("the page has %d elements, want at most 2,500", elements)
-		}
 	})
 }

@@ -3,9 +3,7 @@ package portal_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -82,11 +80,8 @@ type customer struct {
 func (s *site) customer(t testing.TB) customer {
 	t.Helper()
 	c := customer{visitor: s.visitor(t), email: fmt.Sprintf("customer%d@example.com", accounts.Add(1))}
-	var err error
-	c.account, err = s.store.Accounts.Create(context.Background(), models.NewAccount{Name: "Example Ltd", Email: c.email, Password: password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.account = modelstest.Value(s.store.Accounts.Create(context.Background(),
+		models.NewAccount{Name: "Example Ltd", Email: c.email, Password: password}))(t)
 	c.signIn(c.email, password).redirects("/api-keys")
 	return c
 }
@@ -96,9 +91,7 @@ func (c customer) newKey(label string, replaces uuid.UUID) (key models.Key, secr
 	c.t.Helper()
 	key, secret, err := c.store.Keys.Generate(context.Background(), c.account.ID,
 		models.NewKey{Label: label, FormID: uuid.New(), Replaces: replaces}, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	modelstest.Must(c.t, err)
 	return key, secret
 }
 
@@ -110,55 +103,41 @@ func (c customer) key(label string) models.Key {
 
 func (c customer) use(secret string) {
 	c.t.Helper()
-	if _, err := c.store.API.Authenticate(context.Background(), secret); err != nil {
-		c.t.Fatal(err)
-	}
+	modelstest.Value(c.store.API.Authenticate(context.Background(), secret))(c.t)
 }
 
 func (c customer) revoke(key models.Key) {
 	c.t.Helper()
-	if _, err := c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, models.Operator()); err != nil {
-		c.t.Fatal(err)
-	}
+	modelstest.Value(c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, models.Operator()))(c.t)
 }
 
 // keys returns the active keys.
 func (c customer) keys() []models.Key {
 	c.t.Helper()
-	keys, err := c.store.Keys.Active(context.Background(), c.account.ID)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return keys
+	return modelstest.Value(c.store.Keys.Active(context.Background(), c.account.ID))(c.t)
 }
 
 func (c customer) agent(name string) models.Agent {
 	c.t.Helper()
-	agent, err := c.store.Agents.Create(context.Background(), c.account.ID, models.NewAgent{Name: name}, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return agent
+	return modelstest.Value(c.store.Agents.Create(context.Background(), c.account.ID,
+		models.NewAgent{Name: name}, models.Operator()))(c.t)
 }
 
-// visitor is a browser that keeps cookies and follows no redirects.
+// visitor is a browser on the site. With htmx it requests fragments.
 type visitor struct {
 	*site
-	t      testing.TB
-	client *http.Client
-	header http.Header // sent with every request
+	*modelstest.Visitor
+
+	t       testing.TB
+	htmx    bool
+	headers []string // sent with every request
 }
 
 func (s *site) visitor(t testing.TB) *visitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &visitor{site: s, t: t, header: http.Header{}, client: &http.Client{
-		Jar: jar, Transport: roundTripper{s.handler},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	v := &visitor{site: s, t: t, Visitor: modelstest.NewVisitor(t, s.base.String())}
+	v.Transport = roundTripper{s.handler}
+	return v
 }
 
 // roundTripper sends requests to a handler without a network.
@@ -172,9 +151,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // fragments returns the visitor as a client that uses HTMX.
-func (v *visitor) fragments() *visitor {
-	return voice{htmx: true}.of(v.t, v)
-}
+func (v *visitor) fragments() *visitor { return voice{htmx: true}.of(v.t, v) }
 
 // voice is the kind of response that a visitor requests: a page, or with HTMX a fragment.
 type voice struct{ htmx bool }
@@ -188,49 +165,29 @@ func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
 
 // of returns the visitor with the same cookies, this voice and t.
 func (as voice) of(t testing.TB, v *visitor) *visitor {
-	asking := *v
-	asking.t, asking.header = t, v.header.Clone()
-	asking.header.Del("Hx-Request")
-	if as.htmx {
-		asking.header.Set("Hx-Request", "true")
-	}
-	return &asking
+	asking := v.site.visitor(t)
+	asking.Client, asking.headers, asking.htmx = v.Client, v.headers, as.htmx
+	return asking
 }
-
-// formType is the content type of forms.
-var formType = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 
 func (v *visitor) get(path string) answer {
 	v.t.Helper()
-	return v.send(http.MethodGet, path, "", nil)
+	return v.send(http.MethodGet, path, "")
 }
 
 func (v *visitor) post(path string, fields url.Values) answer {
 	v.t.Helper()
-	return v.send(http.MethodPost, path, fields.Encode(), formType)
+	return v.send(http.MethodPost, path, fields.Encode(), modelstest.FormType)
 }
 
-func (v *visitor) send(method, path, body string, header http.Header) answer {
+func (v *visitor) send(method, path, body string, headers ...string) answer {
 	v.t.Helper()
-	request, err := http.NewRequestWithContext(context.Background(), method, v.base.String()+path, strings.NewReader(body))
-	if err != nil {
-		v.t.Fatal(err)
+	headers = append(headers, v.headers...)
+	if v.htmx {
+		headers = append(headers, "HX-Request: true")
 	}
-	for _, headers := range []http.Header{v.header, header} {
-		for name, values := range headers {
-			request.Header[name] = values
-		}
-	}
-	response, err := v.client.Do(request)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	read, err := io.ReadAll(response.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	return answer{element: parse(v.t, string(read)), status: response.StatusCode, header: response.Header, body: string(read)}
+	r := v.Send(method, path, body, headers...)
+	return answer{element: parse(v.t, r.Body), status: r.StatusCode, header: r.Header, body: r.Body}
 }
 
 func (v *visitor) signIn(email, password string) answer {
@@ -243,13 +200,13 @@ func (v *visitor) copied() *visitor { return v.copiedTo(v.site) }
 
 func (v *visitor) copiedTo(s *site) *visitor {
 	other := s.visitor(v.t)
-	other.client.Jar.SetCookies(s.base, v.client.Jar.Cookies(v.base))
+	other.Jar.SetCookies(s.base, v.Jar.Cookies(v.base))
 	return other
 }
 
 // sessionCookie returns the value of the session cookie, or "" if there is none.
 func (v *visitor) sessionCookie() string {
-	for _, cookie := range v.client.Jar.Cookies(v.base) {
+	for _, cookie := range v.Jar.Cookies(v.base) {
 		if strings.HasSuffix(cookie.Name, "session") {
 			return cookie.Value
 		}

@@ -27,7 +27,7 @@ func BenchmarkPages(b *testing.B) {
 			for i := range models.MaxAgents {
 				c.agent(fmt.Sprintf("Agent %d", i))
 			}
-			c.header = http.Header{"Accept-Encoding": {"gzip"}}
+			c.headers = []string{"Accept-Encoding: gzip"}
 			for _, path := range []string{"/api-keys", "/agents", "/activity"} {
 				b.Run(path, func(b *testing.B) {
 					b.ReportAllocs()

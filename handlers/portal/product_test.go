@@ -2,7 +2,6 @@ package portal_test
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -62,19 +61,4 @@ func TestSecurityContact(t *testing.T) {
 			t.Errorf("%d %s %q, want %q", got.status, got.header.Get("Content-Type"), got.body, want)
 		}
 	}
-}
-
-func TestRefusedSignInSaysHowLongToWait(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		v := s.visitor(t)
-		for range 10 {
-			v.signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
-		}
-		limited := v.signIn(c.email, "wrong").is(http.StatusTooManyRequests)
-		wait := regexp.MustCompile(`Wait (\d+) seconds`).FindStringSubmatch(limited.one("alert", "Too many").text())
-		if len(wait) < 2 || wait[1] != limited.header.Get("Retry-After") {
-			t.Errorf("it says %q, and Retry-After is %s", wait, limited.header.Get("Retry-After"))
-		}
-	})
 }

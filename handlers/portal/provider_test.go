@@ -184,16 +184,16 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 		// The attacker cannot connect an identity to the victim, or complete a sign-in twice.
 		connecting := handlerstest.NewPerson(t).SignIn(victim.connect(), "eve-"+victim.email)
 		mixed := s.visitor(t)
-		for _, cookie := range victim.client.Jar.Cookies(s.base) {
+		for _, cookie := range victim.Jar.Cookies(s.base) {
 			if cookie.Name == "oidc" {
-				mixed.client.Jar.SetCookies(s.base, []*http.Cookie{cookie})
+				mixed.Jar.SetCookies(s.base, []*http.Cookie{cookie})
 			}
 		}
 		mixed.get(connecting).is(http.StatusBadRequest)
 		attacker.get(callback).redirects("/")
 		attacker.get(callback).is(http.StatusBadRequest)
 		forger := s.visitor(t)
-		forger.client.Jar.SetCookies(s.base, []*http.Cookie{{Name: "oidc", Value: "forged", Path: "/"}})
+		forger.Jar.SetCookies(s.base, []*http.Cookie{{Name: "oidc", Value: "forged", Path: "/"}})
 		forger.get(callback).is(http.StatusBadRequest)
 	})
 }
@@ -258,11 +258,11 @@ func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 
 		// A link on another site, in a mail or typed leads to the page, not to the provider.
 		for _, site := range []string{"cross-site", "same-site", "none"} {
-			v.send(http.MethodGet, join, "", http.Header{"Sec-Fetch-Site": {site}}).redirects(path)
+			v.send(http.MethodGet, join, "", "Sec-Fetch-Site: "+site).redirects(path)
 		}
-		v.header = http.Header{"Sec-Fetch-Site": {"same-origin"}}
+		v.headers = []string{"Sec-Fetch-Site: same-origin"}
 		callback := handlerstest.NewPerson(t).SignIn(v.get(join).is(http.StatusSeeOther).header.Get("Location"), "ada")
-		v.header = nil
+		v.headers = nil
 		s.visitor(t).get(callback).is(http.StatusBadRequest) // another browser
 		v.get(callback).redirects("/api-keys")
 		v.get("/account").says("ada@example.com")
