@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,35 +14,22 @@ import (
 	"portal/handlers/api"
 	"portal/handlers/middleware"
 	"portal/handlers/portal"
-	"portal/handlers/portal/identity"
-	"portal/models"
 	"portal/models/livekit"
 	"portal/models/widget"
 )
 
 // Deps are the dependencies of the handlers.
 type Deps struct {
-	Store   *models.Store
-	Tokens  *widget.Tokens
-	LiveKit *livekit.Server // nil: no LiveKit tokens
+	// Deps are those of the portal. New sets the documents of the API, and the API uses the store and
+	// the clock too.
+	portal.Deps
 
-	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
-	SessionMax time.Duration // lifetime of the session cookie
+	Tokens        *widget.Tokens
+	LiveKit       *livekit.Server // nil: no LiveKit tokens
+	OperatorToken string          // opens the operator API; empty: off
+	RateLimit     api.RateLimit   // of each API key, on this instance; zero: none
 
-	Name         string           // of the product, on every page
-	Provider     *identity.Config // the OpenID Connect provider; nil: none
-	PasswordsOff bool             // nobody signs in with a password
-
-	SupportURL      string // leads to help with a forgotten password; may be empty
-	SecurityContact string // URL in security.txt; empty: no security.txt
-
-	BaseURL        *url.URL // the public URL, as browsers see it
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is trusted
-
-	OperatorToken string // opens the operator API; empty: off
-
-	RateLimit api.RateLimit    // of each API key, on this instance; zero: none
-	Now       func() time.Time // the clock of the rate limit and the pages; nil: time.Now
 
 	// Stopping is closed when the server begins to stop, which is then no longer ready. A nil
 	// channel never closes.
@@ -71,19 +56,8 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := portal.New(portal.Deps{
-		Store:      d.Store,
-		CookieKeys: d.CookieKeys,
-		SessionMax: d.SessionMax,
-		BaseURL:    d.BaseURL,
-		OpenAPI:    api.OpenAPI(),
-		Changelog:  api.Changelog(),
-		Now:        d.Now,
-
-		Provider: d.Provider, PasswordsOff: d.PasswordsOff,
-
-		Name: d.Name, SupportURL: d.SupportURL, SecurityContact: d.SecurityContact,
-	})
+	d.OpenAPI, d.Changelog = api.OpenAPI(), api.Changelog()
+	pages, err := portal.New(d.Deps)
 	if err != nil {
 		return nil, err
 	}

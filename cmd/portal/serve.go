@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"portal/handlers"
+	pages "portal/handlers/portal"
 	"portal/models"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -78,12 +79,13 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	connections := newConnections(maxConnections, maxFromAddress)
 	registry := newRegistry(store, sender, connections)
 	site, err := handlers.New(handlers.Deps{
-		Store: store, LiveKit: s.liveKit,
+		Deps: pages.Deps{
+			Store: store, BaseURL: baseURL, CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax,
+			Provider: s.provider, PasswordsOff: s.passwordsOff,
+			Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
+		},
 		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
-		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
-		Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
-		RateLimit: s.rateLimit, OperatorToken: s.operatorToken,
+		LiveKit: s.liveKit, TrustedProxies: s.trustedProxies, RateLimit: s.rateLimit, OperatorToken: s.operatorToken,
 		Logger: logger, Registry: registry, Tracer: tracer,
 		Stopping: ctx.Done(),
 	})

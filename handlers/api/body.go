@@ -71,11 +71,9 @@ func readAgentID(c *gin.Context) (uuid.UUID, error) {
 	if id, ok := usualAgentID(body); ok {
 		return id, nil
 	}
-	object, err := parseObject(body, `{"agentId": "<uuid>"}`)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	return object.id("agentId")
+	object := parseObject(body, `{"agentId": "<uuid>"}`)
+	id := object.id("agentId")
+	return id, object.err
 }
 
 // usualAgentID returns the id of a body that is {"agentId":"<uuid>"}, with or without a space after
@@ -97,73 +95,74 @@ type object struct {
 	// A map, because struct fields would match names in any case.
 	fields  map[string]any
 	example string // for messages
+	err     error  // the first error; the values of fields that are read after it are zero
 }
 
-// readObject returns a body that is exactly one JSON object. It returns the errors of [readBody],
-// and a 400 with the example for any other body.
-func readObject(c *gin.Context, example string) (object, error) {
+// readObject returns a body that is exactly one JSON object. Its error is one of [readBody], or a
+// 400 with the example for any other body.
+func readObject(c *gin.Context, example string) *object {
 	body, err := readBody(c, jsonType)
 	if err != nil {
-		return object{}, err
+		return &object{err: err}
 	}
 	return parseObject(body, example)
 }
 
-func parseObject(body []byte, example string) (object, error) {
-	o := object{example: example}
+func parseObject(body []byte, example string) *object {
+	o := &object{example: example}
 	err := json.Unmarshal(body, &o.fields)
 	if _, unsuitable := errors.AsType[*json.UnmarshalTypeError](err); unsuitable && o.fields != nil {
 		err = nil // a number, in any field, that does not fit into a float64
 	}
 	// encoding/json replaces invalid UTF-8 instead of refusing it.
 	if err != nil || o.fields == nil || !utf8.Valid(body) {
-		return object{}, problem.InvalidRequest("The request body is not exactly one JSON object. Send " + example + ".")
+		o.refuse("The request body is not exactly one JSON object. Send " + example + ".")
 	}
-	return o, nil
+	return o
 }
 
-func (o object) has(name string) bool {
+// refuse sets the error to a 400, unless there is one.
+func (o *object) refuse(message string) {
+	if o.err == nil {
+		o.err = problem.InvalidRequest(message)
+	}
+}
+
+func (o *object) has(name string) bool {
 	_, present := o.fields[name]
 	return present
 }
 
 // text returns a field that must be a string.
-func (o object) text(name string) (string, error) {
-	value, present := o.fields[name]
-	if !present {
-		return "", problem.InvalidRequest("The field " + name + " is missing (its name is case-sensitive). Send " + o.example + ".")
+func (o *object) text(name string) string {
+	text, ok := o.fields[name].(string)
+	if !o.has(name) {
+		o.refuse("The field " + name + " is missing (its name is case-sensitive). Send " + o.example + ".")
+	} else if !ok {
+		o.refuse("The field " + name + " is not a string.")
 	}
-	text, ok := value.(string)
-	if !ok {
-		return "", problem.InvalidRequest("The field " + name + " is not a string.")
-	}
-	return text, nil
+	return text
 }
 
 // id returns a field that must be a UUID.
-func (o object) id(name string) (uuid.UUID, error) {
-	text, err := o.text(name)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	id, ok := models.ParseID(text)
+func (o *object) id(name string) uuid.UUID {
+	id, ok := models.ParseID(o.text(name))
 	if !ok {
-		return uuid.Nil, problem.InvalidRequest("The field " + name + " is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
+		o.refuse("The field " + name + " is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
 	}
-	return id, nil
+	return id
 }
 
 // truth returns a field that must be true or false, or nil if it is missing.
-func (o object) truth(name string) (*bool, error) {
-	value, present := o.fields[name]
-	if !present {
-		return nil, nil //nolint:nilnil // a missing field is valid
+func (o *object) truth(name string) *bool {
+	if !o.has(name) {
+		return nil
 	}
-	truth, ok := value.(bool)
+	truth, ok := o.fields[name].(bool)
 	if !ok {
-		return nil, problem.InvalidRequest("The field " + name + " is neither true nor false.")
+		o.refuse("The field " + name + " is neither true nor false.")
 	}
-	return &truth, nil
+	return &truth
 }
 
 // readToken returns the form field token (RFC 7662, section 2.1). It returns the errors of

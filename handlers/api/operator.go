@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -107,10 +108,22 @@ func operatorError(err error) error {
 }
 
 // query calls f in a slot of a.queries, within the time limit of the database.
-func (a *API) query(c *gin.Context, f func(context.Context) error) error {
+func query[T any](a *API, c *gin.Context, f func(context.Context) (T, error)) (found T, err error) {
 	ctx, cancel := a.withTimeout(c, 0)
 	defer cancel()
-	return a.queries.Run(func() error { return f(ctx) })
+	err = a.queries.Run(func() (err error) {
+		found, err = f(ctx)
+		return err
+	})
+	return found, err
+}
+
+// send sends the body, unless there is an error.
+func send(c *gin.Context, status int, body any, err error) error {
+	if err == nil {
+		c.PureJSON(status, body)
+	}
+	return err
 }
 
 // accountID returns the id of the account in the path. It returns [models.ErrAccountNotFound] if
@@ -121,6 +134,15 @@ func accountID(c *gin.Context) (uuid.UUID, error) {
 		return uuid.Nil, models.ErrAccountNotFound
 	}
 	return id, nil
+}
+
+// accountAnd returns the ids of the account and of another object in the path. It returns the error of
+// [accountID] or [pathID].
+func accountAnd(c *gin.Context, name string) (account, id uuid.UUID, err error) {
+	if account, err = accountID(c); err == nil {
+		id, err = pathID(c, name)
+	}
+	return account, id, err
 }
 
 // pathID returns an id in the path, or a 400.
@@ -136,23 +158,18 @@ func pathID(c *gin.Context, name string) (uuid.UUID, error) {
 // [models.ErrAccountNotFound] if the account does not exist.
 func listOf[T any](
 	a *API, c *gin.Context, list func(context.Context, uuid.UUID, models.Page) (models.List[T], error),
-) (found models.List[T], err error) {
-	page, err := readPage(c, operatorPage, maxOperatorPage)
-	if err != nil {
-		return found, err
-	}
+) (models.List[T], error) {
+	page, pageErr := readPage(c, operatorPage, maxOperatorPage)
 	id, err := accountID(c)
-	if err != nil {
-		return found, err
+	if err := cmp.Or(pageErr, err); err != nil {
+		return models.List[T]{}, err
 	}
-	err = a.query(c, func(ctx context.Context) error {
+	return query(a, c, func(ctx context.Context) (found models.List[T], err error) {
 		if _, err := a.store.Accounts.Find(ctx, id); err != nil {
-			return err
+			return found, err
 		}
-		found, err = list(ctx, id, page)
-		return err
+		return list(ctx, id, page)
 	})
-	return found, err
 }
 
 // bodiesOf returns the bodies of the items of a list. It never returns nil.

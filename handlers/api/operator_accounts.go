@@ -35,16 +35,10 @@ func (a *API) listAccounts(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var accounts models.List[models.Account]
-	err = a.query(c, func(ctx context.Context) error {
-		accounts, err = a.store.Accounts.List(ctx, page)
-		return err
+	accounts, err := query(a, c, func(ctx context.Context) (models.List[models.Account], error) {
+		return a.store.Accounts.List(ctx, page)
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next})
-	return nil
+	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
 }
 
 // showAccount returns one account.
@@ -53,16 +47,10 @@ func (a *API) showAccount(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var account models.Account
-	err = a.query(c, func(ctx context.Context) error {
-		account, err = a.store.Accounts.Find(ctx, id)
-		return err
+	account, err := query(a, c, func(ctx context.Context) (models.Account, error) {
+		return a.store.Accounts.Find(ctx, id)
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, NewAccount(account))
-	return nil
+	return send(c, http.StatusOK, NewAccount(account), err)
 }
 
 // putAccount creates or changes an account.
@@ -71,27 +59,15 @@ func (a *API) putAccount(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(c, `{"name": "Acme"}`)
-	if err != nil {
-		return err
+	body := readObject(c, `{"name": "Acme"}`)
+	name, disabled := body.text("name"), body.truth("disabled")
+	if body.err != nil {
+		return body.err
 	}
-	name, err := body.text("name")
-	if err != nil {
-		return err
-	}
-	disabled, err := body.truth("disabled")
-	if err != nil {
-		return err
-	}
-	var account models.Account
 	var created bool
-	err = a.query(c, func(ctx context.Context) error {
+	account, err := query(a, c, func(ctx context.Context) (account models.Account, err error) {
 		account, created, err = a.store.Accounts.Put(ctx, id, name, disabled, models.Operator())
-		return err
+		return account, err
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(putStatus(created), NewAccount(account))
-	return nil
+	return send(c, putStatus(created), NewAccount(account), err)
 }

@@ -15,44 +15,28 @@ import (
 func (a *API) listAccountAgents(c *gin.Context) error {
 	agents, err := listOf(a, c, a.store.Agents.List)
 	if errors.Is(err, models.ErrAgentNotFound) {
-		return errAfter
+		err = errAfter
 	}
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, newAgentsBody(agents))
-	return nil
+	return send(c, http.StatusOK, newAgentsBody(agents), err)
 }
 
 // putAgent creates or renames an agent.
 func (a *API) putAgent(c *gin.Context) error {
-	account, err := accountID(c)
+	account, id, err := accountAnd(c, "agent")
 	if err != nil {
 		return err
 	}
-	id, err := pathID(c, "agent")
-	if err != nil {
-		return err
+	body := readObject(c, `{"name": "Reception"}`)
+	name := body.text("name")
+	if body.err != nil {
+		return body.err
 	}
-	body, err := readObject(c, `{"name": "Reception"}`)
-	if err != nil {
-		return err
-	}
-	name, err := body.text("name")
-	if err != nil {
-		return err
-	}
-	var agent models.Agent
 	var created bool
-	err = a.query(c, func(ctx context.Context) error {
+	agent, err := query(a, c, func(ctx context.Context) (agent models.Agent, err error) {
 		agent, created, err = a.store.Agents.Put(ctx, account, id, name, models.Operator())
-		return err
+		return agent, err
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(putStatus(created), NewAgent(agent))
-	return nil
+	return send(c, putStatus(created), NewAgent(agent), err)
 }
 
 // removeAgent removes an agent. It is no error if the agent does not exist.
@@ -66,19 +50,15 @@ func (a *API) removeAgent(c *gin.Context) error {
 // remove calls f with the account and the other id of the path. It ignores the error gone, which f
 // returns if there is nothing to remove.
 func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
-	account, err := accountID(c)
+	account, id, err := accountAnd(c, name)
 	if err != nil {
 		return err
 	}
-	id, err := pathID(c, name)
-	if err != nil {
-		return err
-	}
-	err = a.query(c, func(ctx context.Context) error {
-		if _, err := a.store.Accounts.Find(ctx, account); err != nil {
-			return err
+	_, err = query(a, c, func(ctx context.Context) (found models.Account, err error) {
+		if found, err = a.store.Accounts.Find(ctx, account); err != nil {
+			return found, err
 		}
-		return f(ctx, account, id)
+		return found, f(ctx, account, id)
 	})
 	if err != nil && !errors.Is(err, gone) {
 		return err

@@ -44,11 +44,7 @@ type keysBody struct {
 // listKeys returns a page of an account's keys, revoked ones too.
 func (a *API) listKeys(c *gin.Context) error {
 	keys, err := listOf(a, c, a.store.Keys.All)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, keysBody{bodiesOf(keys.Items, NewKey), keys.Next})
-	return nil
+	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, NewKey), keys.Next}, err)
 }
 
 type revocationBody struct {
@@ -63,35 +59,33 @@ func (a *API) revokeKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var key models.Key
-	err = a.query(c, func(ctx context.Context) error {
-		if key, err = find(ctx); err != nil {
-			return err
+	key, err := query(a, c, func(ctx context.Context) (models.Key, error) {
+		key, err := find(ctx)
+		if err != nil {
+			return key, err
 		}
-		key, err = a.store.Keys.Revoke(ctx, key.AccountID, key.ID, models.Operator())
-		return err
+		return a.store.Keys.Revoke(ctx, key.AccountID, key.ID, models.Operator())
 	})
-	if err != nil && !errors.Is(err, models.ErrKeyAlreadyRevoked) {
-		return err
+	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		err = nil
 	}
-	c.PureJSON(http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(key.RevokedAt)})
-	return nil
+	return send(c, http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(key.RevokedAt)}, err)
 }
 
 // keyFinder returns a function that finds the key of the request's body.
 func (a *API) keyFinder(c *gin.Context) (func(context.Context) (models.Key, error), error) {
 	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
-	body, err := readObject(c, example)
+	body := readObject(c, example)
 	switch {
-	case err != nil:
-		return nil, err
+	case body.err != nil:
+		return nil, body.err
 	case body.has("key") == body.has("keyId"):
 		return nil, problem.InvalidRequest("The request body must have either key or keyId. Send " + example + ".")
 	case body.has("key"):
-		secret, err := body.text("key")
-		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindBySecret(ctx, secret) }, err
+		secret := body.text("key")
+		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindBySecret(ctx, secret) }, body.err
 	default:
-		id, err := body.id("keyId")
-		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindAsOperator(ctx, id) }, err
+		id := body.id("keyId")
+		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindAsOperator(ctx, id) }, body.err
 	}
 }

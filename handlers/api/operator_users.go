@@ -29,11 +29,7 @@ type usersBody struct {
 // listUsers returns a page of an account's users.
 func (a *API) listUsers(c *gin.Context) error {
 	users, err := listOf(a, c, a.store.People.List)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, usersBody{bodiesOf(users.Items, NewUser), users.Next})
-	return nil
+	return send(c, http.StatusOK, usersBody{bodiesOf(users.Items, NewUser), users.Next}, err)
 }
 
 // addUser adds a user without a password.
@@ -42,28 +38,15 @@ func (a *API) addUser(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(c, `{"email": "name@example.com", "role": "member"}`)
-	if err != nil {
-		return err
+	body := readObject(c, `{"email": "name@example.com", "role": "member"}`)
+	email, role := body.text("email"), models.Role(body.text("role"))
+	if body.err != nil {
+		return body.err
 	}
-	email, err := body.text("email")
-	if err != nil {
-		return err
-	}
-	role, err := body.text("role")
-	if err != nil {
-		return err
-	}
-	var user models.User
-	err = a.query(c, func(ctx context.Context) error {
-		user, err = a.store.People.Add(ctx, account, models.NewUser{Email: email, Role: models.Role(role)}, models.Operator())
-		return err
+	user, err := query(a, c, func(ctx context.Context) (models.User, error) {
+		return a.store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, models.Operator())
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, NewUser(user))
-	return nil
+	return send(c, http.StatusCreated, NewUser(user), err)
 }
 
 // removeUser removes a user. It is no error if the user does not exist.
@@ -84,26 +67,17 @@ func (a *API) createSignInLink(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := readObject(c, `{"userId": "<uuid>"}`)
-	if err != nil {
-		return err
+	body := readObject(c, `{"userId": "<uuid>"}`)
+	user := body.id("userId")
+	if body.err != nil {
+		return body.err
 	}
-	user, err := body.id("userId")
-	if err != nil {
-		return err
-	}
-	var token string
-	var expiresAt time.Time
-	err = a.query(c, func(ctx context.Context) error {
+	link, err := query(a, c, func(ctx context.Context) (link signInLinkBody, err error) {
 		if _, err := a.store.Accounts.Find(ctx, account); err != nil {
-			return err
+			return link, err
 		}
-		token, expiresAt, err = a.store.SignIn.CreateLink(ctx, account, user, models.Operator())
-		return err
+		token, expiresAt, err := a.store.SignIn.CreateLink(ctx, account, user, models.Operator())
+		return signInLinkBody{a.signInLink(token), expiresAt}, err
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, signInLinkBody{a.signInLink(token), expiresAt})
-	return nil
+	return send(c, http.StatusCreated, link, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
+	"portal/handlers/portal"
 	"portal/models"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -23,9 +24,7 @@ const TokenTTL = 10 * time.Minute
 // Deps returns dependencies for the handlers, without a log and without a rate limit. Every call
 // uses the same secret. A nil now means time.Now. Tests may change the result before they call
 // [New].
-func Deps(
-	t testing.TB, store *models.Store, baseURL string, now func() time.Time,
-) handlers.Deps {
+func Deps(t testing.TB, store *models.Store, baseURL string, now func() time.Time) handlers.Deps {
 	t.Helper()
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -33,15 +32,12 @@ func Deps(
 	}
 	keyring := Keyring(t, strings.Repeat("a secret of the tests. ", 2), "")
 	return handlers.Deps{
-		Store:      store,
-		Tokens:     widget.NewTokens(keyring, baseURL, TokenTTL, now),
-		CookieKeys: keyring.CookieKeys(),
-		SessionMax: 720 * time.Hour,
-		Name:       "Voice Portal",
-		BaseURL:    base,
-		Now:        now,
-		Logger:     slog.New(slog.DiscardHandler),
-		Registry:   prometheus.NewRegistry(),
+		Deps: portal.Deps{
+			Store: store, CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, Name: "Voice Portal", BaseURL: base, Now: now,
+		},
+		Tokens:   widget.NewTokens(keyring, baseURL, TokenTTL, now),
+		Logger:   slog.New(slog.DiscardHandler),
+		Registry: prometheus.NewRegistry(),
 	}
 }
 
