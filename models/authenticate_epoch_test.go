@@ -150,47 +150,6 @@ func TestOperatorSQLRenewsTheEpoch(t *testing.T) {
 	})
 }
 
-func TestStoreRenewsTheEpoch(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c := t.Context(), f.customer(t)
-		var key models.Key
-		var secret string
-		var agent models.Agent
-		seen := map[string]bool{string(f.epoch(t)): true}
-		for _, step := range []struct {
-			name   string
-			renews bool
-			do     func() error
-		}{
-			{"generate", true, func() (err error) { key, secret, err = f.Keys.Generate(ctx, c.ID, form("x"), c.actor); return err }},
-			{"create an agent", true, func() (err error) {
-				agent, err = f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)
-				return err
-			}},
-			{"sign in", false, func() error { return errOf(f.Sessions.Create(ctx, c.user, models.Client{})) }},
-			{"use the key", false, func() error {
-				f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 3) })
-				return nil
-			}},
-			{"remove the agent", true, func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) }},
-			{"revoke the key", true, func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) }},
-		} {
-			before := f.epoch(t)
-			if err := step.do(); err != nil {
-				t.Fatalf("%s: %v", step.name, err)
-			}
-			after := f.epoch(t)
-			if renewed := !bytes.Equal(before, after); renewed != step.renews {
-				t.Errorf("%s: renewed: %t", step.name, renewed)
-			}
-			if step.renews && seen[string(after)] {
-				t.Errorf("%s: an epoch occurred twice", step.name)
-			}
-			seen[string(after)] = true
-		}
-	})
-}
-
 func TestEpochIsOneRandomValue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)

@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,14 +14,22 @@ import (
 	"portal/models/modelstest"
 )
 
+// Hosts before the primary refuse connections, or accept them and never answer.
 func TestPostgresURLOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	url := modelstest.PostgresURL(t)
-	several := strings.Replace(url, "@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:", 1)
 	f := newFixture(t, url, models.Options{})
-	f.Store = modelstest.Open(t, several, models.Options{})
 	_, secret := f.key(t, f.customer(t))
-	use(t, f.Store, secret, 3)
+	hosts := "@127.0.0.1:1," + silentHost(t) + "," + silentHost(t) + "," + silentHost(t) + ","
+	for _, suffix := range []string{"", "&connect_timeout=30"} {
+		started := time.Now()
+		store := modelstest.Open(t, strings.Replace(url, "@", hosts, 1)+suffix, models.Options{})
+		use(t, store, secret, 3)
+		must(t, store.Ping(t.Context()))
+		if took := time.Since(started); took > 25*time.Second {
+			t.Errorf("%q: %s", suffix, took)
+		}
+	}
 }
 
 // While another process writes the file, a write fails with an error and reads still work.
@@ -80,4 +89,12 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 			goleak.IgnoreAnyFunction("portal/models.(*Store).purgeRegularly"),
 			goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("database/sql.(*DB).connectionCleaner"))
 	})
+}
+
+// silentHost returns the address of a host that accepts connections and never answers.
+func silentHost(t *testing.T) string {
+	t.Helper()
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
 }

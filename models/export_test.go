@@ -74,9 +74,6 @@ func (s *Store) TakeConnections(ctx context.Context) (release func(), err error)
 	return release, nil
 }
 
-// NewKeySecret returns a random key.
-func NewKeySecret() string { return newKeySecret() }
-
 // HashEmail returns the hash by which users are looked up.
 func HashEmail(email string) []byte { return hashEmail(email) }
 

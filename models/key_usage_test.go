@@ -112,31 +112,3 @@ func TestUsageByHour(t *testing.T) {
 		}
 	})
 }
-
-// A flush never makes a reported count or time go back.
-func TestReportsCountEveryRequestDuringAFlush(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c := f.customer(t)
-		key, secret := f.key(t, c)
-		f.clock.Advance(time.Minute)
-		use(t, f.Store, secret, 9)
-		written := false
-		eventually(t, "it is written", func() bool {
-			daily, err := f.Keys.ActiveUsage(t.Context(), c.ID, models.Days(1))
-			if err != nil || len(daily) != 1 || daily[0].Requests[0] != 9 {
-				t.Fatalf("usage by day %v, %v", daily, err)
-			}
-			hourly, err := f.Keys.Usage(t.Context(), c.ID, models.Hours(1), key.ID)
-			if err != nil || hourly[key.ID].Requests[0] != 9 {
-				t.Fatalf("usage by hour %v, %v", hourly, err)
-			}
-			found, err := f.Keys.Find(t.Context(), c.ID, key.ID)
-			if err != nil || found.LastUsedAt == nil {
-				t.Fatalf("%+v, %v", found, err)
-			}
-			was := written
-			written = f.lastUse(t, key) != nil
-			return was
-		})
-	})
-}

@@ -107,8 +107,10 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 		})
 		<-next.C
 	}
+	checkError(t, "ready", f.API.Ready(t.Context()), models.ErrUnavailable)
 	running.Wait()
 	must(t, tx.Rollback())
+	must(t, f.API.Ready(t.Context()))
 	use(t, f.Store, secret, 2)
 	f.revoke(t, key)
 	refuse(t, f.Store, secret, 1)

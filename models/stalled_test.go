@@ -3,8 +3,6 @@ package models_test
 import (
 	"context"
 	"errors"
-	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -150,49 +148,6 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 			t.Errorf("token: %v", err)
 		}
 	})
-}
-
-// The database answers, but not the statement that authenticates.
-func TestNotReadyWhileAuthenticationHangs(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
-	must(t, f.API.Ready(t.Context()))
-	tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
-	modelstest.Value(tx.ExecContext(t.Context(), "LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"))(t)
-	if err := f.API.Ready(t.Context()); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("while the table is locked: %v", err)
-	}
-	must(t, tx.Rollback())
-	if err := f.API.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// silentHost returns the address of a host that accepts connections and never answers.
-func silentHost(t *testing.T) string {
-	t.Helper()
-	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().String()
-}
-
-func TestSilentHostsBeforeThePrimary(t *testing.T) {
-	t.Parallel()
-	url := modelstest.PostgresURL(t)
-	several := strings.Replace(url, "@", "@"+silentHost(t)+","+silentHost(t)+","+silentHost(t)+",", 1)
-	f := newFixture(t, url, models.Options{})
-	_, secret := f.key(t, f.customer(t))
-	for _, suffix := range []string{"", "&connect_timeout=30"} {
-		started := time.Now()
-		store := modelstest.Open(t, several+suffix, models.Options{})
-		use(t, store, secret, 3)
-		if err := store.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(started); took > 25*time.Second {
-			t.Errorf("%q: %s", suffix, took)
-		}
-	}
 }
 
 // The store does not reconnect to a server that has become read-only, even if it is the only one.

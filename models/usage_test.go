@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -135,21 +134,6 @@ func TestUseIsStoredWithinASecond(t *testing.T) {
 		}
 		if best > time.Second {
 			t.Errorf("the fastest write took %s", best)
-		}
-	})
-}
-
-func TestUsageIsWrittenOnClose(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		key, secret := f.key(t, f.customer(t))
-		started := time.Now()
-		f.briefly(t, models.Options{}, func(s *models.Store) { use(t, s, secret, 7) })
-		if took := time.Since(started); took > 30*time.Second {
-			t.Errorf("closing took %s", took)
-		}
-		at := f.lastUse(t, key)
-		if hours := f.hours(t, key); at == nil || !at.Equal(f.clock.Now()) || len(hours) != 1 || hours[0].Requests != 7 {
-			t.Errorf("last use %v, hours %+v", at, hours)
 		}
 	})
 }
@@ -310,41 +294,6 @@ func (f *fixture) refusals(t *testing.T, key models.Key) (refusals int64) {
 		refusals += day.Refusals
 	}
 	return refusals
-}
-
-func TestFailedWriteLosesNothing(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c, logged := t.Context(), f.customer(t), &modelstest.LogBuffer{}
-		key, secret := f.key(t, c)
-		revokedKey, revokedSecret := f.key(t, c)
-		f.revoke(t, revokedKey)
-		f.briefly(t, models.Options{Logger: logged.Logger()}, func(s *models.Store) {
-			f.exec(t, "ALTER TABLE api_key_last_uses RENAME COLUMN refusals TO refusals_away")
-			use(t, s, secret, 3)
-			refuse(t, s, revokedSecret, 2)
-			eventually(t, "two writes have failed", func() bool { return strings.Count(logged.String(), "\n") >= 2 })
-			if found, err := s.Keys.Find(ctx, c.ID, key.ID); err != nil || found.LastUsedAt == nil || !found.LastUsedAt.Equal(f.clock.Now()) {
-				t.Errorf("while it fails: %+v, %v", found, err)
-			}
-			f.clock.Advance(time.Hour)
-			use(t, s, secret, 4)
-			f.exec(t, "ALTER TABLE api_key_last_uses RENAME COLUMN refusals_away TO refusals")
-			eventually(t, "it is written", func() bool { return sum(f.days(t, key)) == 7 })
-		})
-		hours := f.hours(t, key)
-		if len(hours) != 2 || hours[0].Requests != 3 || hours[1].Requests != 4 {
-			t.Errorf("hours %v", hours)
-		}
-		if days := f.days(t, revokedKey); len(days) != 1 || days[0].Refusals != 2 || days[0].Requests != 0 {
-			t.Errorf("the revoked key's days %v", days)
-		}
-		if at := f.lastUse(t, key); at == nil || !at.Equal(f.clock.Now()) {
-			t.Errorf("last use %v", at)
-		}
-		if at := f.lastUse(t, revokedKey); at != nil {
-			t.Errorf("the revoked key was last used at %v", at)
-		}
-	})
 }
 
 // A deleted key does not prevent the flush of other keys.
