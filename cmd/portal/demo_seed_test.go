@@ -60,16 +60,6 @@ func TestDemoSeed(t *testing.T) {
 	})
 }
 
-// README.md runs both commands on one database.
-func TestDemoSeedRunsBesideTheAccountOfMakeRun(t *testing.T) {
-	t.Parallel()
-	env := []string{"DATABASE_URL=" + modelstest.SQLiteURL(t)}
-	start(t, append(env, anyPort), "serve", "--demo")
-	if out := mustPortal(t, env, "", "demo", "seed"); !strings.Contains(out, "nas_") {
-		t.Errorf("got %q", out)
-	}
-}
-
 func TestSignInLimitOfTestsIsLoggedAsAWarning(t *testing.T) {
 	for limit, want := range map[int]bool{defaultSignInLimit: false, 1000: true} {
 		var log modelstest.LogBuffer

@@ -17,6 +17,10 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
+		start(t, env, "serve").stop(t)
+		if empty, err := modelstest.Open(t, url, models.Options{}).Accounts.Empty(t.Context()); err != nil || !empty {
+			t.Errorf("a plain serve creates an account: %v", err)
+		}
 		first := start(t, env, "serve", "--demo")
 		printed := printedDemo.FindStringSubmatch(first.stdout.String())
 		if printed == nil || printed[1] != strings.Replace(first.URL, "127.0.0.1", "localhost", 1) {
@@ -41,6 +45,9 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 		}
 		if !strings.Contains(second.stderr.String(), "--demo creates none") {
 			t.Error("the second start does not log why it printed nothing")
+		}
+		if out := mustPortal(t, env, "", "demo", "seed"); !strings.Contains(out, "nas_") { // as in README.md
+			t.Errorf("beside the account of --demo, demo seed prints %q", out)
 		}
 	})
 }
@@ -76,13 +83,4 @@ func TestDemosThatStartTogetherCreateOneAccount(t *testing.T) {
 			t.Errorf("want one agent, got %v, error %v", agents, err)
 		}
 	})
-}
-
-func TestPlainServeNeverSeeds(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	start(t, []string{"DATABASE_URL=" + url, anyPort}, "serve").stop(t)
-	if empty, err := modelstest.Open(t, url, models.Options{}).Accounts.Empty(t.Context()); err != nil || !empty {
-		t.Errorf("want an empty database, got empty=%v, error %v", empty, err)
-	}
 }

@@ -26,10 +26,10 @@ import (
 
 // gateway is a gateway of the guide in front of a portal, an API and a voice runtime.
 type gateway struct {
-	t      *testing.T
-	url    string
-	client *http.Client
-	log    func() string
+	*modelstest.Visitor
+
+	t   *testing.T
+	log func() string
 
 	portal  *instance
 	store   *models.Store
@@ -62,15 +62,17 @@ func TestHAProxyVerifiesES256Tokens(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, (*gateway).startHAProxy, "operations/haproxy.cfg", echoRuntime, testSecret, "PORTAL_WIDGET_TOKEN_ALG=ES256")
 	s := signer{g.portal, g.account}
-	for name, send := range map[string]func(token string) answer{
-		"HAProxy":                       func(token string) answer { return g.send(http.MethodGet, "/", "", "Authorization: Bearer "+token) },
-		"HAProxy with a token in a URL": func(token string) answer { return g.send(http.MethodGet, "/?access_token="+token, "") },
+	for name, send := range map[string]func(token string) modelstest.Response{
+		"HAProxy": func(token string) modelstest.Response {
+			return g.Send(http.MethodGet, "/", "", "Authorization: Bearer "+token)
+		},
+		"HAProxy with a token in a URL": func(token string) modelstest.Response { return g.Send(http.MethodGet, "/?access_token="+token, "") },
 	} {
 		s.check(t, name, func(token string) (string, error) {
 			a := send(token)
 			var got received
-			if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusOK {
-				return "", fmt.Errorf("%d %s: %w", a.status, a.body, err)
+			if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.StatusCode != http.StatusOK {
+				return "", fmt.Errorf("%d %s: %w", a.StatusCode, a.Body, err)
 			}
 			return got.Header.Get("X-Agent-Id"), nil
 		})
@@ -89,14 +91,12 @@ const gatewayFiles = "../../templates/documentation/snippets/"
 func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), file string, runtime func(*testing.T, *instance) string, env ...string) *gateway {
 	t.Helper()
 	databaseURL := modelstest.SQLiteURL(t)
-	g := &gateway{t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
+	g := &gateway{Visitor: tlsVisitor(t), t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
 	g.account = createAccount(t, g.store)
 	g.agentID = g.account.agentID
 	g.portal = start(t, slices.Concat(databaseEnv(databaseURL), []string{anyPort, "PORTAL_RATE_LIMIT=1:60"}, env))
 	api := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(api.Close)
-	g.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	t.Cleanup(g.client.CloseIdleConnections)
 	launch(g, readFile(t, file), map[string]string{
 		"127.0.0.1:8080": strings.TrimPrefix(g.portal.URL, "http://"),
 		"127.0.0.1:9000": strings.TrimPrefix(api.URL, "http://"),
@@ -105,13 +105,18 @@ func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), 
 	return g
 }
 
+// tlsVisitor returns a visitor who accepts any certificate.
+func tlsVisitor(t *testing.T) *modelstest.Visitor {
+	t.Helper()
+	v := modelstest.NewVisitor(t, "")
+	v.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	t.Cleanup(v.CloseIdleConnections)
+	return v
+}
+
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(modelstest.Value(os.ReadFile(path))(t))
 }
 
 // echoRuntime is a voice runtime that sends back messages.
@@ -120,15 +125,6 @@ func echoRuntime(t *testing.T, _ *instance) string {
 	runtime := httptest.NewServer(http.HandlerFunc(echoWebSocket))
 	t.Cleanup(runtime.Close)
 	return strings.TrimPrefix(runtime.URL, "http://")
-}
-
-func (g *gateway) createAgent() models.Agent {
-	g.t.Helper()
-	agent, err := g.store.Agents.Create(g.t.Context(), g.account.ID, models.NewAgent{Name: "Front desk"}, models.Operator())
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return agent
 }
 
 // received is a request as it arrives behind the gateway.
@@ -200,9 +196,7 @@ func (g *gateway) startNginx(example string, addresses map[string]string) {
 		main += kind + "_temp_path " + filepath.Join(dir, kind) + ";\n"
 	}
 	path := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(path, []byte(main+config+"}\n"), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Must(g.t, os.WriteFile(path, []byte(main+config+"}\n"), 0o600))
 	g.run("https://"+address, exec.Command("nginx", "-p", dir, "-c", path, "-e", "stderr"))
 	output := g.log
 	g.log = func() string {
@@ -220,9 +214,7 @@ func (g *gateway) startCaddy(example string, addresses map[string]string) {
 		"http://"+address+" {", 1)
 	config = strings.Replace(config, "{\n", "{\n\tadmin off\n", 1)
 	path := filepath.Join(home, "Caddyfile")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Must(g.t, os.WriteFile(path, []byte(config), 0o600))
 	command := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", path)
 	command.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}
 	g.run("http://"+address, command)
@@ -238,16 +230,14 @@ func (g *gateway) startHAProxy(example string, addresses map[string]string) {
 	config := strings.NewReplacer(":443 ssl crt /etc/haproxy/voice.example.com.pem", address, "/etc/haproxy/portal.pem", filepath.Join(folder, "portal.pem"),
 		"https://portal.example.com", g.portal.URL).Replace(replaceAll(example, addresses))
 	path := filepath.Join(folder, "haproxy.cfg")
-	if err := os.WriteFile(path, []byte("global\n  log stdout format raw local0\n"+config), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Must(g.t, os.WriteFile(path, []byte("global\n  log stdout format raw local0\n"+config), 0o600))
 	g.run("http://"+address, exec.Command("haproxy", "-db", "-f", path))
 }
 
 // run starts the gateway's program and waits until it accepts requests.
 func (g *gateway) run(url string, command *exec.Cmd) {
 	g.t.Helper()
-	g.url = url
+	g.URL = url
 	command.Env = append(command.Env, "PATH="+os.Getenv("PATH")+":/usr/sbin")
 	if found, err := exec.LookPath("/usr/sbin/" + command.Args[0]); err == nil {
 		command.Path, command.Err = found, nil
@@ -255,25 +245,14 @@ func (g *gateway) run(url string, command *exec.Cmd) {
 	log := &modelstest.LogBuffer{}
 	g.log = log.String
 	command.Stdout, command.Stderr = log, log
-	child, err := subprocess.Start(command)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	child := modelstest.Value(subprocess.Start(command))(g.t)
 	g.t.Cleanup(child.Kill)
 	ctx, cancel := context.WithTimeout(g.t.Context(), startTimeout)
 	defer cancel()
-	err = child.AwaitReady(ctx, func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			return err
-		}
-		response, err := g.client.Do(request)
-		if err != nil {
-			return err
-		}
-		return response.Body.Close()
-	})
-	if err != nil {
+	if err := child.AwaitReady(ctx, func(ctx context.Context) error {
+		_, err := g.Try(ctx, http.MethodGet, "/", "")
+		return err
+	}); err != nil {
 		g.t.Fatalf("%v: %s", err, log)
 	}
 }
@@ -295,36 +274,6 @@ func replaceAll(text string, replacements map[string]string) string {
 		pairs = append(pairs, old, replacement)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-// answer is a response of the gateway.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-// send sends a request through the gateway with these headers, one "name: value" each.
-func (g *gateway) send(method, path, body string, headers ...string) answer {
-	g.t.Helper()
-	request, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, strings.NewReader(body))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for _, header := range headers {
-		name, value, _ := strings.Cut(header, ": ")
-		request.Header.Add(name, value)
-	}
-	response, err := g.client.Do(request)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return answer{response.StatusCode, response.Header, string(text)}
 }
 
 // spoofed are headers with which a client tries to choose its identity.
@@ -353,20 +302,20 @@ func (g *gateway) keepsIdentityOfCalls() {
 // identity headers: a proxy removes what it names, and must not remove what the gateway has added.
 func (g *gateway) hasIdentity(want, path string, headers ...string) {
 	g.t.Helper()
-	a := g.send(http.MethodGet, path, "", slices.Concat(spoofed, headers, []string{"Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id"})...)
+	a := g.Send(http.MethodGet, path, "", slices.Concat(spoofed, headers, []string{"Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id"})...)
 	var got received
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.identity() != want {
-		g.t.Errorf("%s: the service gets %s, want %s: %d %s", path, got.identity(), want, a.status, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || got.identity() != want {
+		g.t.Errorf("%s: the service gets %s, want %s: %d %s", path, got.identity(), want, a.StatusCode, a.Body)
 	}
 }
 
 // refusesLargeBodies sends more than any gateway of the guide accepts, if it has a limit.
 func (g *gateway) refusesLargeBodies() {
 	g.t.Helper()
-	a := g.send(http.MethodPost, "/v1/calls", strings.Repeat("b", 11<<20), "Authorization: Bearer "+g.account.secret)
+	a := g.Send(http.MethodPost, "/v1/calls", strings.Repeat("b", 11<<20), "Authorization: Bearer "+g.account.secret)
 	var fields map[string]any
-	if err := json.Unmarshal([]byte(a.body), &fields); err != nil || a.status != http.StatusOK && fields["code"] != "PAYLOAD_TOO_LARGE" {
-		g.t.Errorf("%d %s", a.status, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &fields); err != nil || a.StatusCode != http.StatusOK && fields["code"] != "PAYLOAD_TOO_LARGE" {
+		g.t.Errorf("%d %s", a.StatusCode, a.Body)
 	}
 }
 
@@ -377,10 +326,10 @@ func (g *gateway) passesIdentity() {
 		if method == http.MethodGet {
 			body = ""
 		}
-		a := g.send(method, "/v1/calls%20now?q=a%2Fb", body, append(spoofed, "Authorization: Bearer "+g.account.secret)...)
+		a := g.Send(method, "/v1/calls%20now?q=a%2Fb", body, append(spoofed, "Authorization: Bearer "+g.account.secret)...)
 		var got received
-		if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusOK {
-			g.t.Fatalf("%s: %d %s", method, a.status, a.body)
+		if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.StatusCode != http.StatusOK {
+			g.t.Fatalf("%s: %d %s", method, a.StatusCode, a.Body)
 		}
 		if want := fmt.Sprintf("[%s] [%s] []", g.account.ID, g.account.key.ID); got.identity() != want {
 			g.t.Errorf("%s: the API gets %s, want %s", method, got.identity(), want)
@@ -392,14 +341,14 @@ func (g *gateway) passesIdentity() {
 }
 
 // refused sends a request and checks the two fields of the response.
-func (g *gateway) refused(status int, code, path string, headers ...string) answer {
+func (g *gateway) refused(status int, code, path string, headers ...string) modelstest.Response {
 	g.t.Helper()
-	a := g.send(http.MethodPost, path, "body", headers...)
+	a := g.Send(http.MethodPost, path, "body", headers...)
 	var fields map[string]string
-	if err := json.Unmarshal([]byte(a.body), &fields); err != nil || a.status != status || fields["code"] != code || fields["error"] == "" || len(fields) != 2 {
-		g.t.Errorf("%s: %d %s, want %d %s", path, a.status, a.body, status, code)
+	if err := json.Unmarshal([]byte(a.Body), &fields); err != nil || a.StatusCode != status || fields["code"] != code || fields["error"] == "" || len(fields) != 2 {
+		g.t.Errorf("%s: %d %s, want %d %s", path, a.StatusCode, a.Body, status, code)
 	}
-	if got := a.header.Values("Cache-Control"); len(got) != 1 || got[0] != "no-store" {
+	if got := a.Header.Values("Cache-Control"); len(got) != 1 || got[0] != "no-store" {
 		g.t.Errorf("%s: Cache-Control %q", path, got)
 	}
 	return a
@@ -421,13 +370,13 @@ func (g *gateway) refuses() {
 		{"/connect", []string{"Authorization: Bearer " + g.account.secret}},
 	} {
 		a := g.refused(http.StatusUnauthorized, "UNAUTHORIZED", r.path, r.headers...)
-		if got := a.header.Values("WWW-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], `Bearer realm="api"`) {
+		if got := a.Header.Values("WWW-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], `Bearer realm="api"`) {
 			g.t.Errorf("%s: WWW-Authenticate %q", r.path, got)
 		}
 	}
 	for _, path := range []string{"/api/authorize", "/authorize-key", "/authorize-widget", "/widget/authorize", "/", "/v2/calls", "/connect/other"} {
-		if a := g.send(http.MethodGet, path, "", "Authorization: Bearer "+g.account.secret); a.status != http.StatusNotFound {
-			g.t.Errorf("%s: %d %s, want 404", path, a.status, a.body)
+		if a := g.Send(http.MethodGet, path, "", "Authorization: Bearer "+g.account.secret); a.StatusCode != http.StatusNotFound {
+			g.t.Errorf("%s: %d %s, want 404", path, a.StatusCode, a.Body)
 		}
 	}
 }
@@ -440,8 +389,8 @@ func (g *gateway) dial(token string) (conn *websocket.Conn, status int) {
 		name, value, _ := strings.Cut(spoof, ": ")
 		header.Set(name, value)
 	}
-	conn, response, err := websocket.Dial(g.t.Context(), g.url+"/connect?room=7&access_token="+token, //nolint:bodyclose // Dial closes it
-		&websocket.DialOptions{HTTPClient: g.client, HTTPHeader: header})
+	conn, response, err := websocket.Dial(g.t.Context(), g.URL+"/connect?room=7&access_token="+token, //nolint:bodyclose // Dial closes it
+		&websocket.DialOptions{HTTPClient: g.Client, HTTPHeader: header})
 	if err != nil && response == nil {
 		g.t.Fatal(err)
 	}
@@ -466,9 +415,7 @@ func (g *gateway) connectsWebSockets() {
 	if got.URL != "/connect" || strings.Contains(fmt.Sprint(got.Header), "eyJ") {
 		g.t.Errorf("the runtime gets the token: %s %v", got.URL, got.Header)
 	}
-	if err := conn.Write(g.t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Must(g.t, conn.Write(g.t.Context(), websocket.MessageText, []byte("hello")))
 	if _, message, err = conn.Read(g.t.Context()); err != nil || string(message) != "hello" {
 		g.t.Errorf("the message returns as %q, %v", message, err)
 	}
@@ -478,16 +425,14 @@ func (g *gateway) limits() {
 	g.t.Helper()
 	form := models.NewKey{Label: "busy", FormID: uuid.New()}
 	_, secret, err := g.store.Keys.Generate(g.t.Context(), g.account.ID, form, models.Operator())
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Must(g.t, err)
 	for range 200 {
-		a := g.send(http.MethodGet, "/v1/calls", "", "Authorization: Bearer "+secret)
-		if a.status == http.StatusOK {
+		a := g.Send(http.MethodGet, "/v1/calls", "", "Authorization: Bearer "+secret)
+		if a.StatusCode == http.StatusOK {
 			continue
 		}
-		if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"RATE_LIMITED"`) {
-			g.t.Errorf("%d %v %s", a.status, a.header, a.body)
+		if a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" || !strings.Contains(a.Body, `"RATE_LIMITED"`) {
+			g.t.Errorf("%d %v %s", a.StatusCode, a.Header, a.Body)
 		}
 		return
 	}
@@ -496,7 +441,8 @@ func (g *gateway) limits() {
 
 func (g *gateway) seesRevocationsAtOnce() {
 	g.t.Helper()
-	removed := g.createAgent().ID
+	removed := modelstest.Value(g.store.Agents.Create(g.t.Context(), g.account.ID,
+		models.NewAgent{Name: "Front desk"}, models.Operator()))(g.t).ID
 	token, ended := g.portal.token(g.t, g.account.secret, g.agentID), g.portal.token(g.t, g.account.secret, removed)
 	for token, want := range map[string]int{token: http.StatusSwitchingProtocols, ended: http.StatusSwitchingProtocols} {
 		if conn, status := g.dial(token); status != want {
@@ -505,15 +451,11 @@ func (g *gateway) seesRevocationsAtOnce() {
 			_ = conn.CloseNow()
 		}
 	}
-	if _, err := g.store.Agents.Remove(g.t.Context(), g.account.ID, removed, models.Operator()); err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Value(g.store.Agents.Remove(g.t.Context(), g.account.ID, removed, models.Operator()))(g.t)
 	if _, status := g.dial(ended); status != http.StatusUnauthorized {
 		g.t.Errorf("with a removed agent: %d", status)
 	}
-	if _, err := g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, models.Operator()); err != nil {
-		g.t.Fatal(err)
-	}
+	modelstest.Value(g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, models.Operator()))(g.t)
 	g.refused(http.StatusUnauthorized, "UNAUTHORIZED", "/v1/calls", "Authorization: Bearer "+g.account.secret)
 	if _, status := g.dial(token); status != http.StatusUnauthorized {
 		g.t.Errorf("with a revoked key: %d", status)

@@ -91,56 +91,36 @@ func TestOperatorsCreateAccountsAndAgents(t *testing.T) {
 
 func TestKeyRevoke(t *testing.T) {
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		env, store := databaseEnv(url), modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		id := account.key.ID.String() + "\n"
-		half := len(account.secret) / 2
-		for pasted, words := range map[string][]string{
-			"": {"standard input", "empty"}, "\n": {"standard input", "empty"}, "pk_live_1234": {"nas_"},
-			account.secret[:20]: {"malformed"}, account.secret[:half] + " " + account.secret[half:]: {"malformed"},
-			`"` + account.secret + `"`: {"nas_"},
-		} {
-			portal(t, env, pasted, "key", "revoke", "--key", "-").failsWith(t, words...)
-		}
-		onTheLine := portal(t, env, "", "key", "revoke", "--key", account.secret)
-		onTheLine.failsWith(t, "standard input")
-		if modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t).AccountID != account.ID {
-			t.Error("the key no longer works")
-		}
-		output := onTheLine.stderr
-		for pasted, outcome := range map[string]string{account.secret + "\n": "revoked", "\n\n \t" + account.secret + " \t\r\n\n": "revoked"} {
-			r := portal(t, env, pasted, "key", "revoke", "--key", "-")
-			if output += r.succeeds(t, id); !strings.Contains(r.stderr, outcome) {
-				t.Errorf("want %q, got %+v", outcome, r)
-			}
-		}
-		output += portal(t, env, "", "key", "revoke", "--id", account.key.ID.String()).succeeds(t, id)
-		if !strings.Contains(output, "was already revoked") || strings.Contains(output, account.secret) {
-			t.Errorf("standard error is %s", output)
-		}
-		if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
-			t.Errorf("the key is not refused as revoked: %v", err)
-		}
-	})
-}
-
-func TestAccountDisableRefusesKeysAndEndsSessions(t *testing.T) {
-	t.Parallel()
-	url := modelstest.PostgresURL(t)
+	url := modelstest.SQLiteURL(t)
 	env, store := databaseEnv(url), modelstest.Open(t, url, models.Options{})
 	account := createAccount(t, store)
-	session := account.session(t)
-	for range 2 {
-		account.expectOneLine(t, portal(t, env, "", "account", "disable", "--account", testEmail))
+	id := account.key.ID.String() + "\n"
+	half := len(account.secret) / 2
+	for pasted, words := range map[string][]string{
+		"": {"standard input", "empty"}, "\n": {"standard input", "empty"}, "pk_live_1234": {"nas_"},
+		account.secret[:20]: {"malformed"}, account.secret[:half] + " " + account.secret[half:]: {"malformed"},
+		`"` + account.secret + `"`: {"nas_"},
+	} {
+		portal(t, env, pasted, "key", "revoke", "--key", "-").failsWith(t, words...)
 	}
-	if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrAccountDisabled) {
-		t.Errorf("key: %v", err)
+	onTheLine := portal(t, env, "", "key", "revoke", "--key", account.secret)
+	onTheLine.failsWith(t, "standard input")
+	if modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t).AccountID != account.ID {
+		t.Error("the key no longer works")
 	}
-	mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
-	modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t)
-	if _, err := store.Sessions.Peek(t.Context(), session); !errors.Is(err, models.ErrSessionNotFound) {
-		t.Errorf("session: %v", err)
+	output := onTheLine.stderr
+	for pasted, outcome := range map[string]string{account.secret + "\n": "revoked", "\n\n \t" + account.secret + " \t\r\n\n": "revoked"} {
+		r := portal(t, env, pasted, "key", "revoke", "--key", "-")
+		if output += r.succeeds(t, id); !strings.Contains(r.stderr, outcome) {
+			t.Errorf("want %q, got %+v", outcome, r)
+		}
+	}
+	output += portal(t, env, "", "key", "revoke", "--id", account.key.ID.String()).succeeds(t, id)
+	if !strings.Contains(output, "was already revoked") || strings.Contains(output, account.secret) {
+		t.Errorf("standard error is %s", output)
+	}
+	if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
+		t.Errorf("the key is not refused as revoked: %v", err)
 	}
 }
 
@@ -160,33 +140,34 @@ func (a accountWithKey) expectOneLine(t *testing.T, r result) {
 	}
 }
 
-func TestResetPasswordEndsEverySession(t *testing.T) {
+func TestCommandsTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		store := modelstest.Open(t, url, models.Options{})
-		account := createAccount(t, store)
-		token := account.session(t)
-		account.expectOneLine(t, portal(t, databaseEnv(url), otherPassword+"\n", "account", "reset-password", "--email", strings.ToUpper(testEmail)))
-		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
-			t.Errorf("a session is still valid: %v", err)
-		}
-		if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}); !errors.Is(err, models.ErrWrongCredentials) {
-			t.Errorf("the old password: %v", err)
-		}
-		modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, otherPassword, models.Client{Address: "192.0.2.1"}))(t)
-	})
-}
-
-func TestResetSecondFactorEndsEverySession(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	store := modelstest.Open(t, url, models.Options{})
+	url := modelstest.PostgresURL(t)
+	env, store := databaseEnv(url), modelstest.Open(t, url, models.Options{})
 	account := createAccount(t, store)
-	token := account.session(t)
-	account.expectOneLine(t, portal(t, databaseEnv(url), "", "user", "reset-second-factor", "--email", strings.ToUpper(testEmail)))
-	if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
-		t.Errorf("a session is still valid: %v", err)
+	for _, command := range [][]string{ // the second password line is the input of the last one
+		{"user", "reset-second-factor", "--email", strings.ToUpper(testEmail)},
+		{"account", "disable", "--account", testEmail},
+		{"account", "reset-password", "--email", strings.ToUpper(testEmail)},
+	} {
+		token := account.session(t)
+		for range 2 { // a repetition changes nothing
+			account.expectOneLine(t, portal(t, env, otherPassword+"\n", command...))
+		}
+		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
+			t.Errorf("%v: the session: %v", command, err)
+		}
+		if _, err := store.API.Authenticate(t.Context(), account.secret); command[1] == "disable" != errors.Is(err, models.ErrAccountDisabled) {
+			t.Errorf("%v: the key: %v", command, err)
+		}
+		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
 	}
+	client := models.Client{Address: "192.0.2.1"}
+	if _, err := store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, client); !errors.Is(err, models.ErrWrongCredentials) {
+		t.Errorf("the old password: %v", err)
+	}
+	modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, otherPassword, client))(t)
+	modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t)
 }
 
 func TestCommandsExplainInvalidInput(t *testing.T) {
@@ -207,15 +188,12 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		password, command, words string
 	}{
 		{"", createAccount + "bob@example.com", "password|standard input"},
-		{"\n", createAccount + "bob@example.com", "password|standard input"},
 		{"short", createAccount + "bob@example.com", "assword"},
 		{otherPassword, createAccount + "bob", "email"},
 		{otherPassword, createAccount + strings.ToUpper(testEmail), "already exists"},
 		{otherPassword, "account create --name Ada", "--email"},
 		{otherPassword, "account create --password x", "unknown flag --password"},
 		{"", addUser + "bob@example.com", "password|standard input"},
-		{"short", addUser + "bob@example.com", "at least 12"},
-		{otherPassword, addUser + "bob", "email"},
 		{otherPassword, addUser + strings.ToUpper(testEmail), "already exists"},
 		{otherPassword, "user add --account " + testEmail + " --email bob@example.com --role admin", "--role|owner"},
 		{otherPassword, "user add --email bob@example.com", "--account"},
@@ -227,9 +205,6 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "user remove", "portal --help"},
 		{"\n", resetPassword + testEmail, "password|standard input"},
 		{"short\n", resetPassword + testEmail, "at least 12"},
-		{"password1234\n", resetPassword + testEmail, "guess"},
-		{strings.Repeat("x ", 99), resetPassword + testEmail, "at most 128"},
-		{"twelve \xff characters", resetPassword + testEmail, "invalid characters"},
 		{otherPassword, resetPassword + "nobody@example.com", "nobody@example.com|not found"},
 		{otherPassword, "account reset-password", "--email"},
 		{"", "account disable", "--account"},

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/golang-jwt/jwt/v5"
-
-	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -59,26 +55,6 @@ func TestAnAddressInUseIsReportedInOneLine(t *testing.T) {
 	portal(t, []string{anyPort, "PORTAL_METRICS_ADDR=" + addr}, "").failsWith(t, "PORTAL_METRICS_ADDR", addr, "in use")
 }
 
-func TestTheBaseURLDefaultsToTheListenAddress(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-	issuer := func(i *instance) string {
-		claims := jwt.MapClaims{}
-		_, _, err := jwt.NewParser().ParseUnverified(i.token(t, account.secret, account.agentID), claims)
-		modelstest.Must(t, err)
-		return fmt.Sprint(claims["iss"])
-	}
-	i := start(t, []string{"DATABASE_URL=" + url, anyPort})
-	if got := issuer(i); got != i.URL {
-		t.Errorf("want the listen address %s, got %s", i.URL, got)
-	}
-	public := start(t, []string{"PORTAL_BASE_URL=https://portal.example.com/", "DATABASE_URL=" + url, anyPort})
-	if got := issuer(public); got != "https://portal.example.com" {
-		t.Errorf("got %s", got)
-	}
-}
-
 // Browsers support passkeys at the name localhost, but not at an IP address.
 func TestTheBaseURLOfADemoHasTheNameLocalhost(t *testing.T) {
 	t.Parallel()
@@ -90,22 +66,12 @@ func TestTheBaseURLOfADemoHasTheNameLocalhost(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", addr, got, want)
 		}
 	}
+	i := start(t, []string{anyPort})
+	if got := i.Get("/.well-known/openid-configuration").Find(`"issuer":"([^"]+)"`); got != i.URL {
+		t.Errorf("without a demo the base URL is %s, want the listen address %s", got, i.URL)
+	}
 	public := start(t, []string{anyPort, "PORTAL_BASE_URL=https://portal.example.com"}, "serve", "--demo")
 	if out := public.stdout.String(); !strings.HasPrefix(out, "URL:      https://portal.example.com\n") {
 		t.Errorf("got %q", out)
-	}
-}
-
-func TestInstancesThatStartTogetherShareOneSecret(t *testing.T) {
-	t.Parallel()
-	env := []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort}
-	instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}
-	keys := map[string]bool{}
-	for _, i := range instances {
-		i.awaitReady(t)
-		keys[i.Get("/.well-known/jwks.json").Find(`"kid":"([^"]+)"`)] = true
-	}
-	if len(keys) != 1 {
-		t.Errorf("want one signing key, got %v", keys)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,24 +27,21 @@ func TestNginxTerminatesTLSForThePortal(t *testing.T) {
 	i := start(t, append(databaseEnv(modelstest.SQLiteURL(t)), anyPort,
 		"PORTAL_BASE_URL=https://portal.example.com", "PORTAL_TRUSTED_PROXIES=127.0.0.1/32"))
 	plain := freeAddress(t)
-	g := &gateway{t: t, portal: i, client: &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	g := &gateway{Visitor: tlsVisitor(t), t: t, portal: i}
 	g.startNginx(readFile(t, "operations/nginx.conf"), map[string]string{
 		"127.0.0.1:8080": strings.TrimPrefix(i.URL, "http://"), "listen 80": "listen " + plain,
 	})
-	page := g.send(http.MethodGet, "/login", "", "X-Forwarded-For: 192.0.2.99")
-	if page.status != http.StatusOK || page.header.Get("Strict-Transport-Security") == "" {
-		t.Errorf("%d %v", page.status, page.header)
+	page := g.Send(http.MethodGet, "/login", "", "X-Forwarded-For: 192.0.2.99")
+	if page.StatusCode != http.StatusOK || page.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("%d %v", page.StatusCode, page.Header)
 	}
-	g.url = "http://" + plain
-	redirect := g.send(http.MethodGet, "/login?next=/agents", "")
-	if redirect.header.Get("Location") != "https://127.0.0.1/login?next=/agents" {
-		t.Errorf("plain HTTP: %d %v", redirect.status, redirect.header)
+	g.URL = "http://" + plain
+	redirect := g.Send(http.MethodGet, "/login?next=/agents", "")
+	if redirect.Header.Get("Location") != "https://127.0.0.1/login?next=/agents" {
+		t.Errorf("plain HTTP: %d %v", redirect.StatusCode, redirect.Header)
 	}
 	i.stop(t)
-	line := i.stderr.LineWith(page.header.Get("X-Request-Id"))
+	line := i.stderr.LineWith(page.Header.Get("X-Request-Id"))
 	if !strings.Contains(line, `"client":"127.0.0.1"`) {
 		t.Errorf("the portal trusts the X-Forwarded-For header of the client: %s", line)
 	}

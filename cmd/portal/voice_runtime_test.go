@@ -37,8 +37,8 @@ func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	for path, want := range map[string]int{
 		"/connect?access_token=" + token: http.StatusUpgradeRequired, "/connect": http.StatusUnauthorized, "/connect?access_token=x": http.StatusUnauthorized,
 	} {
-		if a := g.send(http.MethodGet, path, "", spoofed...); a.status != want {
-			t.Errorf("%s: %d %s, want %d", strings.ReplaceAll(path, token, "TOKEN"), a.status, a.body, want)
+		if a := g.Send(http.MethodGet, path, "", spoofed...); a.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", strings.ReplaceAll(path, token, "TOKEN"), a.StatusCode, a.Body, want)
 		}
 	}
 	got := status("http://" + runtime + "/connect?access_token=" + token)
