@@ -134,12 +134,17 @@ func (a *API) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent]
 	return listAgents(ctx, a.db.api, p.AccountID, page)
 }
 
-// Ready returns [ErrUnavailable] unless the database answers authentication.
+// Ready returns [ErrUnavailable] unless the database answers all that a token request asks: about
+// the key, and about the agent, which uses another connection. So an instance that is asked
+// regularly keeps both connections.
 func (a *API) Ready(ctx context.Context) error {
 	// No key has this hash, so the lookup reads the database.
 	_, _, err := a.authn.Lookup(ctx, authn.KeyHash{})
 	if err != nil && !errors.Is(err, authn.ErrKeyUnknown) {
 		return failed("authenticate", err)
+	}
+	if err := a.CheckAgent(ctx, Principal{}, uuid.Nil); !errors.Is(err, ErrAgentNotFound) {
+		return err
 	}
 	return nil
 }

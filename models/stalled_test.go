@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,35 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 			t.Errorf("token: %v", err)
 		}
 	})
+}
+
+// A token request may need a connection besides the authenticator's.
+func TestNotReadyWhileATokenRequestGetsNoConnection(t *testing.T) {
+	t.Parallel()
+	admin := modelstest.OwnCluster(t).URL("postgres")
+	// The limit of connections does not apply to superusers.
+	modelstest.Exec(t, admin, "CREATE ROLE service LOGIN")
+	modelstest.Exec(t, admin, "GRANT CREATE ON SCHEMA public TO service")
+	f := newFixture(t, strings.Replace(admin, "portal@", "service@", 1), models.Options{})
+	c := f.customer(t)
+	_, secret := f.key(t, c)
+	request := func() error {
+		p := modelstest.Value(f.API.Authenticate(t.Context(), secret))(t)
+		return f.API.CheckAgent(t.Context(), p, f.agent(t, c).ID) // not in memory
+	}
+	modelstest.Value(f.API.Authenticate(t.Context(), secret))(t)
+	f.agent(t, c)
+	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT 0")
+	checkError(t, "a token request", request(), models.ErrUnavailable)
+	checkError(t, "ready", f.API.Ready(t.Context()), models.ErrUnavailable)
+
+	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT -1")
+	must(t, f.API.Ready(t.Context()))
+	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT 0")
+	// An instance that was ready keeps the connection.
+	must(t, request())
+	must(t, f.API.Ready(t.Context()))
+	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT -1")
 }
 
 // The store does not reconnect to a server that has become read-only, even if it is the only one.
