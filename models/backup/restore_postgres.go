@@ -82,7 +82,7 @@ func (r restoring) beginPostgres() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tables = append(tables, "bun_migrations", "bun_migration_locks")
+	tables = append(tables, "applied_migrations")
 	read := ""
 	if r.state != withoutSchema {
 		// The portal's transactions lock the tables in the same order.

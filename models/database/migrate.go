@@ -12,7 +12,6 @@ import (
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
-	"github.com/uptrace/bun/migrate"
 
 	"portal/migrations"
 )
@@ -28,9 +27,6 @@ const (
 	// maxTableLockPause is the longest pause between two attempts.
 	maxTableLockPause = 3 * time.Second
 )
-
-// errAppliedMeanwhile rolls back a migration that another process has applied in the meantime.
-var errAppliedMeanwhile = errors.New("applied by another process in the meantime")
 
 // Migrate brings the schema up to date, and refuses a pooler in transaction mode. It waits for the
 // locks of other sessions for up to wait, or for the usual time if wait is 0, and logs what it
@@ -83,7 +79,8 @@ func (m migration) run(ctx context.Context) error {
 func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 	limited, cancel := context.WithDeadline(ctx, deadline.Add(Timeout))
 	defer cancel()
-	if pending, err := m.pending(limited); err != nil || !pending {
+	pending, err := m.pending(limited)
+	if err != nil || len(pending) == 0 {
 		return err
 	}
 	if m.db.Dialect().Name() == dialect.PG {
@@ -93,90 +90,59 @@ func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 		}
 		defer unlock()
 	}
-	migrator, err := m.migrator()
-	if err != nil {
-		return err
-	}
-	if err := migrator.Init(ctx); err != nil {
-		return Failed("create the table of migrations", err)
-	}
-	for {
-		_, err := migrator.Migrate(ctx)
-		if errors.Is(err, errAppliedMeanwhile) {
-			continue
-		}
-		if err != nil {
+	for _, file := range pending {
+		if err := m.apply(ctx, file); err != nil {
 			return Failed("migrate", err)
 		}
-		return nil
 	}
+	return nil
 }
 
-// pending reports whether a migration has not been applied.
-func (m migration) pending(ctx context.Context) (bool, error) {
-	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'bun_migrations'"
-	if m.db.Dialect().Name() == dialect.PG {
-		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('bun_migrations')"
-	}
-	var tables int
-	if err := m.db.NewRaw(query).Scan(ctx, &tables); err != nil {
-		return false, Failed("open the database", err)
-	}
-	if tables == 0 {
-		return true, nil
-	}
-	var applied []string
-	if err := m.db.NewRaw("SELECT name FROM bun_migrations").Scan(ctx, &applied); err != nil {
-		return false, Failed("list the applied migrations", err)
-	}
-	found, err := m.discover()
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(found.Sorted(), func(one migrate.Migration) bool { return !slices.Contains(applied, one.Name) }), nil
-}
-
-func (m migration) discover() (*migrate.Migrations, error) {
-	found := migrate.NewMigrations()
-	if err := found.Discover(m.files); err != nil {
-		return nil, fmt.Errorf("read the migrations: %w", err)
-	}
-	return found, nil
-}
-
-func (m migration) migrator() (*migrate.Migrator, error) {
-	found, err := m.discover()
+// pending returns the files of the migrations that have not been applied, in their order.
+func (m migration) pending(ctx context.Context) ([]string, error) {
+	files, err := fs.Glob(m.files, "*.up.sql")
 	if err != nil {
 		return nil, err
 	}
-	return migrate.NewMigrator(m.db, found,
-		// Bun marks a migration as applied after its commit. The hook below does so in the
-		// transaction. Bun then repeats the mark.
-		migrate.WithMarkAppliedOnSuccess(true),
-		migrate.WithUpsert(true),
-		migrate.BeforeMigration(m.begin),
-		migrate.AfterMigration(func(ctx context.Context, tx bun.IConn, one *migrate.Migration) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES (?, ?)", one.Name, one.GroupID)
-			return err
-		}),
-	), nil
+	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'applied_migrations'"
+	if m.db.Dialect().Name() == dialect.PG {
+		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('applied_migrations')"
+	}
+	var tables int
+	if err := m.db.NewRaw(query).Scan(ctx, &tables); err != nil {
+		return nil, Failed("open the database", err)
+	}
+	var applied []string
+	if tables > 0 {
+		err = m.db.NewRaw("SELECT file FROM applied_migrations").Scan(ctx, &applied)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(applied, file) }),
+		Failed("list the applied migrations", err)
 }
 
-// begin is called at the start of each migration's transaction. It returns [errAppliedMeanwhile] if
-// the migration has been applied.
-func (m migration) begin(ctx context.Context, tx bun.IConn, one *migrate.Migration) error {
-	if m.db.Dialect().Name() == dialect.PG {
-		// The usual limits would stop a long migration.
-		_, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0",
-			tableLockTimeout.Milliseconds()))
+// apply applies a migration in a transaction, unless another process has applied it meanwhile.
+func (m migration) apply(ctx context.Context, file string) error {
+	statements, err := fs.ReadFile(m.files, file)
+	if err != nil {
+		return err
+	}
+	return m.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		before := "CREATE TABLE IF NOT EXISTS applied_migrations (file varchar(255) PRIMARY KEY)"
+		if m.db.Dialect().Name() == dialect.PG {
+			// The usual limits would stop a long migration.
+			before += fmt.Sprintf("; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0", tableLockTimeout.Milliseconds())
+		}
+		if _, err := tx.ExecContext(ctx, before); err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, "INSERT INTO applied_migrations (file) VALUES (?) ON CONFLICT DO NOTHING", file)
 		if err != nil {
 			return err
 		}
-	}
-	var applied int
-	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM bun_migrations WHERE name = ?", one.Name).Scan(&applied)
-	if err == nil && applied > 0 {
-		err = errAppliedMeanwhile
-	}
-	return err
+		if inserted, err := result.RowsAffected(); err != nil || inserted == 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, string(statements))
+		return err
+	})
 }

@@ -3,12 +3,12 @@ package database_test
 import (
 	"context"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
-
-	"github.com/uptrace/bun/migrate"
 
 	"portal/migrations"
 	"portal/models/database"
@@ -22,20 +22,13 @@ func (f *fixture) migrations() fs.FS {
 	return migrations.SQLite()
 }
 
-func (f *fixture) migrator(t *testing.T) *migrate.Migrator {
-	t.Helper()
-	found := migrate.NewMigrations()
-	must(t, found.Discover(f.migrations()))
-	return migrate.NewMigrator(f.db, found, migrate.WithMarkAppliedOnSuccess(true))
-}
-
 // works checks that the schema is complete and was applied once.
 func (f *fixture) works(t *testing.T) {
 	t.Helper()
 	must(t, f.Migrate(t.Context(), noLog, 0))
 	must(t, f.customer(t).revokesAKey(t.Context()))
 	files := modelstest.Value(fs.Glob(f.migrations(), "*.up.sql"))(t)
-	if n := value[int](t, f, "SELECT count(*) FROM bun_migrations"); n != len(files) {
+	if n := value[int](t, f, "SELECT count(*) FROM applied_migrations"); n != len(files) {
 		t.Errorf("%d migrations are marked as applied, want %d", n, len(files))
 	}
 	if n := value[int](t, f, "SELECT count(*) FROM auth_epoch"); n != 1 {
@@ -70,30 +63,18 @@ func TestManyInstancesOpenAnEmptyDatabase(t *testing.T) {
 	})
 }
 
-// A crash at any point of a migration leaves a database that the next start migrates.
-func TestMigrationAfterACrash(t *testing.T) {
-	for name, crash := range map[string]func(t *testing.T, f *fixture){
-		"before anything was applied":      func(*testing.T, *fixture) {},
-		"under the lock of Bun's migrator": func(t *testing.T, f *fixture) { must(t, f.migrator(t).Lock(t.Context())) },
-		"with one of Bun's tables":         func(t *testing.T, f *fixture) { f.exec(t, "DROP TABLE bun_migration_locks") },
-		"within the transaction": func(t *testing.T, f *fixture) {
-			files := modelstest.Value(fs.Glob(f.migrations(), "*.up.sql"))(t)
-			tx := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
-			for _, file := range files {
-				content := modelstest.Value(fs.ReadFile(f.migrations(), file))(t)
-				must(t, errOf(tx.ExecContext(t.Context(), string(content))))
-			}
-			must(t, tx.Rollback())
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachEmptyDatabase(t, func(t *testing.T, f *fixture) {
-				must(t, f.migrator(t).Init(t.Context()))
-				crash(t, f)
-				f.works(t)
-			})
-		})
-	}
+func TestAMigrationIsAppliedWholeOrNotAtAll(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		broken := fstest.MapFS{}
+		for file, content := range later {
+			broken[file] = &fstest.MapFile{Data: append(slices.Clone(content.Data), "; SELECT missing FROM api_keys"...)}
+		}
+		if err := f.MigrateTo(t.Context(), broken, noLog, time.Minute); err == nil {
+			t.Fatal("no error")
+		}
+		must(t, f.MigrateTo(t.Context(), later, noLog, time.Minute))
+		f.exec(t, "SELECT later FROM api_keys")
+	})
 }
 
 // An instance that waits for another's migration continues when that instance dies.
