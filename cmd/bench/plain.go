@@ -78,7 +78,7 @@ func portalMiddleware() []gin.HandlerFunc {
 
 // startPlain starts the plain handler.
 func (b *bench) startPlain(ctx context.Context, key apiKey, options string) (*server, error) {
-	// The portal sets its garbage collector to the same values (cmd/portal/memory.go).
+	// The portal sets its garbage collector to the same values (cmd/portal/serve.go).
 	return b.start(ctx, key, []string{"/proc/self/exe", plainCommand},
 		"PLAIN_ADDR=ADDRESS", "PLAIN_OPTIONS="+options, "GOGC=400", "GOMEMLIMIT=256MiB")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"portal/handlers/api"
+	"portal/handlers/mailer"
 	"portal/models/database"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -261,4 +263,21 @@ func (c *checker) database(url string) dataSource {
 		d.directory = filepath.Dir(path)
 	}
 	return d
+}
+
+// mail parses the SMTP server and the sender, which are both set or both empty. The messages do not
+// contain the URL, because it may contain a password.
+func (c *checker) mail(server, from string) (mailer.Server, *mail.Address) {
+	if !c.together("PORTAL_SMTP_URL", server, "PORTAL_MAIL_FROM", from) {
+		return mailer.Server{}, nil
+	}
+	parsed, err := mailer.ParseServer(server)
+	if server != "" && err != nil {
+		c.add("PORTAL_SMTP_URL", "%s", err)
+	}
+	sender, err := mailer.ParseSender(from)
+	if from != "" && err != nil {
+		c.add("PORTAL_MAIL_FROM", "%s", err)
+	}
+	return parsed, sender
 }

@@ -75,3 +75,10 @@ func closeStore(ctx context.Context, store *models.Store) error {
 	defer cancel()
 	return store.Close(ctx)
 }
+
+type migrateCommand struct{}
+
+// Run only opens the store, which updates the schema.
+func (migrateCommand) Run(ctx context.Context) error {
+	return withStore(ctx, func(*models.Store) error { return nil })
+}

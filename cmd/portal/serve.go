@@ -5,8 +5,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/url"
+	"os"
+	"runtime/debug"
 
 	"portal/handlers"
+	"portal/handlers/mailer"
 	pages "portal/handlers/portal"
 	"portal/models"
 	"portal/models/secret"
@@ -125,4 +129,42 @@ func (s settings) keyring() (secret.Keyring, error) {
 		}
 	}
 	return secret.NewKeyring(current, s.secretPrevious)
+}
+
+// Defaults of the garbage collector, which GOGC and GOMEMLIMIT override. The live heap of an
+// instance is a few megabytes, so with Go's default of 100 % a busy instance would spend a fifth of
+// its time collecting garbage. The memory limit protects small machines.
+const (
+	gcPercent   = 400
+	memoryLimit = 256 << 20 // bytes
+)
+
+func tuneCollector() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(gcPercent)
+	}
+	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
+// startMail starts to send emails, if they are configured. After the end of ctx, stop waits until
+// the mail that is being sent has been sent or abandoned. Call it before the store is closed.
+func (s settings) startMail(ctx context.Context, store *models.Store, baseURL *url.URL, logger *slog.Logger) (m *mailer.Mailer, stop func(), err error) {
+	if s.mailFrom == nil {
+		return nil, func() {}, nil
+	}
+	m, err = mailer.New(mailer.Config{
+		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.name, BaseURL: baseURL.String(), Logger: logger,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Run(ctx)
+	}()
+	return m, func() { cancel(); <-done }, nil
 }

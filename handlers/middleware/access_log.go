@@ -1,11 +1,14 @@
 package middleware
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 )
 
 // AccessLog writes one line per request: method, route pattern, status, duration in nanoseconds,
@@ -58,4 +61,89 @@ func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 		}()
 		c.Next()
 	}
+}
+
+// refusalInterval is how long refused requests are counted before the count is logged.
+const refusalInterval = time.Second
+
+// refusalLog writes one warning a second about requests that were refused because there were too
+// many. A line for each would cost more than the refusal.
+type refusalLog struct {
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	count int
+	first []any // attributes of the first request
+}
+
+// add counts a request. It calls describe for the first request of a second.
+func (l *refusalLog) add(describe func() []any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count++; l.count == 1 {
+		l.first = describe()
+		time.AfterFunc(refusalInterval, l.write)
+	}
+}
+
+func (l *refusalLog) write() {
+	l.mu.Lock()
+	count, first := l.count, l.first
+	l.count, l.first = 0, nil
+	l.mu.Unlock()
+	l.logger.LogAttrs(context.Background(), slog.LevelWarn, "requests refused", slog.Int("count", count), slog.Group("first", first...))
+}
+
+// The context keys of the values that handlers add to the log line and the metrics.
+const (
+	callerKey = "middleware.caller"
+	codeKey   = "middleware.code"
+)
+
+// Caller has the ids of an authenticated caller, for the access log. Zero ids are left out.
+type Caller struct {
+	Account, Key, User uuid.UUID
+}
+
+// SetCaller adds the caller's ids to the log line of the request.
+func SetCaller(c *gin.Context, caller Caller) { c.Set(callerKey, caller) }
+
+// SetCode adds the code of an error response to the metrics of the request.
+func SetCode(c *gin.Context, code string) { c.Set(codeKey, code) }
+
+// appendCaller appends the ids of the caller, if there is one.
+func appendCaller(attrs []slog.Attr, c *gin.Context) []slog.Attr {
+	value, _ := c.Get(callerKey)
+	caller, _ := value.(Caller)
+	attrs = appendID(attrs, "account_id", caller.Account)
+	attrs = appendID(attrs, "key_id", caller.Key)
+	return appendID(attrs, "user_id", caller.User)
+}
+
+func appendID(attrs []slog.Attr, name string, id uuid.UUID) []slog.Attr {
+	if id == uuid.Nil {
+		return attrs
+	}
+	return append(attrs, slog.String(name, id.String()))
+}
+
+// unmatched is the logged route of a request that matches no route. Its path is not logged.
+const unmatched = "unmatched"
+
+// statusClientGone is the status of a request whose client disconnected before the response. It
+// appears only in the log and the metrics.
+const statusClientGone = 499
+
+// outcome returns the route pattern and the status for the log and the metrics. ctx is the
+// request's context from before the handlers, which is canceled only if the client disconnects.
+// After a disconnection, a 5xx is not an error of the service.
+func outcome(ctx context.Context, c *gin.Context) (route string, status int) {
+	route, status = c.FullPath(), c.Writer.Status()
+	if route == "" {
+		route = unmatched
+	}
+	if status >= http.StatusInternalServerError && ctx.Err() != nil {
+		status = statusClientGone
+	}
+	return route, status
 }
