@@ -26,7 +26,6 @@ func newID() uuid.UUID {
 	return uuid.Must(uuid.NewV7())
 }
 
-// random returns n random bytes.
 func random(n int) []byte {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails (crypto/rand)

@@ -244,7 +244,6 @@ func ownersOf(ctx context.Context, tx Tx, accountID uuid.UUID) ([]string, error)
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
 }
 
-// emailsOf returns the email addresses of the users that match where.
 func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
 	err = tx.NewSelect().Model((*User)(nil)).Column("email").Where(where, args...).
 		OrderExpr("u.id").Limit(maxOwnersMailed).Scan(ctx, &emails)

@@ -77,7 +77,6 @@ type Options struct {
 	LiveKit *livekit.Server
 }
 
-// withDefaults returns the options with a value for each.
 func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 720*time.Hour)

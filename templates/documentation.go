@@ -28,7 +28,6 @@ func NewProse(text string) Prose {
 	return prose
 }
 
-// documentationScreen returns the screen of a documentation page.
 func documentationScreen(file string, section Section) screen {
 	return screen{file: "documentation/" + file, layout: layoutDocumentation, section: section}
 }

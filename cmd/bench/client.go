@@ -73,7 +73,6 @@ func ask(ctx context.Context, address string, request []byte, expression string)
 	return string(found[1]), nil
 }
 
-// tokenRequest returns a request for a widget token.
 func tokenRequest(k apiKey) []byte {
 	return postRequest("/api/widget/token", "application/json", k.secret, `{"agentId":"`+k.agentID+`"}`)
 }

@@ -145,7 +145,6 @@ func (t *tenant) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// newID returns a UUIDv7, as the portal does.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // newSecret returns a well-formed API key that is in no database. Some characters are slightly more

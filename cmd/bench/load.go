@@ -54,7 +54,6 @@ const (
 // rounds are the measurements of one load, one a round.
 type rounds [][figures]float64
 
-// median returns the median of a figure over the rounds.
 func (r rounds) median(figure int) float64 {
 	var values []float64
 	for _, m := range r {

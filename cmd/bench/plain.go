@@ -76,7 +76,6 @@ func portalMiddleware() []gin.HandlerFunc {
 	}
 }
 
-// startPlain starts the plain handler.
 func (b *bench) startPlain(ctx context.Context, key apiKey, options string) (*server, error) {
 	// The portal sets its garbage collector to the same values (cmd/portal/serve.go).
 	return b.start(ctx, key, []string{"/proc/self/exe", plainCommand},

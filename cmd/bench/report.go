@@ -87,8 +87,6 @@ func thousands(n int) string {
 	return digits
 }
 
-// milliseconds formats nanoseconds as milliseconds.
 func milliseconds(ns float64) string { return fmt.Sprintf("%.2f ms", ns/float64(time.Millisecond)) }
 
-// microseconds formats nanoseconds as microseconds.
 func microseconds(ns float64) string { return fmt.Sprintf("%.0f µs", ns/float64(time.Microsecond)) }

@@ -103,7 +103,6 @@ func (b *bench) stopServers() {
 	b.servers = nil
 }
 
-// token returns a widget token.
 func (s *server) token(ctx context.Context, key apiKey) (string, error) {
 	return ask(ctx, s.address, tokenRequest(key), `"access_token":"(\w+\.[\w-]+\.[\w-]+)"`)
 }

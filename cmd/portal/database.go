@@ -34,7 +34,6 @@ func (d dataSource) makeDirectory() error {
 	return nil
 }
 
-// databaseFromEnvironment parses DATABASE_URL alone.
 func databaseFromEnvironment() (dataSource, error) {
 	var c config
 	c.fill()

@@ -25,7 +25,6 @@ type demoAccount struct {
 	agentID         uuid.UUID
 }
 
-// createDemo creates an account with a random password and these agents.
 func createDemo(ctx context.Context, store *models.Store, email string, agents ...string) (demoAccount, error) {
 	demo := demoAccount{email: email, password: rand.Text()}
 	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.password})

@@ -143,7 +143,6 @@ type inputErrors []string
 
 func (e inputErrors) Error() string { return strings.Join(e, "\n") }
 
-// inputError returns a single input error.
 func inputError(format string, args ...any) error {
 	return inputErrors{fmt.Sprintf(format, args...)}
 }

@@ -110,7 +110,6 @@ func (f userFlag) explain(err error) error {
 	return forOperator(err)
 }
 
-// state returns the word for the state of a user or an account.
 func state(disabled bool) string {
 	if disabled {
 		return "disabled"

@@ -125,7 +125,6 @@ func (a *agent) join(name string) error {
 	return nil
 }
 
-// leave leaves every room.
 func (a *agent) leave() {
 	a.mu.Lock()
 	rooms := slices.Collect(maps.Values(a.joined))

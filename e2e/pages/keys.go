@@ -107,12 +107,6 @@ func (k Keys) SortBy(column, order string) {
 	k.Table().ExpectAttribute("columnheader", column, "aria-sort", order)
 }
 
-// SortByUsage sorts the list by usage and waits for the order.
-func (k Keys) SortByUsage(order string) {
-	k.Follow("Sort by usage")
-	k.ExpectAttribute("link", "Sort by usage", "data-order", order)
-}
-
 // Filter filters the list.
 func (k Keys) Filter(text string) {
 	k.must(k.find("searchbox", "Filter keys").Fill(text), "fill in the filter")

@@ -17,7 +17,6 @@ type Reveal struct {
 // ExpectReveal waits for the reveal of a new key.
 func ExpectReveal(b *Tab) Reveal { return expectReveal(b, "API key generated", "API key") }
 
-// expectReveal waits for a reveal with this title and field.
 func expectReveal(b *Tab, title, field string) Reveal {
 	r := Reveal{b, b.In("dialog", title), field}
 	if !b.JavaScript {

@@ -79,13 +79,11 @@ func (b *Tab) Open(path string) {
 	b.must(err, "open %s", path)
 }
 
-// open opens a page with this heading.
 func (b *Tab) open(path, heading string) {
 	b.Open(path)
 	b.expectPage(path, heading)
 }
 
-// expectPage waits until the tab shows the page at path with this heading.
 func (b *Tab) expectPage(path, heading string) {
 	b.ExpectPath(path)
 	b.ExpectHeading(heading)

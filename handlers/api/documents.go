@@ -57,7 +57,6 @@ func OpenAPI() []byte { return description }
 // Changelog returns the changes of the API, as Markdown.
 func Changelog() string { return changelog }
 
-// showDescription returns the OpenAPI document.
 func (a *API) showDescription(c *gin.Context) error {
 	setPublicHeaders(c)
 	c.Data(http.StatusOK, "application/json; charset=utf-8", description)

@@ -29,7 +29,6 @@ type accountsBody struct {
 	Next     uuid.UUID `json:"next,omitzero"`
 }
 
-// listAccounts returns a page of all accounts.
 func (a *API) listAccounts(c *gin.Context) error {
 	page, err := readPage(c, operatorPage, maxOperatorPage)
 	if err != nil {
@@ -41,7 +40,6 @@ func (a *API) listAccounts(c *gin.Context) error {
 	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
 }
 
-// showAccount returns one account.
 func (a *API) showAccount(c *gin.Context) error {
 	id, err := accountID(c)
 	if err != nil {
@@ -53,7 +51,6 @@ func (a *API) showAccount(c *gin.Context) error {
 	return send(c, http.StatusOK, NewAccount(account), err)
 }
 
-// putAccount creates or changes an account.
 func (a *API) putAccount(c *gin.Context) error {
 	id, err := pathID(c, "account")
 	if err != nil {

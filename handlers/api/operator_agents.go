@@ -20,7 +20,6 @@ func (a *API) listAccountAgents(c *gin.Context) error {
 	return send(c, http.StatusOK, newAgentsBody(agents), err)
 }
 
-// putAgent creates or renames an agent.
 func (a *API) putAgent(c *gin.Context) error {
 	account, id, err := accountAnd(c, "agent")
 	if err != nil {

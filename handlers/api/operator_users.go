@@ -26,7 +26,6 @@ type usersBody struct {
 	Next  uuid.UUID `json:"next,omitzero"`
 }
 
-// listUsers returns a page of an account's users.
 func (a *API) listUsers(c *gin.Context) error {
 	users, err := listOf(a, c, a.store.People.List)
 	return send(c, http.StatusOK, usersBody{bodiesOf(users.Items, NewUser), users.Next}, err)

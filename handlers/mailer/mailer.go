@@ -166,7 +166,6 @@ func afterStop(ctx context.Context) <-chan struct{} {
 	return stopped
 }
 
-// message returns the email of a queued mail.
 func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) {
 	device := ""
 	if queued.UserAgent != "" {

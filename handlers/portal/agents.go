@@ -47,7 +47,6 @@ func (p *agentPages) show(c *gin.Context) error {
 	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#remove-%s", agentsPath, agent.ID)})
 }
 
-// create creates an agent.
 func (p *agentPages) create(c *gin.Context) error {
 	name := c.PostForm("name")
 	// A form without an id is accepted, but a repeat of it creates another agent.
@@ -87,7 +86,6 @@ func (p *agentPages) refuse(c *gin.Context, status int, name, message string) er
 	})
 }
 
-// find returns the account's agent with the id in the path.
 func (p *agentPages) find(c *gin.Context) (models.Agent, error) {
 	id, err := idOf(c)
 	if err != nil {
@@ -145,7 +143,6 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 	}})
 }
 
-// createRemoval removes an agent.
 func (p *agentPages) createRemoval(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {

@@ -56,7 +56,6 @@ func (p *keyPages) replicated(c *gin.Context, key models.Key) (models.Key, error
 	return p.keys.FindReplicated(c.Request.Context(), key.AccountID, key.ID)
 }
 
-// createRevocation revokes a key on the page of keys.
 func (p *keyPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
 	if err != nil {

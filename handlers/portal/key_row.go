@@ -71,7 +71,6 @@ func twinsOf(keys []models.Key) map[uuid.UUID]templates.APIKeyTwin {
 	return twins
 }
 
-// find returns the account's key with the id in the path.
 func (p *keyPages) find(c *gin.Context) (models.Key, error) {
 	id, err := idOf(c)
 	if err != nil {
@@ -80,7 +79,6 @@ func (p *keyPages) find(c *gin.Context) (models.Key, error) {
 	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
-// row returns the row of a key.
 func (p *keyPages) row(key models.Key, active activeKeys) templates.APIKeyRow {
 	now := p.now()
 	row := templates.APIKeyRow{
@@ -142,7 +140,6 @@ func (p *keyPages) editName(c *gin.Context) error {
 	return p.askName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
 }
 
-// rename changes the label of a key.
 func (p *keyPages) rename(c *gin.Context) error {
 	id, err := idOf(c)
 	if err != nil {

@@ -165,7 +165,6 @@ func send(c *gin.Context, status int, html []byte) {
 	c.Data(status, "text/html; charset=utf-8", compressed(c, html))
 }
 
-// sendNothing writes a 204.
 func sendNothing(c *gin.Context) {
 	c.Header("Cache-Control", "no-store")
 	c.Status(http.StatusNoContent)

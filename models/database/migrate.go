@@ -75,7 +75,6 @@ func (m migration) run(ctx context.Context) error {
 	}
 }
 
-// attempt applies the pending migrations, if there are any.
 func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 	limited, cancel := context.WithDeadline(ctx, deadline.Add(Timeout))
 	defer cancel()

@@ -49,7 +49,6 @@ func (p *Postgres) Write(ctx context.Context, hour time.Time, entries []Entry) e
 	return err
 }
 
-// postgresArguments returns the arguments of postgresAdd.
 func postgresArguments(hour time.Time, entries []Entry) []any {
 	n := len(entries)
 	keys, lasts := make(pgtype.FlatArray[pgtype.UUID], n), make(pgtype.FlatArray[pgtype.Timestamptz], n)

@@ -188,10 +188,8 @@ func newBucket(hour int64) *bucket {
 	return &bucket{hour: hour, since: time.Now(), counts: map[uuid.UUID]counts{}, keys: map[uuid.UUID]int{}}
 }
 
-// start returns the start of the hour.
 func (b *bucket) start() time.Time { return time.UnixMicro(b.hour * microsPerHour).UTC() }
 
-// sorted returns the entries in the order of the keys.
 func (b *bucket) sorted() []Entry {
 	entries := make([]Entry, 0, len(b.counts))
 	for key, n := range b.counts {
