@@ -127,6 +127,13 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 		}},
 		{"removal of an agent to confirm", func() { agents.StartRemoval("Front desk") }},
 		{"examples", func() { pages.OpenIntegrate(v.Tab).ChooseLanguage("Go") }},
+		{"usage of no keys", func() { pages.OpenUsage(v.Tab) }},
+		{"usage of keys", func() {
+			c.expectServed(t, c.newKey(t, unbroken), c.newAgent(t, "Night shift"))
+			usage := pages.OpenUsage(v.Tab)
+			usage.Follow("90 days")
+			usage.ShowKey(unbroken)
+		}},
 		{"activity", func() { c.newKey(t, unbroken); pages.OpenActivity(v.Tab) }},
 		{"no activity of a kind", func() {
 			activity := pages.OpenActivity(v.Tab)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/csv"
 	"net/http"
 	"os"
@@ -119,12 +120,40 @@ func TestPasswordAndEmailAreChanged(t *testing.T) {
 		if entries := activity.Entries(); len(entries) != 1 {
 			t.Errorf("got %d entries, want 1: %q", len(entries), entries)
 		}
-		file := modelstest.Value(os.Open(activity.Export()))(t)
-		defer file.Close()
-		if lines, err := csv.NewReader(file).ReadAll(); err != nil || len(lines) != 2 || lines[1][3] != "'=Front desk" {
-			t.Errorf("the export holds %q, error %v", lines, err)
+		if lines := readCSV(t, activity.Export()); len(lines) != 2 || lines[1][3] != "'=Front desk" {
+			t.Errorf("the export holds %q", lines)
 		}
 	})
+}
+
+func TestUsageIsShownByKeyAndPeriod(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c, v := startSignedIn(t, p, mode)
+		agentID := c.newAgent(t, "Front desk")
+		c.newKey(t, "idle")
+		busy := c.newKey(t, "busy")
+		for range 3 {
+			c.expectServed(t, busy, agentID)
+		}
+		pages.OpenKeys(v.Tab).Navigate("Usage")
+		usage := pages.Usage{Frame: pages.Frame{Tab: v.Tab}}
+		usage.In("figure", "Usage").ExpectSaying(`3 requests in the last 30 days`)
+		usage.Follow("24 hours")
+		usage.Table().Row("busy").Expect("cell", "3")
+		usage.ShowKey("idle").ExpectSaying(`No requests in the last 24 hours`)
+		if lines := readCSV(t, usage.Download()); len(lines) != 1 {
+			t.Errorf("the export of the idle key holds %q", lines)
+		}
+		usage.Table().Follow("All keys")
+		if lines := readCSV(t, usage.Download()); len(lines) != 2 || lines[1][2] != "busy" || lines[1][4] != "3" {
+			t.Errorf("the export holds %q", lines)
+		}
+	})
+}
+
+func readCSV(t *testing.T, path string) [][]string {
+	t.Helper()
+	return modelstest.Value(csv.NewReader(bytes.NewReader(modelstest.Value(os.ReadFile(path))(t))).ReadAll())(t)
 }
 
 func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {

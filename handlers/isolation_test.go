@@ -89,6 +89,7 @@ func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
 		victim, intruder := s.tenant(t, "victim"), s.tenant(t, "intruder")
 		for path, kind := range map[string]string{
 			"/activity?before=": "activity", "/integrate?agent=": "agents", "/people?after=": "people", "/people?removed=": "people",
+			"/usage?key=": "api-keys", "/usage/export?key=": "api-keys",
 		} {
 			for _, id := range victim.objectIDs[kind] {
 				for _, as := range []requestKind{page, fragment} {

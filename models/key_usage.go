@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,21 @@ func Hours(n int) UsageSpan { return UsageSpan{"api_key_hourly_usage", "hour", t
 
 // Days returns the span of the last n days. Usage by the day is kept for 400 days.
 func Days(n int) UsageSpan { return UsageSpan{"api_key_daily_usage", "day", Day, n} }
+
+// String returns the length of the span, such as "24 hours".
+func (s UsageSpan) String() string { return fmt.Sprintf("%d %ss", s.n, s.column) }
+
+// Unit returns "hour" or "day".
+func (s UsageSpan) Unit() string { return s.column }
+
+// Starts returns the start of each hour or day of the span that ends at now.
+func (s UsageSpan) Starts(now time.Time) []time.Time {
+	starts := make([]time.Time, s.n)
+	for i := range starts {
+		starts[i] = now.UTC().Truncate(s.period).Add(time.Duration(i-s.n+1) * s.period)
+	}
+	return starts
+}
 
 // KeyUsage is a key with its requests in each hour or on each day of a span, the oldest first.
 type KeyUsage struct {
@@ -67,11 +83,40 @@ func (k *Keys) Usage(ctx context.Context, accountID uuid.UUID, span UsageSpan, k
 	return byID, err
 }
 
+// MaxUsageKeys is the maximum number of keys that [Keys.AccountUsage] returns.
+const MaxUsageKeys = 1000
+
+// AccountUsage returns the usage of the account's keys: of the active ones, and of those that were
+// revoked in the span or used since it began. If there are more than [MaxUsageKeys], the revoked
+// keys that were used last are among them.
+func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
+	first := span.Starts(k.db.Now())[0]
+	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("api_key.account_id = ?", accountID).
+			Where("(api_key.revoked_at IS NULL OR api_key.revoked_at >= ? OR last_use.hour >= ?)", first, first).
+			OrderExpr("api_key.revoked_at IS NOT NULL, last_use.hour DESC NULLS LAST").Limit(MaxUsageKeys)
+	})
+}
+
+// SumUsage returns the usage of all these keys together, in a KeyUsage without a key.
+func SumUsage(keys []KeyUsage) (sum KeyUsage) {
+	for _, key := range keys {
+		if sum.Requests == nil {
+			sum.Requests, sum.Refusals = make([]int64, len(key.Requests)), make([]int64, len(key.Refusals))
+		}
+		for i := range key.Requests {
+			sum.Requests[i] += key.Requests[i]
+			sum.Refusals[i] += key.Refusals[i]
+		}
+	}
+	return sum
+}
+
 // readUsage returns the selected keys, the newest first. It adds the stored counts, those of each
 // key's current hour, and those that this instance has not written yet. The last two are by the
 // hour.
 func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) ([]KeyUsage, error) {
-	first := k.db.Now().Truncate(span.period).Add(-time.Duration(span.n-1) * span.period)
+	first := span.Starts(k.db.Now())[0]
 	var rows []struct {
 		Key      `bun:",extend"`
 		Hour     *time.Time `bun:",scanonly"` // the current hour; nil for a key that was never used

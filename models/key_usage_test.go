@@ -112,3 +112,45 @@ func TestUsageByHour(t *testing.T) {
 		}
 	})
 }
+
+// Usage of the account has every key that can have requests in the span: one that was revoked
+// before it has them too, while clients still send it.
+func TestUsageOfAnAccountHasItsRevokedKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		f.key(t, other)
+		key, secret := f.key(t, c)
+		forgotten, _ := f.key(t, c)
+		revoked, revokedSecret := f.key(t, c)
+		use(t, f.Store, revokedSecret, 2)
+		f.revoke(t, forgotten)
+		f.revoke(t, revoked)
+		f.clock.Advance(10 * models.Day)
+		lately, _ := f.key(t, c)
+		f.revoke(t, lately)
+		use(t, f.Store, secret, 3)
+		f.briefly(t, models.Options{}, func(s *models.Store) { refuse(t, s, revokedSecret, 4) })
+		for span, want := range map[models.UsageSpan]map[uuid.UUID]string{
+			models.Hours(24): {key.ID: "3 0", lately.ID: "0 0", revoked.ID: "0 4"},
+			models.Days(7):   {key.ID: "3 0", lately.ID: "0 0", revoked.ID: "0 4"},
+			models.Days(30):  {key.ID: "3 0", lately.ID: "0 0", revoked.ID: "2 4", forgotten.ID: "0 0"},
+		} {
+			report := modelstest.Value(f.Keys.AccountUsage(ctx, c.ID, span))(t)
+			got := map[uuid.UUID]string{}
+			for _, usage := range report {
+				requests, refusals := usage.Total()
+				got[usage.ID] = fmt.Sprint(requests, refusals)
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%v: %v, want %v", span, got, want)
+			}
+			if report[0].ID != key.ID {
+				t.Errorf("%v: the active key is not first", span)
+			}
+			requests, refusals := models.SumUsage(report).Total()
+			if wanted := map[bool]int64{true: 5, false: 3}[span == models.Days(30)]; requests != wanted || refusals != 4 {
+				t.Errorf("%v: %d requests and %d refusals in all", span, requests, refusals)
+			}
+		}
+	})
+}

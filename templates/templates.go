@@ -23,7 +23,7 @@ import (
 //go:embed layouts/*.html partials/*.html
 //go:embed account/*.html activities/*.html agents/*.html api_keys/*.html documentation/*.html
 //go:embed errors/*.html identities/*.html integration/*.html password_resets/*.html people/*.html
-//go:embed rotations/*.html sign_in/*.html
+//go:embed rotations/*.html sign_in/*.html usage/*.html
 var files embed.FS
 
 // shared are the templates available to every screen.
@@ -57,6 +57,7 @@ type Section string
 const (
 	SectionAPIKeys   Section = "api-keys"
 	SectionAgents    Section = "agents"
+	SectionUsage     Section = "usage"
 	SectionIntegrate Section = "integrate"
 	SectionActivity  Section = "activity"
 	SectionPeople    Section = "people"

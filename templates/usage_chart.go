@@ -3,6 +3,8 @@ package templates
 import (
 	"strconv"
 	"time"
+
+	"portal/models"
 )
 
 // The sizes of the charts, in SVG units.
@@ -12,8 +14,6 @@ const (
 	hoursHeight     = 32
 	hoursStep       = 10
 	chartHeight     = 100
-	// chartTickEvery is the number of days between two dates below the chart.
-	chartTickEvery = 7
 )
 
 // Sparkline returns the SVG path of a small chart of daily requests. The height is relative to
@@ -40,62 +40,76 @@ func lines(numbers []int64, most int64, step, height int) string {
 	return string(path)
 }
 
-// UsageChart is a bar chart of accepted and refused requests by day.
+// UsageChart is a bar chart of accepted and refused requests by hour or by day (UTC).
 type UsageChart struct {
-	Days           []UsageDay
-	First, Last    string // dates of the first and the last day
+	Name           string // of the radio buttons, different for each chart of a page
+	Unit           string // of time: "hour" or "day"
+	Span           string // "24 hours" or "30 days"
+	Bars           []UsageBar
 	Total, Refused Count
-	Busiest        *UsageDay // the day with the most accepted requests; nil if there were none
+	Busiest        *UsageBar // the bar with the most accepted requests; nil if there were none
 	Top, Middle    Count     // values of the axis; the bottom is 0
 }
 
-// UsageDay is one bar of the chart. Refused requests are on top of the accepted ones.
-type UsageDay struct {
-	Day                       string // "14 Mar 2026"
-	Tick                      string // the date below the bar, "14 Mar" or "Today"; usually empty
+// UsageBar is the requests in an hour or on a day. Refused requests are on top of the accepted ones.
+type UsageBar struct {
+	Time                      string // "14 Mar 2026" or "14 Mar 2026, 09:00 UTC"
+	Tick                      string // the text below the bar, such as "14 Mar" or "Today"; usually empty
 	Requests, Refused         Count
 	AcceptedY, AcceptedHeight int
 	RefusedY, RefusedHeight   int
-	Today                     bool
+	Last                      bool // the current hour or day
 }
 
-// NewUsageChart returns the chart of accepted and refused requests by UTC day, with the oldest day
-// first and today last.
-func NewUsageChart(requests, refusals []int64, today time.Time) UsageChart {
-	chart := UsageChart{Days: make([]UsageDay, len(requests))}
-	top := axisTop(requests, refusals)
+// NewUsageChart returns the chart of a usage in a span that ends now, with the oldest bar first.
+func NewUsageChart(usage models.KeyUsage, span models.UsageSpan, now time.Time) UsageChart {
+	starts := span.Starts(now)
+	requests, refused := usage.Total()
+	chart := UsageChart{
+		Name: "bar-" + usage.ID.String(), Unit: span.Unit(), Span: span.String(), Bars: make([]UsageBar, len(starts)),
+		Total: Count(requests), Refused: Count(refused),
+	}
+	top := axisTop(usage.Requests, usage.Refusals)
 	chart.Top, chart.Middle = Count(top), Count(top/2)
-	for i := range requests {
-		chart.Days[i] = newUsageDay(requests[i], refusals[i], top, today.UTC().AddDate(0, 0, i-len(requests)+1), len(requests)-1-i)
-		chart.Total += Count(requests[i])
-		chart.Refused += Count(refusals[i])
+	for i, start := range starts {
+		chart.Bars[i] = newUsageBar(usage.Requests[i], usage.Refusals[i], top)
+		chart.setTime(&chart.Bars[i], start, len(starts)-1-i)
 	}
-	if len(requests) > 0 {
-		chart.First, chart.Last = chart.Days[0].Day, chart.Days[len(requests)-1].Day
-	}
-	for i := range chart.Days {
-		if day := &chart.Days[i]; day.Requests > 0 && (chart.Busiest == nil || day.Requests >= chart.Busiest.Requests) {
-			chart.Busiest = day
+	for i := range chart.Bars {
+		if bar := &chart.Bars[i]; bar.Requests > 0 && (chart.Busiest == nil || bar.Requests >= chart.Busiest.Requests) {
+			chart.Busiest = bar
 		}
 	}
 	return chart
 }
 
-func newUsageDay(requests, refusals, top int64, date time.Time, ago int) UsageDay {
+// First returns the time of the first bar.
+func (c UsageChart) First() string { return c.Bars[0].Time }
+
+func newUsageBar(requests, refusals, top int64) UsageBar {
 	accepted, refused := scaled(requests, top, chartHeight), scaled(refusals, top, chartHeight)
 	accepted = min(accepted, chartHeight-refused)
-	day := UsageDay{
-		Day: date.Format("2 Jan 2006"), Requests: Count(requests), Refused: Count(refusals), Today: ago == 0,
+	return UsageBar{
+		Requests: Count(requests), Refused: Count(refusals),
 		AcceptedY: chartHeight - accepted, AcceptedHeight: accepted,
 		RefusedY: chartHeight - accepted - refused, RefusedHeight: refused,
 	}
-	switch {
-	case ago == 0:
-		day.Tick = "Today"
-	case ago%chartTickEvery == 0:
-		day.Tick = date.Format("2 Jan")
+}
+
+// setTime names a bar by its start. It is so many bars before the last one.
+func (c UsageChart) setTime(bar *UsageBar, start time.Time, before int) {
+	dated, tick, last := "2 Jan 2006", "2 Jan", "Today"
+	if c.Unit == "hour" {
+		dated, tick, last = "2 Jan 2006, 15:04 MST", "15:04", "Now"
 	}
-	return day
+	every := max(1, len(c.Bars)/4) // bars between two ticks
+	bar.Time, bar.Last = start.Format(dated), before == 0
+	switch {
+	case bar.Last:
+		bar.Tick = last
+	case before%every == 0:
+		bar.Tick = start.Format(tick)
+	}
 }
 
 // axisTop returns the value at the top of the axis: an even, round number that is at least the

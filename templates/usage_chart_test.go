@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"portal/models"
 	"portal/templates"
 )
 
@@ -45,43 +46,45 @@ func TestHoursScalesToTheGivenMaximum(t *testing.T) {
 	}
 }
 
-func TestUsageChartHasDaysTicksAndTotals(t *testing.T) {
-	today := time.Date(2026, 3, 1, 23, 59, 0, 0, time.FixedZone("", 3600))
+func TestUsageChartHasBarsTicksAndTotals(t *testing.T) {
+	now := time.Date(2026, 3, 1, 23, 59, 0, 0, time.FixedZone("", 3600))
 	requests, refusals := make([]int64, 30), make([]int64, 30)
 	requests[20], requests[21], refusals[21], refusals[29] = 204, 1000, 600, 1
-	chart := templates.NewUsageChart(requests, refusals, today)
-	if chart.First != "31 Jan 2026" || chart.Last != "1 Mar 2026" {
-		t.Errorf("first day %q, last day %q", chart.First, chart.Last)
+	chart := templates.NewUsageChart(models.KeyUsage{Requests: requests, Refusals: refusals}, models.Days(30), now)
+	if chart.First() != "31 Jan 2026" || chart.Bars[29].Time != "1 Mar 2026" || chart.Span != "30 days" || chart.Unit != "day" {
+		t.Errorf("%+v", chart)
 	}
-	if chart.Total.String() != "1,204" || chart.Refused != 601 || chart.Busiest == nil || chart.Busiest.Day != "21 Feb 2026" {
+	if chart.Total.String() != "1,204" || chart.Refused != 601 || chart.Busiest == nil || chart.Busiest.Time != "21 Feb 2026" {
 		t.Errorf("total %v, refused %v, busiest day %+v", chart.Total, chart.Refused, chart.Busiest)
 	}
 	if chart.Top != 2000 || chart.Middle != 1000 {
 		t.Errorf("the axis has %v and %v", chart.Top, chart.Middle)
 	}
 	ticks := map[int]string{29: "Today", 22: "22 Feb", 15: "15 Feb", 8: "8 Feb", 1: "1 Feb"}
-	for i, day := range chart.Days {
-		if day.Tick != ticks[i] || day.Today != (i == 29) {
-			t.Errorf("day %d is %+v", i, day)
+	for i, bar := range chart.Bars {
+		if bar.Tick != ticks[i] || bar.Last != (i == 29) {
+			t.Errorf("day %d is %+v", i, bar)
 		}
-		if day.AcceptedY+day.AcceptedHeight != 100 || day.RefusedY+day.RefusedHeight != day.AcceptedY || day.RefusedY < 0 {
-			t.Errorf("the bars of day %d are %+v", i, day)
+		if bar.AcceptedY+bar.AcceptedHeight != 100 || bar.RefusedY+bar.RefusedHeight != bar.AcceptedY || bar.RefusedY < 0 {
+			t.Errorf("day %d is %+v", i, bar)
 		}
 	}
-	if day := chart.Days[21]; day.AcceptedHeight != 50 || day.RefusedHeight != 30 {
-		t.Errorf("heights %d and %d", day.AcceptedHeight, day.RefusedHeight)
+	if bar := chart.Bars[21]; bar.AcceptedHeight != 50 || bar.RefusedHeight != 30 {
+		t.Errorf("heights %d and %d", bar.AcceptedHeight, bar.RefusedHeight)
 	}
-	if day := chart.Days[29]; day.RefusedHeight != 2 || day.AcceptedHeight != 0 {
-		t.Errorf("one refused request has the height %d", day.RefusedHeight)
+	if bar := chart.Bars[29]; bar.RefusedHeight != 2 || bar.AcceptedHeight != 0 {
+		t.Errorf("one refused request has the height %d", bar.RefusedHeight)
 	}
-	if unused := templates.NewUsageChart(make([]int64, 30), make([]int64, 30), today); unused.Busiest != nil || unused.Top != 2 {
-		t.Errorf("without requests: %+v", unused)
+	unused := models.KeyUsage{Requests: make([]int64, 24), Refusals: make([]int64, 24)}
+	hours := templates.NewUsageChart(unused, models.Hours(24), now)
+	if hours.Busiest != nil || hours.Top != 2 || hours.First() != "28 Feb 2026, 23:00 UTC" || hours.Bars[5].Tick != "04:00" || hours.Bars[23].Tick != "Now" {
+		t.Errorf("without requests: %+v", hours)
 	}
 }
 
 func TestTheAxisEndsAtARoundNumber(t *testing.T) {
 	for most, want := range map[int64]templates.Count{0: 2, 1: 2, 2: 2, 3: 4, 9: 10, 11: 20, 61: 80, 100: 100, 101: 200, 1204: 2000} {
-		chart := templates.NewUsageChart([]int64{most}, []int64{0}, time.Now())
+		chart := templates.NewUsageChart(models.KeyUsage{Requests: []int64{most}, Refusals: []int64{0}}, models.Days(1), time.Now())
 		if chart.Top != want || chart.Middle*2 != want {
 			t.Errorf("%d requests: the axis ends at %v", most, chart.Top)
 		}

@@ -45,10 +45,13 @@ func (a Activity) Filter(kind string) {
 }
 
 // Export downloads the entries as CSV and returns the path of the file.
-func (a Activity) Export() string {
-	download, err := a.Page.ExpectDownload(func() error { return a.find("link", "Export CSV").Click() })
-	a.must(err, "download the activity")
+func (a Activity) Export() string { return a.download("Export CSV") }
+
+// download follows a link to a file and returns the path of the file.
+func (b *Tab) download(link string) string {
+	download, err := b.Page.ExpectDownload(func() error { return b.find("link", link).Click() })
+	b.must(err, "download by %q", link)
 	path, err := download.Path()
-	a.must(err, "find the download")
+	b.must(err, "find the download")
 	return path
 }

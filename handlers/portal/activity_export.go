@@ -37,21 +37,14 @@ func (p *activityPages) export(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	p.setExportHeader(c)
+	p.startCSV(c, "activity")
 	lines := csvLine(exportColumns)
 	for {
 		for _, activity := range activities {
 			lines += exportLine(activity)
 		}
-		// The server's write timeout covers a whole response. An export may take longer, so
-		// each batch has a timeout of its own. Not every writer supports one.
-		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout))
-		if _, err := c.Writer.WriteString(lines); err != nil {
-			return nil // the client disconnected
-		}
-		c.Writer.Flush()
-		if len(activities) < exportBatch {
-			return nil
+		if sendCSV(c, lines) != nil || len(activities) < exportBatch {
+			return nil // the client disconnected, or has everything
 		}
 		lines, wanted.Before = "", activities[len(activities)-1].ID
 		if activities, err = p.exportedBatch(c, wanted); err != nil {
@@ -63,12 +56,22 @@ func (p *activityPages) export(c *gin.Context) error {
 	}
 }
 
-func (p *activityPages) setExportHeader(c *gin.Context) {
-	name := fmt.Sprintf("activity-%s.csv", p.now().UTC().Format(time.DateOnly))
+// startCSV sends the header of a CSV file about a subject.
+func (s *site) startCSV(c *gin.Context, subject string) {
+	name := fmt.Sprintf("%s-%s.csv", subject, s.now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
 	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
 	c.Status(http.StatusOK)
+}
+
+// sendCSV sends some lines. The server's write timeout covers a whole response. An export may take
+// longer, so each call has a timeout of its own. Not every writer supports one.
+func sendCSV(c *gin.Context, lines string) error {
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout))
+	_, err := c.Writer.WriteString(lines)
+	c.Writer.Flush()
+	return err
 }
 
 func (p *activityPages) exportedBatch(c *gin.Context, wanted models.ActivityPage) (activities []models.Activity, err error) {

@@ -61,7 +61,7 @@ func TestMarkupHoldsNoScriptsOrStyles(t *testing.T) {
 	forbidden := regexp.MustCompile(`(?i)\sstyle=|\son[a-z]+=|hx-on|<style|javascript:|"js:|<script(?:[^>]*)>[^<]`)
 	for _, path := range []string{
 		"/login", "/api-keys", "/api-keys/" + key.ID.String() + "/revocation", "/agents",
-		"/agents/" + agent.ID.String() + "/removal", "/activity", "/account", "/integrate", "/nothing",
+		"/agents/" + agent.ID.String() + "/removal", "/activity", "/account", "/integrate", "/usage", "/nothing",
 		"/docs", "/docs/guides", "/docs/changelog",
 	} {
 		for _, body := range []string{c.get(path).body, s.visitor(t).get(path).body, c.fragments().get(path).body} {

@@ -156,7 +156,7 @@ func (e element) role() string {
 		return "navigation"
 	case "li":
 		return "listitem"
-	case "button", "dialog", "main", "time":
+	case "button", "dialog", "main", "table", "time":
 		return tag
 	case "input":
 		if e.attr("type") == "search" {

@@ -217,7 +217,7 @@ func (p *keyPages) details(c *gin.Context, key models.Key) (templates.APIKeyDeta
 	recent, err := p.keys.Usage(ctx, key.AccountID, lastDay, key.ID)
 	requests, _ := recent[key.ID].Total()
 	return templates.APIKeyDetails{
-		ID: key.ID, Chart: templates.NewUsageChart(daily[key.ID].Requests, daily[key.ID].Refusals, now),
+		ID: key.ID, Chart: templates.NewUsageChart(daily[key.ID], chartDays, now),
 		LastDay:  templates.Count(requests),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
 	}, err

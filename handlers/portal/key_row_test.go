@@ -94,7 +94,7 @@ func TestDetailsShowTheRequestsOfAKey(t *testing.T) {
 		for _, part := range []element{details, c.fragments().get(path).is(http.StatusOK).element} {
 			today := time.Now().UTC().Format("2 Jan 2006")
 			part.says("3 requests in the last 30 days, 3 of them on "+today, today+": 3", "Last 24 hours 3 requests")
-			part.says(today+" (UTC): 3 in total", "4 2 0", "Today")
+			part.says("Requests per day, UTC", ": 3 in total", "4 2 0", "Today")
 			for _, finding := range []string{key.Label, key.LastFour} {
 				if strings.Contains(part.text(), finding) {
 					t.Errorf("the details say %q, by which the row of the key is found", finding)

@@ -42,6 +42,7 @@ type Portal struct {
 
 	keys      keyPages
 	agents    agentPages
+	usage     usagePages
 	activity  activityPages
 	people    peoplePages
 	account   accountPages
@@ -119,6 +120,7 @@ func New(d Deps) (*Portal, error) {
 		site:     s,
 		keys:     keyPages{s, store.Keys, store.Agents, store.Calls},
 		agents:   agentPages{s, store.Agents},
+		usage:    usagePages{s, store.Keys},
 		activity: activityPages{s, store.Activity, store.Keys},
 		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
 		account:  accountPages{s, store.Credentials, store.Accounts, keys, oidc},

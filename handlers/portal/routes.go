@@ -26,6 +26,8 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.page("/agents/:id", p.agents.show)
 	users.page("/agents/:id/removal", p.agents.newRemoval)
 	users.post("/agents/:id/removal", p.agents.createRemoval)
+	users.page(usagePath, p.usage.show)
+	signedIn.get(usagePath+"/export", p.usage.export)
 	users.page("/integrate", p.agents.showIntegration)
 	users.page(activityPath, p.activity.list)
 	users.post(activityPath+"/filter", p.activity.filter)

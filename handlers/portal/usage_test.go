@@ -1,0 +1,87 @@
+package portal_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+)
+
+func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, stranger := s.customer(t), s.customer(t)
+		stranger.use(func() string { _, secret := stranger.newKey("foreign", uuid.Nil); return secret }())
+		c.get("/usage").is(http.StatusOK).none("table", "Usage")
+		production, leaked := c.key("=production"), c.key("leaked")
+		unused := c.key("unused")
+		s.store.Keys.AddUsage(production, time.Now().AddDate(0, 0, -20), 1000, 0)
+		s.store.Keys.AddUsage(production, time.Now(), 204, 0)
+		c.revoke(leaked)
+		s.store.Keys.AddUsage(leaked, time.Now(), 1, 7)
+
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for query, want := range map[string][]string{
+				"":            {"in the last 30 days", "=production " + production.Masked() + " 1,204 0", "All keys 1,205 7"},
+				"?period=24h": {"in the last 24 hours", "=production " + production.Masked() + " 204 0", "All keys 205 7"},
+				"?period=7d":  {"in the last 7 days", "leaked " + leaked.Masked() + " Revoked 1 7", "All keys 205 7"},
+				"?period=90d": {"in the last 90 days", "unused " + unused.Masked() + " 0 0", "All keys 1,205 7"},
+			} {
+				page := v.get("/usage" + query).is(http.StatusOK)
+				page.says(want[0], "7 refused")
+				page.one("table", "Usage").says(want[1:]...)
+				if strings.Contains(page.text(), "foreign") {
+					t.Error("another account's key is shown")
+				}
+				chosen := page.one("link", strings.TrimPrefix(want[0], "in the last "))
+				if chosen.attr("aria-current") != "true" {
+					t.Errorf("%s: the period is not marked", query)
+				}
+				page.one("link", "unused")
+			}
+			page := v.get("/usage?period=7d").is(http.StatusOK)
+			page = v.get(page.one("link", "=production").attr("href")).is(http.StatusOK)
+			page.says("204 requests in the last 7 days", "All keys 205 7")
+			if got := page.one("link", "30 days").attr("href"); got != "/usage?key="+production.ID.String()+"&period=30d" {
+				t.Errorf("30 days leads to %q", got)
+			}
+			foreign := stranger.key("another").ID.String()
+			for _, query := range []string{"period=1y", "key=" + foreign, "key=" + uuid.NewString(), "key=nothing"} {
+				v.get("/usage?" + query).is(http.StatusNotFound)
+				v.get("/usage/export?" + query).is(http.StatusNotFound)
+			}
+		})
+
+		export := exported(t, c.get(c.get("/usage?period=24h").one("link", "Download CSV").attr("href")).is(http.StatusOK))
+		if got := strings.Join(export[0], " "); len(export) != 3 || got != "time key_id label key requests refused" {
+			t.Fatalf("the export is %q", export)
+		}
+		for _, line := range export[1:] {
+			want := map[string]string{
+				production.ID.String(): "'=production " + production.Masked() + " 204 0", leaked.ID.String(): "leaked " + leaked.Masked() + " 1 7",
+			}[line[1]]
+			if at, err := time.Parse(time.RFC3339, line[0]); err != nil || at.Truncate(time.Hour) != at || strings.Join(line[2:], " ") != want {
+				t.Errorf("a line is %q, want %q", line, want)
+			}
+		}
+		if export := exported(t, c.get("/usage/export?period=90d&key="+production.ID.String())); len(export) != 3 {
+			t.Errorf("the export of one key is %q", export)
+		}
+	})
+}
+
+// A key that was revoked before the period still has its page.
+func TestUsageOfAKeyThatWasRevokedLongAgo(t *testing.T) {
+	now := time.Now()
+	onSiteWith(t, models.Options{Now: func() time.Time { return now }}, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		key := c.key("forgotten")
+		c.revoke(key)
+		s = s.with(t, httpBase, strings.Repeat("secret", 8), "", func() time.Time { return now })
+		c.get("/usage?period=24h&key=" + key.ID.String()).is(http.StatusOK).says("No requests in the last 24 hours")
+	})
+}

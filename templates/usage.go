@@ -1,0 +1,39 @@
+package templates
+
+import "portal/models"
+
+// UsagePage is /usage.
+type UsagePage struct {
+	Periods []UsagePeriod
+	Chart   UsageChart
+	Key     *models.Key // the key of the chart; nil: all keys
+	All     string      // URL of the chart of all keys
+	Export  string      // URL of the CSV file
+
+	Keys           []UsageRow // empty if the account has no keys
+	Total, Refused Count
+	Limited        bool // there are more keys
+}
+
+// MaxKeys is the number of keys that the page counts if it is limited.
+func (UsagePage) MaxKeys() Count { return models.MaxUsageKeys }
+
+func (UsagePage) screen() screen { return screen{file: "usage/index.html", section: SectionUsage} }
+
+func (UsagePage) fragment() string { return "usage" }
+
+// UsagePeriod is a link to another period.
+type UsagePeriod struct {
+	Name    string
+	URL     string
+	Current bool
+}
+
+// UsageRow is the usage of a key.
+type UsageRow struct {
+	models.Key
+
+	URL               string // of the chart of this key
+	Requests, Refused Count
+	Charted           bool // the chart is about this key
+}
