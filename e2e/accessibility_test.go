@@ -151,6 +151,7 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 			account.ExpectStatus(`ended`)
 		}},
 		{"set-up of an authenticator app", func() { account.SetUpAuthenticator() }},
+		{"settings", func() { pages.OpenSettings(v.Tab) }},
 		{"not found", func() { v.Open("/no-such-page") }},
 		{"API reference", func() { pages.OpenReference(v.Tab) }},
 		{"guides", func() { pages.OpenGuides(v.Tab) }},

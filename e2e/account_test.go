@@ -203,6 +203,7 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 
 		people = pages.OpenPeople(v.Tab)
 		people.Row(email).Click("Make owner")
+		people.Row(email).Click("Confirm owner")
 		people.ExpectStatus(`is now an owner`)
 		people.Row(email).Click("Make member")
 		people.Row(email).Expect("cell", "Member")

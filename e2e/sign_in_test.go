@@ -238,8 +238,20 @@ func TestTwoStepVerification(t *testing.T) {
 		v.ExpectAlert("The code is incorrect")
 		pages.VerifySecondStep(v.Tab, recovery[0])
 		pages.ExpectKeys(v.Tab)
+		settings := pages.OpenSettings(v.Tab)
+		settings.Fill("Account name", "Renamed Ltd")
+		settings.Click("Save")
+		settings.ExpectStatus(`was saved`)
+		for _, change := range []string{"Require two-step verification", "Stop requiring two-step verification"} {
+			settings.Click(change)
+			settings.Click("Confirm")
+		}
+		settings.ExpectStatus(`no longer required`)
 		account = pages.OpenAccount(v.Tab)
 		account.Click("Turn off")
+		account.Click("Cancel")
+		account.Click("Turn off")
+		account.Click("Confirm turning off")
 		account.Expect("button", "Set up authenticator app")
 	})
 }

@@ -161,6 +161,21 @@ func (a *Accounts) Put(
 	return account, created, nil
 }
 
+// Rename renames an account and records the activity, unless it has the name. The error may be an
+// [*InvalidError] for the field "name", [ErrAccountNotFound] or [ErrNotOwner].
+func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor Actor) error {
+	name, err := cleanName("name", "Name", name)
+	if err != nil {
+		return err
+	}
+	return a.db.InTx(ctx, "rename account", func(ctx context.Context, tx Tx) error {
+		if err := renameAccount(ctx, tx, id, name, actor); err != nil {
+			return err
+		}
+		return checkOwner(ctx, tx, id, actor)
+	})
+}
+
 // SetDisabled disables or enables an account and records the activity, unless nothing changes.
 // Disabling ends the sessions and sign-in links of the account's users. It is for operators. The
 // error may be [ErrAccountNotFound].
@@ -224,7 +239,8 @@ func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool,
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
-// passkey. It records the activity unless nothing changes. The error may be [ErrNotOwner].
+// passkey. It records the activity unless nothing changes. The error may be [ErrNotOwner], or
+// [ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
 func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
 	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
@@ -232,6 +248,15 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
 			return err
+		}
+		if required && actor.Kind != ActorOperator {
+			has, err := tx.NewSelect().Model((*User)(nil)).Where("u.id = ?", actor.ID).Where(hasFactor).Exists(ctx)
+			if err != nil {
+				return err
+			}
+			if !has {
+				return ErrNoFactor
+			}
 		}
 		result, err := tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).
 			Where("id = ? AND second_factor_required <> ?", accountID, required).Exec(ctx)
@@ -247,4 +272,20 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 		}
 		return tx.Record(ctx, accountID, actor, action, accountID, "")
 	})
+}
+
+// FactorCount counts the users of an account who may sign in.
+type FactorCount struct {
+	People  int
+	Without int // those with neither an authenticator app nor a passkey
+}
+
+// CountFactors returns how many users of the account have no second factor.
+func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (FactorCount, error) {
+	var count FactorCount
+	err := a.db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("count(*) AS people").
+		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+") AS without").
+		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &count)
+	return count, failed("count second factors", err)
 }

@@ -106,3 +106,24 @@ func TestInvalidAccountIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestOwnersRenameTheAccount(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, owner := t.Context(), f.customer(t)
+		member, _ := f.newMember(t, owner)
+		checkError(t, "by a member", f.Accounts.Rename(ctx, owner.ID, "Theirs", member.actor), models.ErrNotOwner)
+		checkError(t, "by another account's owner", f.Accounts.Rename(ctx, owner.ID, "Theirs", f.customer(t).actor), models.ErrNotOwner)
+		for range 2 {
+			must(t, f.Accounts.Rename(ctx, owner.ID, " Renamed ", owner.actor))
+		}
+		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", models.Operator()), models.ErrAccountNotFound)
+		if invalid, ok := errors.AsType[*models.InvalidError](f.Accounts.Rename(ctx, owner.ID, "", owner.actor)); !ok || invalid.Field != "name" {
+			t.Errorf("an empty name: %v", invalid)
+		}
+		account, err := f.Accounts.Find(ctx, owner.ID)
+		recorded := f.recorded(t, owner, models.ActionAccountRenamed)
+		if err != nil || account.Name != "Renamed" || len(recorded) != 1 || recorded[0].FormerLabel != owner.Name {
+			t.Errorf("%+v, %v, recorded %+v", account, err, recorded)
+		}
+	})
+}

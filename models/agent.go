@@ -114,20 +114,50 @@ func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, 
 			agent = Agent{ID: id, AccountID: accountID, Name: name, CreatedAt: tx.Now()}
 			return insertAgent(ctx, tx, agent, false, actor)
 		}
-		if err != nil || agent.Name == name {
+		if err != nil {
 			return err
 		}
-		activity := Activity{AccountID: accountID, Action: ActionAgentRenamed, SubjectID: &id, Label: name, FormerLabel: agent.Name}
-		agent.Name = name
-		if err = tx.Update(ctx, &agent, "name"); err != nil {
-			return err
-		}
-		return tx.RecordActivity(ctx, actor, activity)
+		return renameAgent(ctx, tx, &agent, name, actor)
 	})
 	if err != nil {
 		return Agent{}, false, err
 	}
 	return agent, created, nil
+}
+
+// Rename renames one of the account's agents and records the activity, unless it has the name. The
+// error may be an [*InvalidError] for the field "name" or [ErrAgentNotFound].
+func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
+	if name, err = cleanName("name", "Name", name); err != nil {
+		return Agent{}, err
+	}
+	err = a.db.InTx(ctx, "rename agent", func(ctx context.Context, tx Tx) (err error) {
+		if err = tx.lockAccount(ctx, accountID); err != nil {
+			return err
+		}
+		if agent, err = findAgent(ctx, tx, accountID, id); err != nil {
+			return err
+		}
+		return renameAgent(ctx, tx, &agent, name, actor)
+	})
+	if errors.Is(err, ErrAgentNotFound) {
+		return Agent{}, ErrAgentNotFound
+	}
+	return agent, err
+}
+
+func renameAgent(ctx context.Context, tx Tx, agent *Agent, name string, actor Actor) error {
+	if agent.Name == name {
+		return nil
+	}
+	activity := Activity{
+		AccountID: agent.AccountID, Action: ActionAgentRenamed, SubjectID: &agent.ID, Label: name, FormerLabel: agent.Name,
+	}
+	agent.Name = name
+	if err := tx.Update(ctx, agent, "name"); err != nil {
+		return err
+	}
+	return tx.RecordActivity(ctx, actor, activity)
 }
 
 // checkAgentLimit returns [ErrAgentLimit] if the account has too many agents. The transaction must

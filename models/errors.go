@@ -48,6 +48,7 @@ var (
 	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")
 	ErrLastOwner         = errors.New("the user is the account's last owner who can sign in")
 	ErrLinkInvalid       = errors.New("the sign-in link has been used or has expired")
+	ErrNoFactor          = errors.New("the user has no second factor")
 	ErrNotOwner          = errors.New("the user is not an owner of the account")
 	ErrKeyLimit          = fmt.Errorf("the account has reached its limit of %d active API keys", MaxActiveKeys)
 	ErrOnlySignIn        = errors.New("the user could not sign in any more")

@@ -17,6 +17,7 @@ type Factors struct {
 	AuthenticatorSince *time.Time // when two-step verification was turned on; nil: it is off
 	RecoveryCodes      int        // unused ones
 	Required           bool       // the account requires an authenticator app or a passkey
+	HasAny             bool       // the user has one of the two
 }
 
 // hasFactor is a condition on the user u: the user has an authenticator app or a passkey.
@@ -38,6 +39,7 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 		ColumnExpr("(SELECT enabled_at FROM authenticators WHERE user_id = u.id) AS authenticator_since").
 		ColumnExpr("(SELECT count(*) FROM recovery_codes WHERE user_id = u.id) AS recovery_codes").
 		ColumnExpr("(SELECT second_factor_required FROM accounts WHERE id = u.account_id) AS required").
+		ColumnExpr(hasFactor+" AS has_any").
 		Where("u.account_id = ? AND u.id = ?", session.AccountID, session.UserID).Scan(ctx, &factors)
 	return factors, failed("find factors", err)
 }

@@ -105,6 +105,11 @@ func TestSecondFactorIsRequired(t *testing.T) {
 			return session
 		}
 		due(false)
+		checkError(t, "by an owner without one", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor), models.ErrNoFactor)
+		f.passkey(t, modelstest.Value(f.Sessions.Find(ctx, f.session(t, owner), browser))(t), owner.actor)
+		if count, err := f.Accounts.CountFactors(ctx, owner.ID); err != nil || count != (models.FactorCount{People: 2, Without: 1}) {
+			t.Errorf("%+v, %v", count, err)
+		}
 		for range 2 {
 			must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor))
 		}

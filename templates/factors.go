@@ -18,9 +18,20 @@ type Factors struct {
 	PasskeyItems []PasskeyItem
 	Confirmed    bool // the user has confirmed the sign-in to add a passkey
 
-	Owner    bool // the user may require a second factor of everyone
-	Required bool // it is required
+	Confirming FactorChange // asks whether to make this change
+	Focused    bool         // the first button takes the focus
 }
+
+func (Factors) fragment() string { return "two-step" }
+
+// FactorChange is a change of two-step verification that asks first.
+type FactorChange string
+
+// The changes.
+const (
+	FactorTurningOff FactorChange = "off"
+	FactorNewCodes   FactorChange = "codes"
+)
 
 // PasskeyItem is a passkey of the user.
 type PasskeyItem struct {

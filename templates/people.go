@@ -59,6 +59,7 @@ type PersonRow struct {
 	Disabled    bool
 	LastSignIn  *Moment // nil if the person has never signed in
 	Confirming  bool    // the row confirms the removal
+	Promoting   bool    // the row confirms that the person becomes an owner
 	Keys        int     // active keys that the person has generated, for the confirmation
 	Focused     bool    // the Remove button takes the focus
 	RoleFocused bool    // the button that changes the role takes the focus

@@ -23,7 +23,7 @@ import (
 //go:embed layouts/*.html partials/*.html
 //go:embed account/*.html activities/*.html agents/*.html api_keys/*.html documentation/*.html
 //go:embed errors/*.html identities/*.html integration/*.html password_resets/*.html people/*.html
-//go:embed rotations/*.html sign_in/*.html usage/*.html
+//go:embed rotations/*.html settings/*.html sign_in/*.html usage/*.html
 var files embed.FS
 
 // shared are the templates available to every screen.
@@ -61,7 +61,8 @@ const (
 	SectionIntegrate Section = "integrate"
 	SectionActivity  Section = "activity"
 	SectionPeople    Section = "people"
-	SectionAccount   Section = "account" // a link beside the navigation
+	SectionAccount   Section = "account"  // a link beside the navigation
+	SectionSettings  Section = "settings" // likewise, for owners
 
 	SectionReference Section = "reference"
 	SectionGuides    Section = "guides"
@@ -73,6 +74,7 @@ type Frame struct {
 	Product string // name of the product
 	Account string // name of the account; empty for a visitor
 	Email   string // of the signed-in user
+	Owner   bool   // the user may change the account's settings
 	Notice  string // message for the live region
 	Now     string // server time, RFC 3339
 }

@@ -48,6 +48,13 @@ func ExpectAccount(b *Tab) Account {
 	return Account{Frame{b}}
 }
 
+// OpenSettings opens the page at /settings. The visitor must be an owner.
+func OpenSettings(b *Tab) Frame {
+	b.Open("/settings")
+	b.expectPage("/settings", "Settings")
+	return Frame{b}
+}
+
 // Sessions is the list of the user's sessions.
 func (a Account) Sessions() Area { return a.In("list", "Sessions") }
 

@@ -17,7 +17,6 @@ type accountPages struct {
 	*site
 
 	credentials *models.Credentials
-	accounts    *models.Accounts
 	passkeys    *passkeys // nil: none
 	provider    *provider // nil: none
 }
@@ -32,6 +31,10 @@ func (p *accountPages) show(c *gin.Context) error {
 	}
 	page.Sessions.EndFocused = c.Query("asked") != "" // after Cancel
 	page.Factors.Confirmed = c.Query(paramConfirmed) != ""
+	if c.Query("asked") == "factors" {
+		page.Sessions.EndFocused, page.Factors.Focused = false, true
+		return p.reply(c, reply{fragment: page.Factors, page: present(page)})
+	}
 	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
 }
 

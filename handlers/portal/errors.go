@@ -2,6 +2,8 @@ package portal
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -12,8 +14,19 @@ import (
 // NotFound writes the error page for an unknown address.
 func (s *site) NotFound(c *gin.Context) { s.Render(c, problem.NotFound()) }
 
-// MethodNotAllowed writes the error page for a method that the address does not support.
-func (s *site) MethodNotAllowed(c *gin.Context) { s.Render(c, problem.MethodNotAllowed()) }
+// MethodNotAllowed writes the error page for a method that the address does not support. A browser
+// that opens the address of a form goes to the form's page.
+func (s *site) MethodNotAllowed(c *gin.Context) {
+	if c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		s.Render(c, problem.MethodNotAllowed())
+		return
+	}
+	page := "/" + strings.SplitN(c.Request.URL.Path, "/", 3)[1]
+	if !slices.Contains(s.pages, page) {
+		page = homePath
+	}
+	_ = s.redirect(c, page)
+}
 
 // errorTitles are the headings of the error pages.
 var errorTitles = map[int]string{
@@ -21,7 +34,6 @@ var errorTitles = map[int]string{
 	http.StatusUnauthorized:          "Your session has ended",
 	http.StatusForbidden:             "Request refused",
 	http.StatusNotFound:              "Page not found",
-	http.StatusMethodNotAllowed:      "This page can’t be opened directly",
 	http.StatusConflict:              "This can’t be done right now",
 	http.StatusRequestEntityTooLarge: "The form is too large",
 	http.StatusTooManyRequests:       "Too many requests",
@@ -30,9 +42,8 @@ var errorTitles = map[int]string{
 
 // errorMessages replace the messages of package problem that address API clients.
 var errorMessages = map[string]string{
-	problem.CodeAgentNotFound:    "Agent not found in this account.",
-	problem.CodeMethodNotAllowed: "This address only accepts forms. Go back and use the buttons on the page.",
-	problem.CodePayloadTooLarge:  "The text is too long. Shorten it, then try again.",
+	problem.CodeAgentNotFound:   "Agent not found in this account.",
+	problem.CodePayloadTooLarge: "The text is too long. Shorten it, then try again.",
 	problem.CodeUnavailable: "The portal can’t reach its database right now. Your request is fine. " +
 		"Try again in a moment.",
 }

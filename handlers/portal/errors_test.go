@@ -30,8 +30,7 @@ func TestErrorPagesKeepTheNavigation(t *testing.T) {
 				unknown := v.get("/nothing").is(http.StatusNotFound)
 				unknown.one("heading", "Page not found")
 				unknown.one("link", "Go to API Keys")
-				form := v.get("/logout").is(http.StatusMethodNotAllowed)
-				form.one("heading", "This page can’t be opened directly")
+				form := v.send(http.MethodPut, "/logout", "", modelstest.FormType).is(http.StatusMethodNotAllowed)
 				if got := form.header.Get("Allow"); got != http.MethodPost {
 					t.Errorf("Allow is %q", got)
 				}
@@ -67,6 +66,18 @@ func TestErrorPagesKeepTheNavigation(t *testing.T) {
 					page.one("button", "Sign out")
 				}
 			})
+		}
+	})
+}
+
+func TestAddressOfAFormLeadsToItsPage(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		for path, page := range map[string]string{
+			"/logout": "/api-keys", "/account/email": "/account", "/settings/name": "/settings",
+			"/people/invitations/" + uuid.NewString() + "/cancellation": "/people",
+		} {
+			c.get(path).redirects(page)
 		}
 	})
 }

@@ -33,21 +33,6 @@ func (p *accountPages) newSecondFactor(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// requireSecondFactor turns the requirement of a second factor for everyone in the account on or
-// off.
-func (p *accountPages) requireSecondFactor(c *gin.Context) error {
-	session := sessionFrom(c)
-	required := c.PostForm("required") == "yes"
-	if err := p.accounts.RequireSecondFactor(c.Request.Context(), session.AccountID, required, actorOf(c)); err != nil {
-		return err
-	}
-	notice := "A second factor is now required of everyone in this account."
-	if !required {
-		notice = "A second factor is no longer required."
-	}
-	return p.redirectWith(c, accountPath, notice)
-}
-
 // startTOTP shows the secret for an authenticator app, once, and asks for the first code.
 func (p *accountPages) startTOTP(c *gin.Context) error {
 	secret, err := p.credentials.StartTOTP(c.Request.Context(), sessionFrom(c))
@@ -92,6 +77,21 @@ func (p *accountPages) showRecoveryCodes(c *gin.Context, page templates.Recovery
 	return p.reply(c, reply{fragment: page, page: present(page), reveals: true})
 }
 
+// confirmFactor returns the handler that asks whether to make a change of two-step verification.
+func (p *accountPages) confirmFactor(change templates.FactorChange) handler {
+	return func(c *gin.Context) error {
+		page, err := p.page(c, passwordForm(c))
+		if err != nil {
+			return err
+		}
+		if page.Factors.Since == nil {
+			return p.redirect(c, accountPath)
+		}
+		page.Factors.Confirming = change
+		return p.reply(c, reply{fragment: page.Factors, page: present(page)})
+	}
+}
+
 // disableTOTP turns two-step verification off.
 func (p *accountPages) disableTOTP(c *gin.Context) error {
 	if err := p.credentials.DisableTOTP(c.Request.Context(), sessionFrom(c), actorOf(c)); err != nil {
@@ -119,8 +119,7 @@ func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
 		return templates.Factors{}, err
 	}
 	view := templates.Factors{
-		RecoveryCodes: found.RecoveryCodes, Required: found.Required, Owner: may(sessionFrom(c), managePeople),
-		Passkeys: p.passkeys != nil, NoApp: p.passwordsOff,
+		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.passwordsOff,
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
 		return templates.Factors{}, err

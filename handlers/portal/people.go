@@ -42,8 +42,20 @@ func (p *peoplePages) list(c *gin.Context) error {
 
 // show shows the row of a person. Cancel leads to it.
 func (p *peoplePages) show(c *gin.Context) error {
-	return p.showRow(c, fmt.Sprintf("%s#remove-%s", peoplePath, c.Param("id")), func(row *templates.PersonRow) error {
-		row.Focused = true
+	asked := "remove"
+	if c.Query("focus") == "role" {
+		asked = "role"
+	}
+	return p.showRow(c, fmt.Sprintf("%s#%s-%s", peoplePath, asked, c.Param("id")), func(row *templates.PersonRow) error {
+		row.Focused, row.RoleFocused = asked == "remove", asked == "role"
+		return nil
+	})
+}
+
+// newRole shows in the table the confirmation that a person is to become an owner.
+func (p *peoplePages) newRole(c *gin.Context) error {
+	return p.showRow(c, "", func(row *templates.PersonRow) error {
+		row.Promoting = !row.Owner
 		return nil
 	})
 }

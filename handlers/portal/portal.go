@@ -46,6 +46,7 @@ type Portal struct {
 	activity  activityPages
 	people    peoplePages
 	account   accountPages
+	settings  settingsPages
 	signIn    signInPages
 	documents documents
 }
@@ -123,7 +124,8 @@ func New(d Deps) (*Portal, error) {
 		usage:    usagePages{s, store.Keys},
 		activity: activityPages{s, store.Activity, store.Keys},
 		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
-		account:  accountPages{s, store.Credentials, store.Accounts, keys, oidc},
+		account:  accountPages{s, store.Credentials, keys, oidc},
+		settings: settingsPages{s, store.Accounts, store.Credentials},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, provider: oidc, pending: newCookie(d, "pending", pendingAge),

@@ -135,7 +135,7 @@ func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
 		frame.Notice = s.takeFlash(c)
 	}
 	if session, ok := lookupSession(c); ok {
-		frame.Account, frame.Email = session.AccountName, session.Email
+		frame.Account, frame.Email, frame.Owner = session.AccountName, session.Email, may(session, managePeople)
 	}
 	html, err := s.templates.Page(frame, page)
 	if err != nil {

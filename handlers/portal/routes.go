@@ -109,7 +109,9 @@ func (p *Portal) registerAccount(signedIn routes) {
 	factors := fresh.group(p.deadline)
 	factors.post("/account/authenticator", p.account.startTOTP)
 	factors.post("/account/authenticator/confirmation", p.account.enableTOTP)
+	users.page("/account/authenticator/removal", p.account.confirmFactor(templates.FactorTurningOff))
 	factors.post("/account/authenticator/removal", p.account.disableTOTP)
+	users.page("/account/recovery-codes", p.account.confirmFactor(templates.FactorNewCodes))
 	factors.post("/account/recovery-codes", p.account.renewRecoveryCodes)
 	factors.post(passkeysPath+"/:id/removal", p.account.removePasskey)
 	if p.account.passkeys != nil {
@@ -122,17 +124,21 @@ func (p *Portal) registerAccount(signedIn routes) {
 	}
 }
 
-// registerPeople adds the page that everyone sees and the changes that owners make.
+// registerPeople adds the page that everyone sees, and what owners change.
 func (p *Portal) registerPeople(signedIn routes) {
 	signedIn.group(p.deadline).page(peoplePath, p.people.list)
 	owners := signedIn.group(p.require(managePeople), p.requireFreshSignIn, p.deadline)
 	owners.page("/people/:id", p.people.show)
+	owners.page("/people/:id/role", p.people.newRole)
 	owners.post("/people/:id/role", p.people.updateRole)
 	owners.page("/people/:id/removal", p.people.newRemoval)
 	owners.post("/people/:id/removal", p.people.createRemoval)
 	owners.post("/people/invitations", p.people.createInvitation)
 	owners.post("/people/invitations/:id/cancellation", p.people.cancelInvitation)
-	owners.post(secondFactorPath+"/requirement", p.account.requireSecondFactor)
+	owners.page(settingsPath, p.settings.show)
+	owners.post(settingsPath+"/name", p.settings.rename)
+	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
+	owners.post(settingsPath+"/two-step", p.settings.createRequirement)
 }
 
 // routes is a group of routes.

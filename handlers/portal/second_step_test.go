@@ -159,7 +159,11 @@ func TestAuthenticatorIsSetUpAndTurnedOff(t *testing.T) {
 		phone.get("/api-keys").is(http.StatusOK)
 		c.twoSteps(clock)
 		phone.get("/api-keys").is(http.StatusSeeOther)
-		c.get("/account").one("button", "Turn off")
+		for button, confirm := range map[string]string{"Turn off": "Confirm turning off", "Generate new recovery codes": "Confirm new codes"} {
+			asked := c.get(c.get("/account").one("button", button).form().attr("action")).is(http.StatusOK)
+			asked.one("button", confirm)
+			asked.one("button", "Cancel")
+		}
 		c.post("/account/authenticator", nil).redirects("/account")
 		c.get("/account").says("Two-step verification is already on.")
 		renewed := c.post("/account/recovery-codes", nil).is(http.StatusOK)
@@ -223,10 +227,7 @@ func TestSecondFactorIsSetUpFirst(t *testing.T) {
 	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
 		c := s.customer(t)
 		member, _ := c.newMember()
-		member.get("/account").none("button", "Require a second factor")
-		member.post("/account/second-factor/requirement", url.Values{"required": {"yes"}}).is(http.StatusForbidden)
-		c.get("/account").one("button", "Require a second factor")
-		c.post("/account/second-factor/requirement", url.Values{"required": {"yes"}}).redirects("/account")
+		modelstest.Must(t, s.store.Accounts.RequireSecondFactor(t.Context(), c.account.ID, true, models.Operator()))
 		for _, v := range []*visitor{member, member.fragments()} {
 			for _, path := range []string{"/", "/api-keys", "/account", "/activity", "/agents", "/activity/export"} {
 				v.get(path).redirects("/account/second-factor")
@@ -240,6 +241,55 @@ func TestSecondFactorIsSetUpFirst(t *testing.T) {
 		member.get("/account").is(http.StatusOK)
 		member.get("/account/second-factor").redirects("/account")
 		c.get("/api-keys").redirects("/account/second-factor")
+	})
+}
+
+// An owner requires two-step verification after a confirmation, and not without a second factor.
+func TestOwnersRequireTwoStepVerification(t *testing.T) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			member := c.colleague(models.RoleMember)
+			required := url.Values{"required": {"yes"}}
+			as.of(t, member.visitor).get("/settings").is(http.StatusForbidden)
+			as.of(t, member.visitor).post("/settings/two-step", required).is(http.StatusForbidden)
+			v := as.of(t, c.visitor)
+			v.get("/settings/two-step").redirects("/settings")
+			v.post("/settings/two-step", required).is(http.StatusConflict).says("for yourself first")
+			if !c.get("/settings").one("button", "Require two-step verification").has("disabled") {
+				t.Error("an owner without a second factor may require one")
+			}
+			c.twoSteps(clock)
+			asked := v.get("/settings/two-step").is(http.StatusOK)
+			asked.says("1 of 2 people has no second factor.")
+			asked.one("button", "Cancel")
+			asked.one("button", "Confirm")
+			v.post("/settings/two-step", required).redirects("/settings")
+			member.get("/api-keys").redirects("/account/second-factor")
+			asked = v.get("/settings/two-step").is(http.StatusOK)
+			asked.one("button", "Confirm")
+			v.post("/settings/two-step", url.Values{"required": {"no"}}).redirects("/settings")
+			member.get("/api-keys").is(http.StatusOK)
+		})
+	})
+}
+
+func TestAccountIsRenamed(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			v := as.of(t, c.visitor)
+			refused := v.post("/settings/name", url.Values{"name": {strings.Repeat("x", 101)}}).is(http.StatusUnprocessableEntity)
+			if field := refused.one("textbox", "Account name"); field.attr("value") != strings.Repeat("x", 101) || !field.has("aria-invalid") {
+				t.Errorf("the refused name is %q", field.attr("value"))
+			}
+			follow(c.visitor, v.post("/settings/name", url.Values{"name": {" Acme "}}))
+			page := c.get("/settings").is(http.StatusOK)
+			if got := page.one("textbox", "Account name").attr("value"); got != "Acme" {
+				t.Errorf("the name is %q", got)
+			}
+			page.one("link", "Settings")
+		})
 	})
 }
 
@@ -283,7 +333,7 @@ func TestPasskeysAreOfferedWhereBrowsersSupportThem(t *testing.T) {
 			t.Errorf("%s: %d buttons to add one", base, buttons)
 		}
 		if !offered {
-			account.says("Passkeys are not available at this address.")
+			account.says("Passkeys need a host name.")
 		}
 	}
 }

@@ -51,6 +51,8 @@ var table = []struct {
 
 	{models.ErrAgentLimit, portalOnly(http.StatusUnprocessableEntity,
 		fmt.Sprintf("This account has reached its limit of %d agents. Remove one you no longer use, then try again.", models.MaxAgents))},
+	{models.ErrNoFactor, portalOnly(http.StatusConflict,
+		"Set up two-step verification or a passkey for yourself first, on the Account page.")},
 	{models.ErrNotOwner, portalOnly(http.StatusForbidden,
 		"Only owners can manage the people of this account. Ask an owner, or reload the page if you are one.")},
 	{models.ErrInvitationNotFound, portalOnly(http.StatusNotFound,

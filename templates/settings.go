@@ -1,0 +1,33 @@
+package templates
+
+// SettingsPage is /settings, where owners change what concerns the whole account.
+type SettingsPage struct {
+	Name    AccountNameForm
+	TwoStep TwoStepRequirement
+}
+
+func (SettingsPage) screen() screen {
+	return screen{file: "settings/show.html", section: SectionSettings}
+}
+
+// AccountNameForm is the form that renames the account.
+type AccountNameForm struct {
+	Name    string // as submitted
+	Problem string // the error of the name
+	Saved   bool   // the heading takes the focus
+}
+
+func (AccountNameForm) fragment() string { return "account-name-form" }
+
+// TwoStepRequirement requires two-step verification of everyone in the account.
+type TwoStepRequirement struct {
+	Required      bool
+	Own           bool // the user has a second factor
+	NoApp         bool // an authenticator app has no effect, because nobody signs in with a password
+	Confirming    bool // asks whether to change the requirement
+	Focused       bool // the button takes the focus
+	People        int  // who may sign in
+	WithoutFactor int  // of these
+}
+
+func (TwoStepRequirement) fragment() string { return "two-step-requirement" }
