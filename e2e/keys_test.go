@@ -184,6 +184,9 @@ func TestARepeatedFormSaysThatTheKeyExists(t *testing.T) {
 			v.loseResponses(t, "/api-keys", 1)
 			keys.Submit("only one")
 			keys.ExpectAlert(`again`)
+			if got := keys.Value("Label"); got != "only one" {
+				t.Errorf("the field holds %q, want the input", got)
+			}
 			keys.Click("Generate key")
 		} else {
 			secret := keys.Generate("only one").Secret()

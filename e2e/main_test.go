@@ -19,7 +19,7 @@ import (
 
 // parallel is the number of tests that run at the same time, unless the flag -parallel is set.
 // Tests also wait, so there may be more of them than processors.
-const parallel = 3
+const parallel = 4
 
 // theRun is the run that all tests share.
 var theRun *testRun
@@ -72,9 +72,7 @@ func newRun() (*testRun, error) {
 	if err := os.RemoveAll(run.artifacts); err != nil {
 		return nil, fmt.Errorf("delete the artifacts of the last run: %w", err)
 	}
-	run.getTools = sync.OnceValues(func() (tools, error) {
-		return findTools(root, machine{getenv: os.Getenv, lookPath: exec.LookPath})
-	})
+	run.getTools = sync.OnceValues(func() (tools, error) { return findTools(root) })
 	run.getBrowser = sync.OnceValues(run.openBrowser)
 	run.getBinary = sync.OnceValues(run.build)
 	run.getPortal = sync.OnceValues(func() (*process, error) {

@@ -8,33 +8,6 @@ import (
 	"portal/models/modelstest"
 )
 
-// The server stops after the page has loaded, and starts again.
-func TestPageAndInputSurviveAStoppedServer(t *testing.T) {
-	t.Parallel()
-	p := ownPortal(t, settings{})
-	c, v := startSignedIn(t, p)
-	v.allow("ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|Failed to fetch")
-	c.newKey(t, "stays")
-	keys := pages.OpenKeys(v.Tab)
-	confirmation := keys.Row("stays").Revoke()
-	p.stop(t)
-	keys.Submit("patient")
-	keys.ExpectAlert(`(?i)again`)
-	if got := keys.Value("Label"); got != "patient" {
-		t.Errorf("the field holds %q, want the input", got)
-	}
-	confirmation.Confirm()
-	keys.ExpectAlert(`may or may not`)
-	confirmation.ExpectOpen()
-	p.resume(t)
-	keys.Click("Generate key")
-	pages.ExpectReveal(v.Tab).Abandon()
-	keys.ExpectListed("patient")
-	keys.ExpectNoAlert()
-	confirmation.Confirm()
-	keys.ExpectNotListed("stays")
-}
-
 // The database stops while the portal runs. With JavaScript the page stays. Without it an error
 // page replaces the form, keeps the input and can send the form again.
 func TestPageAndInputSurviveADatabaseOutage(t *testing.T) {

@@ -13,6 +13,17 @@ import (
 	"portal/e2e/pages"
 )
 
+// The tests of the reveal run one after the other, because all profiles of the browser share the
+// clipboard.
+func TestTheReveal(t *testing.T) {
+	t.Parallel()
+	holdClipboard(t)
+	t.Run("warns when it is closed before a copy", closingWarnsIfTheKeyWasNotCopied)
+	t.Run("closes after a copy", closingAfterACopyShowsNoWarning)
+	t.Run("asks before the page is left", leavingAsksIfTheKeyWasNotCopied)
+	t.Run("shows the first request of the copied command", showsTheFirstRequestOfTheCopiedCommand)
+}
+
 // leaveReveal has the ways to close the dialog.
 var leaveReveal = []func(pages.Reveal){
 	pages.Reveal.Done,
@@ -20,10 +31,9 @@ var leaveReveal = []func(pages.Reveal){
 	func(r pages.Reveal) { _ = r.Page.Mouse().Click(4, 4) }, // outside
 }
 
-func TestClosingTheRevealWarnsIfTheKeyWasNotCopied(t *testing.T) {
-	t.Parallel()
+func closingWarnsIfTheKeyWasNotCopied(t *testing.T) {
+	t.Helper()
 	_, v := startSignedIn(t, sharedPortal(t), withClipboard)
-	holdClipboard(t)
 	keys := pages.OpenKeys(v.Tab)
 	const refuse = `() => { navigator.clipboard.writeText = () => Promise.reject(new DOMException("", "NotAllowedError")); document.execCommand = () => false }`
 	const remove = `() => { Object.defineProperty(navigator, "clipboard", {value: undefined}); document.execCommand = () => false }`
@@ -61,10 +71,9 @@ func TestClosingTheRevealWarnsIfTheKeyWasNotCopied(t *testing.T) {
 	}
 }
 
-func TestClosingTheRevealAfterACopyShowsNoWarning(t *testing.T) {
-	t.Parallel()
+func closingAfterACopyShowsNoWarning(t *testing.T) {
+	t.Helper()
 	_, v := startSignedIn(t, sharedPortal(t), withClipboard)
-	holdClipboard(t)
 	keys := pages.OpenKeys(v.Tab)
 	for n, copyKey := range []func(pages.Reveal){
 		pages.Reveal.Copy,
@@ -88,10 +97,9 @@ func TestClosingTheRevealAfterACopyShowsNoWarning(t *testing.T) {
 }
 
 // Until the key was copied, the browser asks before the page is reloaded or left.
-func TestLeavingThePageAsksIfTheKeyWasNotCopied(t *testing.T) {
-	t.Parallel()
+func leavingAsksIfTheKeyWasNotCopied(t *testing.T) {
+	t.Helper()
 	_, v := startSignedIn(t, sharedPortal(t), withClipboard)
-	holdClipboard(t)
 	var asked atomic.Int64
 	v.Page.OnDialog(func(dialog playwright.Dialog) {
 		asked.Add(1)
@@ -121,48 +129,54 @@ func TestLeavingThePageAsksIfTheKeyWasNotCopied(t *testing.T) {
 func TestGoingBackNeverShowsAKeyAgainOverHTTPS(t *testing.T) {
 	t.Parallel()
 	p, site := portalBehindTLS(t)
-	for _, mode := range []profile{withJavaScript, withoutJavaScript} {
-		v := visit(t, site, mode, trustingAnyCertificate)
-		v.allowStatus(http.StatusConflict)
-		gone := func(secret string, moves ...func()) {
-			t.Helper()
-			for _, move := range append([]func(){func() {}}, moves...) {
-				move()
-				v.ExpectNowhere(secret)
-			}
-		}
-		keys := p.newCustomer(t).signIn(v.Tab)
-		reveal := keys.Generate("shown once")
-		secret := reveal.Secret()
-		reveal.Abandon()
-		gone(secret, v.Back, v.Forward, v.Reload)
-
-		reveal = pages.OpenKeys(v.Tab).Generate("left open")
-		secret = reveal.Secret()
-		v.Open("/activity")
-		gone(secret, v.Back, v.Forward)
-
-		reveal = pages.OpenKeys(v.Tab).Row("shown once").Rotate().Replace()
-		secret = reveal.Secret()
-		reveal.Leave()
-		pages.ExpectRotation(v.Tab)
-		gone(secret, v.Back, v.Forward, v.Back, v.Reload)
-
-		reveal = pages.OpenPeople(v.Tab).Invite("colleague@example.com", "Member")
-		secret = reveal.Secret()
-		reveal.Done()
-		pages.OpenAgents(v.Tab)
-		gone(secret, v.Back, v.Back)
+	for name, mode := range map[string]profile{"with JavaScript": withJavaScript, "without JavaScript": withoutJavaScript} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			neverShowsAKeyAgain(t, p.newCustomer(t), visit(t, site, mode, trustingAnyCertificate))
+		})
 	}
+}
+
+func neverShowsAKeyAgain(t *testing.T, c customer, v *visitor) {
+	t.Helper()
+	v.allowStatus(http.StatusConflict)
+	gone := func(secret string, moves ...func()) {
+		t.Helper()
+		for _, move := range append([]func(){func() {}}, moves...) {
+			move()
+			v.ExpectNowhere(secret)
+		}
+	}
+	keys := c.signIn(v.Tab)
+	reveal := keys.Generate("shown once")
+	secret := reveal.Secret()
+	reveal.Abandon()
+	gone(secret, v.Back, v.Forward, v.Reload)
+
+	reveal = pages.OpenKeys(v.Tab).Generate("left open")
+	secret = reveal.Secret()
+	v.Open("/activity")
+	gone(secret, v.Back, v.Forward)
+
+	reveal = pages.OpenKeys(v.Tab).Row("shown once").Rotate().Replace()
+	secret = reveal.Secret()
+	reveal.Leave()
+	pages.ExpectRotation(v.Tab)
+	gone(secret, v.Back, v.Forward, v.Back, v.Reload)
+
+	reveal = pages.OpenPeople(v.Tab).Invite("colleague@example.com", "Member")
+	secret = reveal.Secret()
+	reveal.Done()
+	pages.OpenAgents(v.Tab)
+	gone(secret, v.Back, v.Back)
 }
 
 // The copied curl command runs in a shell that has the copied .env line. The dialog polls, and
 // shows the first request within seconds.
-func TestTheRevealShowsTheFirstRequestOfTheCopiedCommand(t *testing.T) {
-	t.Parallel()
+func showsTheFirstRequestOfTheCopiedCommand(t *testing.T) {
+	t.Helper()
 	requireProgram(t, "curl", "install it (Debian: apt-get install curl)")
 	c, v := startSignedIn(t, sharedPair(t)[0], withClipboard)
-	holdClipboard(t)
 	keys := pages.OpenKeys(v.Tab)
 	for _, want := range []string{`"agents":[]`, `"access_token":"`} {
 		reveal := keys.Generate("production")

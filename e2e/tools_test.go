@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/playwright-community/playwright-go"
@@ -17,28 +18,22 @@ type tools struct {
 	root     string // the repository's root
 }
 
-// machine has the functions that find installed programs. The test of [findTools] replaces them.
-type machine struct {
-	getenv   func(name string) string
-	lookPath func(program string) (string, error)
-}
-
 var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome"}
 
 // findTools returns the tools. The error lists every missing tool and how to install it. The suite
 // fails without them, because skipped tests would look like a success.
-func findTools(root string, m machine) (tools, error) {
-	found := tools{root: root, driver: m.getenv("PLAYWRIGHT_DRIVER_PATH"), node: m.getenv("PLAYWRIGHT_NODEJS_PATH")}
+func findTools(root string) (tools, error) {
+	found := tools{root: root, driver: os.Getenv("PLAYWRIGHT_DRIVER_PATH"), node: os.Getenv("PLAYWRIGHT_NODEJS_PATH")}
 	var missing []error
 	if found.node == "" {
-		node, err := m.lookPath("node")
+		node, err := exec.LookPath("node")
 		if err != nil {
 			missing = append(missing, errors.New("node is missing: install Node.js (Debian: apt-get install nodejs npm) or set PLAYWRIGHT_NODEJS_PATH"))
 		}
 		found.node = node
 	}
 	for _, name := range chromiumNames {
-		if path, err := m.lookPath(name); err == nil {
+		if path, err := exec.LookPath(name); err == nil {
 			found.chromium = path
 			break
 		}

@@ -30,9 +30,8 @@ func parse(t *testing.T, env map[string]string, flags ...string) (settings, inpu
 		t.Setenv(name, value)
 	}
 	var c config
-	parser, err := kong.New(&c)
-	modelstest.Must(t, err)
-	_, err = parser.Parse(flags)
+	parser := modelstest.Value(kong.New(&c))(t)
+	_, err := parser.Parse(flags)
 	var found inputErrors
 	if err != nil && !errors.As(err, &found) {
 		t.Fatalf("want inputErrors, got %v", err)

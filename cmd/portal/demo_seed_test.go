@@ -39,8 +39,7 @@ func TestDemoSeed(t *testing.T) {
 		if replacements != 1 {
 			t.Errorf("want one rotation, got %d", replacements)
 		}
-		usage, err := store.Keys.ActiveUsage(t.Context(), user.AccountID, models.Days(30))
-		modelstest.Must(t, err)
+		usage := modelstest.Value(store.Keys.ActiveUsage(t.Context(), user.AccountID, models.Days(30)))(t)
 		busy := 0
 		for _, requests := range usage[len(usage)-1].Requests {
 			if requests > 0 {

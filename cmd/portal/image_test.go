@@ -59,8 +59,7 @@ func TestTheImageRunsOnAReadOnlyRoot(t *testing.T) {
 		t.Fatal("buildah is missing: install it (Debian: apt-get install buildah)")
 	}
 	folder := t.TempDir()
-	dockerfile, err := os.ReadFile("../../Dockerfile")
-	modelstest.Must(t, err)
+	dockerfile := modelstest.Value(os.ReadFile("../../Dockerfile"))(t)
 	_, last, found := strings.Cut(string(dockerfile), "\nFROM scratch\n")
 	if !found {
 		t.Fatal("the Dockerfile has no last stage from scratch")

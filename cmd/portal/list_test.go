@@ -156,20 +156,17 @@ func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 // openTerminal returns a terminal as a program sees it, and as its user does.
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	modelstest.Must(t, err)
+	screen = modelstest.Value(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))(t)
 	t.Cleanup(func() { _ = screen.Close() })
-	connection, err := screen.SyscallConn()
-	modelstest.Must(t, err)
+	connection := modelstest.Value(screen.SyscallConn())(t)
 	var number int
 	var unlocked, numbered error
-	err = connection.Control(func(fd uintptr) {
+	err := connection.Control(func(fd uintptr) {
 		unlocked = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
 		number, numbered = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
 	})
 	modelstest.Must(t, errors.Join(err, unlocked, numbered))
-	keyboard, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	modelstest.Must(t, err)
+	keyboard = modelstest.Value(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { _ = keyboard.Close() })
 	return keyboard, screen
 }

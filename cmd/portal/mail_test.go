@@ -16,8 +16,7 @@ import (
 // closed with the first connection, and a function that stops it.
 func hang(t *testing.T) (port string, called <-chan struct{}, stop func()) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	modelstest.Must(t, err)
+	listener := modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	first := make(chan struct{})
 	var once sync.Once
 	go func() {
@@ -38,7 +37,7 @@ func hang(t *testing.T) (port string, called <-chan struct{}, stop func()) {
 	}()
 	stop = func() { _ = listener.Close() }
 	t.Cleanup(stop)
-	_, port, err = net.SplitHostPort(listener.Addr().String())
+	_, port, err := net.SplitHostPort(listener.Addr().String())
 	modelstest.Must(t, err)
 	return port, first, stop
 }

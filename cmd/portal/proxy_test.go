@@ -31,13 +31,12 @@ func startProxy(t *testing.T, file composeFile, instances ...string) (url string
 	command.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}
 	log := &modelstest.LogBuffer{}
 	command.Stdout, command.Stderr = log, log
-	proxy, err := subprocess.Start(command)
-	modelstest.Must(t, err)
+	proxy := modelstest.Value(subprocess.Start(command))(t)
 	t.Cleanup(proxy.Kill)
 	url = "http://" + address
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	err = proxy.AwaitReady(ctx, func(context.Context) error {
+	err := proxy.AwaitReady(ctx, func(context.Context) error {
 		if got := status(url + "/readyz"); got != http.StatusOK {
 			return fmt.Errorf("/readyz: status %d", got)
 		}

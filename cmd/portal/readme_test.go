@@ -22,10 +22,7 @@ const documentedURL = "http://localhost:8080"
 // operationsGuide returns the paths of OPERATIONS.md and its chapters.
 func operationsGuide(t *testing.T) []string {
 	t.Helper()
-	chapters, err := filepath.Glob("operations/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chapters := modelstest.Value(filepath.Glob("operations/*.md"))(t)
 	return append(chapters, "../../OPERATIONS.md")
 }
 
@@ -69,17 +66,10 @@ func bashCommand(t *testing.T, dir string, env []string, commands string) *exec.
 // environment in which that binary acts as the portal.
 func repositoryWithBinary(t *testing.T) (dir string, env []string) {
 	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := modelstest.Value(os.Executable())(t)
 	dir = t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(binary, filepath.Join(dir, "bin", "portal")); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	modelstest.Must(t, os.Symlink(binary, filepath.Join(dir, "bin", "portal")))
 	return dir, []string{actAsPortal + "=1"}
 }
 
@@ -199,10 +189,7 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 // psqlEnv returns the environment in which psql connects to the database.
 func psqlEnv(t *testing.T, databaseURL string) []string {
 	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := modelstest.Value(url.Parse(databaseURL))(t)
 	return []string{
 		"PGHOST=" + u.Hostname(), "PGPORT=" + u.Port(), "PGDATABASE=" + strings.TrimPrefix(u.Path, "/"), "PGUSER=" + u.User.Username(),
 	}
@@ -218,10 +205,7 @@ func countBlocks(blocks map[string][]string) map[string]int {
 
 func TestREADMELayoutNamesExistingDirectories(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := modelstest.Value(os.ReadFile("../../README.md"))(t)
 	listed := regexp.MustCompile(`(?m)^([a-z0-9/]+)/ {2,}`).FindAllStringSubmatch(string(readme), -1)
 	if len(listed) < 10 {
 		t.Errorf("the layout lists only %q", listed)
@@ -237,10 +221,7 @@ func TestREADMELayoutNamesExistingDirectories(t *testing.T) {
 // exist.
 func TestDocumentedMakeTargetsExist(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := modelstest.Value(os.ReadFile("../../Makefile"))(t)
 	var commands []string
 	for _, list := range shellBlocks(t, append(operationsGuide(t), "../../README.md")...) {
 		commands = append(commands, list...)

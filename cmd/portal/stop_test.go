@@ -42,8 +42,7 @@ func (i *instance) beginRequest(t *testing.T, key string) halfRequest {
 func (h halfRequest) finish(t *testing.T) int {
 	t.Helper()
 	modelstest.Value(h.Write([]byte(h.rest)))(t)
-	response, err := http.ReadResponse(bufio.NewReader(h), nil)
-	modelstest.Must(t, err)
+	response := modelstest.Value(http.ReadResponse(bufio.NewReader(h), nil))(t)
 	defer response.Body.Close()
 	return response.StatusCode
 }

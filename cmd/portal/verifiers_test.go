@@ -77,8 +77,7 @@ func (s signer) check(t *testing.T, name string, verify verify) {
 // signToken returns a token that a portal with this secret and issuer signs at a time.
 func signToken(t *testing.T, current, issuer string, algorithm widget.Algorithm, now func() time.Time) string {
 	t.Helper()
-	keyring, err := secret.NewKeyring(current, "")
-	modelstest.Must(t, err)
+	keyring := modelstest.Value(secret.NewKeyring(current, ""))(t)
 	token, _, err := widget.NewTokens(keyring, issuer, time.Minute, now, algorithm).Issue(nil, widget.Grant{})
 	modelstest.Must(t, err)
 	return string(token)

@@ -41,9 +41,7 @@ func TestActivityNamesTheKey(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		first, second := c.key("staging"), c.key("staging")
-		if _, err := s.store.Keys.Rename(t.Context(), c.account.ID, first.ID, "prod", models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Value(s.store.Keys.Rename(t.Context(), c.account.ID, first.ID, "prod", models.Operator()))(t)
 		replacement, _ := c.newKey("prod", first.ID)
 		c.revoke(first)
 
@@ -100,17 +98,12 @@ var allActions = []models.Action{
 }
 
 func TestEveryActionHasWords(t *testing.T) {
-	set, err := templates.New(func(name string) (string, error) { return "/" + name, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := modelstest.Value(templates.New(func(name string) (string, error) { return "/" + name, nil }))(t)
 	for _, action := range allActions {
 		html, err := set.Fragment(templates.ActivityPage{
 			Activities: []templates.ActivityItem{{Activity: models.Activity{ActorName: "someone", Action: action}}},
 		}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, err)
 		if strings.Contains(string(html), string(action)) {
 			t.Errorf("%s is shown by its code", action)
 		}

@@ -165,8 +165,7 @@ func TestAgentLimitIsExplained(t *testing.T) {
 			for i := range agents {
 				agents[i] = models.Agent{ID: uuid.New(), AccountID: c.account.ID, Name: "Reception", CreatedAt: time.Now()}
 			}
-			_, err := modelstest.OpenDatabase(t, s.databaseURL).NewInsert().Model(&agents).Exec(t.Context())
-			modelstest.Must(t, err)
+			modelstest.Value(modelstest.OpenDatabase(t, s.databaseURL).NewInsert().Model(&agents).Exec(t.Context()))(t)
 			v := as.of(t, c.visitor)
 			form := url.Values{"name": {"Front desk"}, "form_id": {uuid.NewString()}}
 			refused := v.post("/agents", form).is(http.StatusUnprocessableEntity)

@@ -47,8 +47,7 @@ func TestConfirmationShowsTheOpenCalls(t *testing.T) {
 
 func TestConfirmationWithoutAnAnswerOfLiveKit(t *testing.T) {
 	t.Parallel()
-	address, err := subprocess.FreeAddress()
-	modelstest.Must(t, err)
+	address := modelstest.Value(subprocess.FreeAddress())(t)
 	away := livekit.New(livekit.Options{
 		URL: &url.URL{Scheme: "ws", Host: address}, APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret,
 	})

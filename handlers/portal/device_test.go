@@ -38,10 +38,7 @@ func TestDeviceNames(t *testing.T) {
 func (a answer) cookie(name string) *http.Cookie {
 	a.t.Helper()
 	for _, line := range a.header.Values("Set-Cookie") {
-		cookie, err := http.ParseSetCookie(line)
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		cookie := modelstest.Value(http.ParseSetCookie(line))(a.t)
 		if cookie.Name == name {
 			return cookie
 		}

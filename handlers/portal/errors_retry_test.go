@@ -118,9 +118,7 @@ func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string,
 	t.Run("postgres", func(t *testing.T) {
 		cluster := modelstest.OwnCluster(t)
 		test(t, cluster.URL("postgres"), func() {
-			if err := cluster.Halt(); err != nil {
-				t.Fatal(err)
-			}
+			modelstest.Must(t, cluster.Halt())
 		})
 	})
 }

@@ -196,13 +196,8 @@ func holdKeys(t *testing.T, databaseURL string) (release func()) {
 	if _, ok := database.SQLitePath(databaseURL); ok {
 		hold = "BEGIN IMMEDIATE"
 	}
-	conn, err := modelstest.OpenDatabase(t, databaseURL).Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.ExecContext(context.Background(), hold); err != nil {
-		t.Fatal(err)
-	}
+	conn := modelstest.Value(modelstest.OpenDatabase(t, databaseURL).Conn(context.Background()))(t)
+	modelstest.Value(conn.ExecContext(context.Background(), hold))(t)
 	return func() {
 		_, _ = conn.ExecContext(context.Background(), "ROLLBACK")
 		_ = conn.Close()

@@ -16,10 +16,7 @@ import (
 func (c customer) colleague(role models.Role) customer {
 	c.t.Helper()
 	email := uuid.NewString() + "@example.com"
-	_, err := c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: email, Password: password, Role: role}, models.Operator()))(c.t)
 	other := customer{c.site.visitor(c.t), email, c.account}
 	other.signIn(email, password).redirects("/api-keys")
 	return other
@@ -28,10 +25,7 @@ func (c customer) colleague(role models.Role) customer {
 // id returns the id of the customer's user.
 func (c customer) id() string {
 	c.t.Helper()
-	users, err := c.store.People.List(c.t.Context(), c.account.ID, models.Page{Limit: 100})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	users := modelstest.Value(c.store.People.List(c.t.Context(), c.account.ID, models.Page{Limit: 100}))(c.t)
 	for _, user := range users.Items {
 		if user.Email == c.email {
 			return user.ID.String()
@@ -58,10 +52,7 @@ func TestPeopleAreListed(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c, other := s.customer(t), s.customer(t)
 			member := c.colleague(models.RoleMember)
-			absent, err := s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator())
-			if err != nil {
-				t.Fatal(err)
-			}
+			absent := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
 			for viewer, buttons := range map[customer]int{c: 6, member: 0} {
 				page := as.of(t, viewer.visitor).get("/people").is(http.StatusOK)
 				table := page.one("table", "People")

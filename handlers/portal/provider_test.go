@@ -149,17 +149,11 @@ func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.connectAs(c.email).redirects("/account")
-		if err := s.store.People.SetDisabled(context.Background(), c.email, true); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, true))
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity).one("alert", "disabled")
-		if err := s.store.People.SetDisabled(context.Background(), c.email, false); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, false))
 		s.visitor(t).signInAs(c.email).redirects("/agents")
-		if err := s.store.Accounts.SetDisabled(context.Background(), c.account.ID, true, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, s.store.Accounts.SetDisabled(context.Background(), c.account.ID, true, models.Operator()))
 		s.visitor(t).signInAs(c.email).is(http.StatusUnprocessableEntity)
 	})
 }
@@ -221,15 +215,10 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 		page.one("link", "Go to Account")
 		other.get("/account").one("button", "Connect Acme ID")
 
-		users, err := s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		users := modelstest.Value(s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 10}))(t)
 		for _, user := range users.Items {
 			if user.Email == email {
-				if err := s.store.People.Remove(t.Context(), c.account.ID, user.ID, models.Operator()); err != nil {
-					t.Fatal(err)
-				}
+				modelstest.Must(t, s.store.People.Remove(t.Context(), c.account.ID, user.ID, models.Operator()))
 			}
 		}
 		other.connectAs(email).redirects("/account") // the removed user's identity is free
@@ -238,15 +227,10 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 
 func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{PasswordsOff: true}, func(d *handlers.Deps) { d.PasswordsOff = true }, func(t *testing.T, s *site) {
-		account, err := s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password})
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password}))(t)
 		invite := func(email string) string {
 			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, models.NewInvitation{Email: email, Role: models.RoleMember}, models.Operator())
-			if err != nil {
-				t.Fatal(err)
-			}
+			modelstest.Must(t, err)
 			return "/invitations/" + token
 		}
 		path, v := invite("ada@example.com"), s.visitor(t)
@@ -328,10 +312,7 @@ func TestPasswordsAreOff(t *testing.T) {
 	change := func(d *handlers.Deps) { d.PasswordsOff = true }
 	onProviderSite(t, models.Options{PasswordsOff: true}, change, func(t *testing.T, s *site) {
 		v := s.visitor(t)
-		account, err := s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password})
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
 		page := v.get("/login")
 		page.none("textbox", "Password")
 		page.one("link", "Sign in with Acme ID")
@@ -355,10 +336,7 @@ func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
 	change := func(d *handlers.Deps) { d.PasswordsOff, d.Now = true, clock.Now }
 	onProviderSite(t, models.Options{PasswordsOff: true, Now: clock.Now}, change, func(t *testing.T, s *site) {
-		account, err := s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password})
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
 		c := customer{visitor: s.visitor(t), email: "ada@example.com", account: account}
 		path, _ := c.link()
 		c.post(path, nil).redirects("/api-keys")

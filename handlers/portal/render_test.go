@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
@@ -21,10 +23,7 @@ func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
 	if len(page.body) > len(plain.body)/2 {
 		t.Errorf("%d bytes became %d", len(plain.body), len(page.body))
 	}
-	reader, err := gzip.NewReader(strings.NewReader(page.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := modelstest.Value(gzip.NewReader(strings.NewReader(page.body)))(t)
 	whole, err := io.ReadAll(reader)
 	if err != nil || !strings.Contains(string(whole), "</html>") {
 		t.Errorf("the page is incomplete: %v", err)

@@ -37,8 +37,7 @@ func (a answer) authenticatorSecret() string {
 
 func codeOf(t testing.TB, secret string, at time.Time) string {
 	t.Helper()
-	code, err := totp.GenerateCode(secret, at)
-	modelstest.Must(t, err)
+	code := modelstest.Value(totp.GenerateCode(secret, at))(t)
 	return code
 }
 
@@ -298,12 +297,9 @@ func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
 	t.Parallel()
 	s := sqliteSite(t, "https://portal.test")
 	c := s.customer(t)
-	user, err := s.store.SignIn.VerifyPassword(t.Context(), c.email, password, models.Client{})
-	modelstest.Must(t, err)
-	token, err := s.store.Sessions.Create(t.Context(), user, models.Client{})
-	modelstest.Must(t, err)
-	session, err := s.store.Sessions.Find(t.Context(), token, models.Client{})
-	modelstest.Must(t, err)
+	user := modelstest.Value(s.store.SignIn.VerifyPassword(t.Context(), c.email, password, models.Client{}))(t)
+	token := modelstest.Value(s.store.Sessions.Create(t.Context(), user, models.Client{}))(t)
+	session := modelstest.Value(s.store.Sessions.Find(t.Context(), token, models.Client{}))(t)
 	actor := models.UserActor(user.ID, "192.0.2.1")
 	passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}
 	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, "a challenge", actor))

@@ -14,14 +14,9 @@ import (
 // the member's email.
 func (c customer) link() (path, email string) {
 	c.t.Helper()
-	user, err := c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	user := modelstest.Value(c.store.People.Add(c.t.Context(), c.account.ID, models.NewUser{Email: "member-of-" + c.email, Role: models.RoleMember}, models.Operator()))(c.t)
 	token, _, err := c.store.SignIn.CreateLink(c.t.Context(), c.account.ID, user.ID, models.Operator())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	modelstest.Must(c.t, err)
 	return "/sign-in-links/" + token, user.Email
 }
 

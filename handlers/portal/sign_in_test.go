@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestSigningInOpensThePortal(t *testing.T) {
@@ -253,10 +254,7 @@ func TestSessionCookieAttributes(t *testing.T) {
 		s := sqliteSite(t, base)
 		email := s.customer(t).email
 		response := s.visitor(t).signIn(email, password)
-		cookie, err := http.ParseSetCookie(response.header.Get("Set-Cookie"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cookie := modelstest.Value(http.ParseSetCookie(response.header.Get("Set-Cookie")))(t)
 		if cookie.Name != want.name || cookie.Secure != want.secure {
 			t.Errorf("under %s the cookie is %s, Secure %v", base, cookie.Name, cookie.Secure)
 		}

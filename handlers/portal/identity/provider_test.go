@@ -20,6 +20,7 @@ import (
 
 	"portal/handlers/portal/identity"
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // hostile is a provider whose responses a test can forge.
@@ -39,10 +40,7 @@ type hostile struct {
 
 func newHostile(t *testing.T) *hostile {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 	h := &hostile{key: key, metadata: map[string]any{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -114,10 +112,7 @@ func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, 
 	if err != nil {
 		return models.Identity{}, err
 	}
-	sent, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := modelstest.Value(url.Parse(address))(t)
 	query := sent.Query()
 	h.nonce = query.Get("nonce")
 	if query.Get("code_challenge_method") != "S256" || query.Get("response_type") != "code" || query.Get("scope") != "openid email" ||
@@ -169,10 +164,7 @@ func TestForgedIDTokensAreRefused(t *testing.T) {
 	for name, sign := range map[string]func(h *hostile) jose.Signer{
 		"with the client secret": func(*hostile) jose.Signer { return signer(t, jose.HS256, []byte("hunter2hunter2hunter2hunter2hunt")) },
 		"with another key": func(*hostile) jose.Signer {
-			key, err := rsa.GenerateKey(rand.Reader, 2048)
-			if err != nil {
-				t.Fatal(err)
-			}
+			key := modelstest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 			return signer(t, jose.RS256, key)
 		},
 	} {
@@ -186,10 +178,7 @@ func TestForgedIDTokensAreRefused(t *testing.T) {
 
 func signer(t *testing.T, algorithm jose.SignatureAlgorithm, key any) jose.Signer {
 	t.Helper()
-	s, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := modelstest.Value(jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, nil))(t)
 	return s
 }
 
@@ -354,9 +343,7 @@ func TestNewAlgorithmOfTheProviderIsReadAtOnce(t *testing.T) {
 		return err
 	}
 	h.metadata["id_token_signing_alg_values_supported"] = []string{"RS256"}
-	if err := signIn(); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, signIn())
 	h.metadata["id_token_signing_alg_values_supported"] = []string{"PS256"}
 	h.sign = func(h *hostile) jose.Signer { return signer(t, jose.PS256, jose.JSONWebKey{Key: h.key, KeyID: "1"}) }
 	if err := signIn(); !errors.Is(err, identity.ErrFailed) {
