@@ -16,17 +16,15 @@ type activeToken struct {
 	claims widget.Claims
 }
 
-// activeToken verifies a widget token and asks the database about its key, account and agent.
-// [tokenProblem] returns the response to the error of a token that is not active.
-func (a *API) activeToken(ctx context.Context, token string) (active activeToken, err error) {
-	if active.claims, err = a.tokens.Verify(token); err != nil {
+// activeToken asks the database about the key, the account and the agent of a verified widget
+// token. [tokenProblem] returns the response to the error of a token that is not active.
+func (a *API) activeToken(ctx context.Context, claims widget.Claims) (activeToken, error) {
+	caller, err := a.store.API.AuthenticateToken(ctx, claims)
+	if err != nil {
 		return activeToken{}, err
 	}
-	if active.Principal, err = a.store.API.AuthenticateToken(ctx, active.claims); err != nil {
-		return activeToken{}, err
-	}
-	err = a.queries.Run(func() error { return a.store.API.CheckAgent(ctx, active.Principal, active.claims.AgentID) })
-	return active, err
+	err = a.queries.Run(func() error { return a.store.API.CheckAgent(ctx, caller, claims.AgentID) })
+	return activeToken{caller, claims}, err
 }
 
 // tokenProblems are the responses to a widget token that is not active, by reason. The first

@@ -30,7 +30,7 @@ type Deps struct {
 	Tokens  *widget.Tokens
 	LiveKit *livekit.Server // nil: no LiveKit tokens
 
-	RateLimit RateLimit        // of each API key; zero: none
+	RateLimit RateLimit        // of each API key and of each widget token; zero: none
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
 	Stopping  <-chan struct{}  // closed when the server begins to stop; nil: never
 
@@ -47,7 +47,9 @@ type API struct {
 	store   *models.Store
 	tokens  *widget.Tokens
 	liveKit *livekit.Server // nil: off
-	limiter *rateLimiter    // nil: no limit
+
+	// Nil: no limit.
+	keyLimit, tokenLimit, accountLimit *rateLimiter
 
 	operator   *operatorToken // nil: the operator API is off
 	signInLink func(token string) string
@@ -67,9 +69,13 @@ func New(d Deps) (*API, error) {
 	if err := d.Registry.Register(refusals); err != nil {
 		return nil, fmt.Errorf("register the metric of refusals: %w", err)
 	}
+	ofAccount := RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &API{
-		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit, limiter: newRateLimiter(d.RateLimit, d.Now),
-		operator: newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
+		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit,
+		keyLimit:     newRateLimiter("key", "this API key", d.RateLimit, d.Now),
+		tokenLimit:   newRateLimiter("token", "this widget token", d.RateLimit, d.Now),
+		accountLimit: newRateLimiter("account", "the widget tokens of this account", ofAccount, d.Now),
+		operator:     newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
 		refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
 	}, nil
 }
@@ -164,7 +170,7 @@ func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if err := a.limit(c, caller); err != nil {
+		if err := a.keyLimit.limit(c, caller.KeyID); err != nil {
 			return err
 		}
 		return h(c, caller)

@@ -11,6 +11,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models/widget"
 )
 
 // originalURLHeaders are the headers in which gateways send the URL of the original request. The
@@ -57,12 +58,18 @@ func (a *API) authorizeWidget(c *gin.Context) error {
 }
 
 // authenticateWidget returns the request's widget token. It returns a 401 unless the token is
-// active, and [models.ErrUnavailable] if that cannot be checked.
-func (a *API) authenticateWidget(c *gin.Context) (activeToken, error) {
-	var active activeToken
+// active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
+func (a *API) authenticateWidget(c *gin.Context) (active activeToken, err error) {
 	token, err := widgetToken(c.Request)
+	var claims widget.Claims
 	if err == nil {
-		active, err = a.activeToken(c.Request.Context(), token)
+		claims, err = a.tokens.Verify(token)
+	}
+	if err == nil {
+		if limited := a.limitToken(c, claims); limited != nil {
+			return activeToken{}, limited
+		}
+		active, err = a.activeToken(c.Request.Context(), claims)
 	}
 	if refused, known := tokenProblem(err); known {
 		err = refused

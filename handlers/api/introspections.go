@@ -34,7 +34,11 @@ func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) err
 func (a *API) introspect(c *gin.Context, caller models.Principal, token string) (introspectionBody, error) {
 	ctx, cancel := a.withTimeout(c, caller.Waited())
 	defer cancel()
-	active, err := a.activeToken(ctx, token)
+	var active activeToken
+	claims, err := a.tokens.Verify(token)
+	if err == nil {
+		active, err = a.activeToken(ctx, claims)
+	}
 	if _, inactive := tokenProblem(err); inactive || err == nil && active.AccountID != caller.AccountID {
 		return introspectionBody{}, nil
 	}

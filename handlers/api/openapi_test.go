@@ -88,7 +88,7 @@ func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 		"MethodNotAllowed":     problem.MethodNotAllowed(),
 		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
 		"UnsupportedMediaType": problem.UnsupportedMediaType("application/json"),
-		"RateLimited":          problem.RateLimited(time.Second),
+		"RateLimited":          problem.RateLimited("this API key", time.Second),
 		"Internal":             problem.Internal(nil),
 		"Unavailable":          problem.Unavailable(nil),
 	} {

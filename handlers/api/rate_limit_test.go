@@ -131,3 +131,56 @@ func TestLimitedRequestUpdatesLastUsed(t *testing.T) {
 		s.isUsedNow(c, "a limited request")
 	})
 }
+
+func TestEachWidgetTokenHasItsOwnLimit(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 3}, func(t *testing.T, s *service, c customer) {
+		token, other := s.token(c), s.token(c)
+		s.get(authorizeWidget, bearer(token)).is(http.StatusOK).lacks("RateLimit")
+		s.get(authorizeWidget + "/connect?access_token=" + token).is(http.StatusOK).lacks("RateLimit")
+		s.get(authorizeWidget, bearer(token)).is(http.StatusOK).has("RateLimit", `"token";r=0;t=1`)
+		forged := token[:len(token)-10] + strings.Repeat("A", 10)
+		for range 5 {
+			a := s.get(authorizeWidget, bearer(token))
+			message := a.fails(http.StatusTooManyRequests, "RATE_LIMITED")
+			if want := exampleMessage(t, "TokenRateLimited", "token"); message != want {
+				t.Errorf("message %q, want %q", message, want)
+			}
+			a.has("Retry-After", "1")
+			a.has("RateLimit", `"token";r=0;t=1`)
+			a.has("RateLimit-Policy", `"token";q=3;w=3`)
+			a.has("Cache-Control", "no-store")
+			for _, name := range []string{"WWW-Authenticate", "X-Error-Reason", "X-Account-Id"} {
+				a.lacks(name)
+			}
+			// Nobody can use up the bucket of a token without its signature.
+			s.get(authorizeWidget, bearer(forged)).is(http.StatusUnauthorized).lacks("RateLimit")
+		}
+		s.get(authorizeWidget, bearer(other)).is(http.StatusOK)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK) // its third request
+		s.clock.Advance(time.Second)
+		s.get(authorizeWidget, bearer(token)).is(http.StatusOK)
+	})
+}
+
+func TestWidgetTokensOfAnAccountShareALimit(t *testing.T) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(t *testing.T, s *service, c customer) {
+		stranger := s.token(s.customer())
+		tokens := make([]string, 21)
+		for n := range tokens {
+			tokens[n] = s.token(c)
+			s.clock.Advance(time.Second)
+		}
+		for _, token := range tokens[:20] {
+			s.get(authorizeWidget, bearer(token)).is(http.StatusOK)
+		}
+		a := s.get(authorizeWidget, bearer(tokens[20]))
+		message := a.fails(http.StatusTooManyRequests, "RATE_LIMITED")
+		if want := exampleMessage(t, "TokenRateLimited", "account"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+		a.has("RateLimit", `"account";r=0;t=1`)
+		a.has("RateLimit-Policy", `"account";q=20;w=1`)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		s.get(authorizeWidget, bearer(stranger)).is(http.StatusOK)
+	})
+}
