@@ -78,13 +78,7 @@ func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, erro
 	var account Account
 	err := a.db.NewSelect().Model(&account).
 		Where("id = (SELECT account_id FROM users WHERE email_hash = ?)", hashEmail(email)).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Account{}, ErrAccountNotFound
-	}
-	if err != nil {
-		return Account{}, failed("find account", err)
-	}
-	return account, nil
+	return account, notFound("find account", err, ErrAccountNotFound)
 }
 
 // Find returns an account. It is for operators. The error may be [ErrAccountNotFound].
@@ -95,10 +89,7 @@ func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
 func findAccount(ctx context.Context, db bun.IDB, id uuid.UUID) (Account, error) {
 	var account Account
 	err := db.NewSelect().Model(&account).Where("id = ?", id).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Account{}, ErrAccountNotFound
-	}
-	return account, failed("find account", err)
+	return account, notFound("find account", err, ErrAccountNotFound)
 }
 
 // List returns a page of all accounts, by id. It is for operators.

@@ -214,13 +214,7 @@ func (a *Agents) Find(ctx context.Context, accountID, id uuid.UUID) (Agent, erro
 func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	var agent Agent
 	err := db.NewSelect().Model(&agent).Where("account_id = ? AND id = ?", accountID, id).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Agent{}, ErrAgentNotFound
-	}
-	if err != nil {
-		return Agent{}, failed("find agent", err)
-	}
-	return agent, nil
+	return agent, notFound("find agent", err, ErrAgentNotFound)
 }
 
 // findRemovedAgent returns the id and the last name of an agent that was removed from the account.
@@ -230,13 +224,7 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 	err := db.NewSelect().Model((*Activity)(nil)).Column("label").
 		Where("account_id = ? AND subject_id = ? AND action = ?", accountID, id, ActionAgentRemoved).
 		OrderExpr("id DESC").Limit(1).Scan(ctx, &agent.Name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Agent{}, ErrAgentNotFound
-	}
-	if err != nil {
-		return Agent{}, failed("find removed agent", err)
-	}
-	return agent, nil
+	return agent, notFound("find removed agent", err, ErrAgentNotFound)
 }
 
 // Remove deletes one of the account's agents, which also ends its widget tokens, and records the
@@ -257,13 +245,7 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		}
 		return tx.RecordEnd(ctx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return Agent{}, ErrAgentNotFound
-	}
-	if err != nil {
-		return Agent{}, err
-	}
-	return agent, nil
+	return agent, noRows(err, ErrAgentNotFound)
 }
 
 // TokenIssued notes in memory that a widget token was issued for an agent. The caller must have
@@ -281,11 +263,8 @@ func (a *Agents) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (t
 	err := a.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("last_token.issued_at").
 		Join("LEFT JOIN agent_last_tokens AS last_token ON last_token.agent_id = agent.id").
 		Where("agent.account_id = ? AND agent.id = ?", accountID, agentID).Scan(ctx, &stored)
-	if errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, ErrAgentNotFound
-	}
 	if err != nil {
-		return time.Time{}, failed("find an agent's last token", err)
+		return time.Time{}, notFound("find an agent's last token", err, ErrAgentNotFound)
 	}
 	if pending.After(stored.Time) {
 		return pending, nil

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -103,4 +104,20 @@ func failed(operation string, err error) error {
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return database.Failed(operation, err)
+}
+
+// noRows returns missing in place of [sql.ErrNoRows].
+func noRows(err, missing error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return missing
+	}
+	return err
+}
+
+// notFound returns missing in place of [sql.ErrNoRows], and otherwise the error of failed.
+func notFound(operation string, err, missing error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return missing
+	}
+	return failed(operation, err)
 }

@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -136,11 +135,8 @@ func (k *Keys) lock(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, e
 func (k *Keys) scan(ctx context.Context, db bun.IDB, filter keyFilter) (Key, error) {
 	var key Key
 	err := filter(selectKeys(db, &key)).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Key{}, ErrKeyNotFound
-	}
 	if err != nil {
-		return Key{}, err
+		return Key{}, noRows(err, ErrKeyNotFound)
 	}
 	key.LastUsedAt = k.usage.LastUse(key.ID, key.LastUsedAt)
 	return key, nil
@@ -221,10 +217,7 @@ func (k *Keys) Creator(ctx context.Context, accountID, keyID uuid.UUID) (string,
 		Where("api_key.account_id = ? AND api_key.id = ? AND u.account_id = ?", accountID, keyID, accountID).
 		Where("EXISTS (SELECT 1 FROM users AS other WHERE other.account_id = ? AND other.id <> u.id)", accountID).
 		Scan(ctx, &email)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return email, failed("find the creator of an API key", err)
+	return email, notFound("find the creator of an API key", err, nil)
 }
 
 // GeneratedBy returns the account's active keys that a user has generated, the newest first.

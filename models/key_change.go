@@ -156,13 +156,8 @@ func (k *Keys) change(
 		}
 		return change(ctx, tx, &key)
 	})
-	switch {
-	case errors.Is(err, ErrKeyNotFound):
-		return Key{}, err
-	case err != nil:
-		return Key{}, err
-	case revoked:
-		return key, ErrKeyAlreadyRevoked
+	if err == nil && revoked {
+		err = ErrKeyAlreadyRevoked
 	}
-	return key, nil
+	return key, err
 }

@@ -2,8 +2,6 @@ package models
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -102,11 +100,8 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 	var id uuid.UUID
 	err = tx.NewUpdate().Model((*Mail)(nil)).Set("due_at = ?, attempts = attempts + 1", tx.Now().Add(mailLease)).
 		Where("id = (?)", due).Returning("id").Scan(ctx, &id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Mail{}, "", ErrNoMail
-	}
 	if err != nil {
-		return Mail{}, "", err
+		return Mail{}, "", noRows(err, ErrNoMail)
 	}
 	err = tx.NewSelect().Model(&mail).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(a.name, '') AS account_name").

@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -152,12 +151,4 @@ func useChallenge(ctx context.Context, tx Tx, challenge string) error {
 	used := usedChallenge{ChallengeHash: hashToken(challenge), ExpiresAt: tx.Now().Add(2 * ChallengeLife)}
 	result, err := tx.NewInsert().Model(&used).On("CONFLICT (challenge_hash) DO NOTHING").Exec(ctx)
 	return unlessAffected(result, err, ErrChallengeUsed)
-}
-
-// noRows returns missing in place of [sql.ErrNoRows].
-func noRows(err, missing error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return missing
-	}
-	return err
 }

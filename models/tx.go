@@ -2,9 +2,7 @@ package models
 
 import (
 	"context"
-	"database/sql"
 	"encoding/binary"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -211,9 +209,5 @@ func (tx Tx) lockUserWhere(ctx context.Context, where string, args ...any) error
 
 // lockOne returns [ErrWrongCredentials] if the query finds no row.
 func lockOne(ctx context.Context, query *bun.SelectQuery) error {
-	err := query.Scan(ctx, new(uuid.UUID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrWrongCredentials
-	}
-	return err
+	return noRows(query.Scan(ctx, new(uuid.UUID)), ErrWrongCredentials)
 }
