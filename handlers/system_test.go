@@ -79,9 +79,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	t.Helper()
 	ctx, email := t.Context(), name+"@example.com"
 	account, err := s.store.Accounts.Create(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	c := tenant{email: email, objectIDs: map[string][]string{}}
 	own := func(collection string, id uuid.UUID) {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
@@ -89,26 +87,20 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	for _, label := range []string{"revoked", "active"} {
 		var key models.Key
 		key, c.secret, err = s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, err)
 		own("api-keys", key.ID)
 	}
 	if _, err := s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	agent, err := s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	own("agents", agent.ID)
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
 	}
 	user, err := s.store.SignIn.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	sessions, err := s.store.Sessions.List(ctx, account.ID, user.ID)
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("sessions %v, %v", sessions, err)
@@ -118,27 +110,19 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	}
 	own("passkeys", s.passkey(t, account.ID, user.ID))
 	link, _, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	c.objectIDs["sign-in-links token"] = []string{link}
 	c.member = "member-of-" + email
 	member, err := s.store.People.Add(ctx, account.ID, models.NewUser{Email: c.member, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	own("people", member.ID)
 	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, models.NewInvitation{Email: "guest-of-" + email, Role: models.RoleMember}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
 	c.objectIDs["password-resets token"] = []string{s.resetToken(t, email)}
 	activities, err := s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	for _, activity := range activities {
 		own("activity", activity.ID)
 	}
@@ -166,9 +150,7 @@ func (s *system) resetToken(t *testing.T, email string) string {
 	}
 	for {
 		mail, token, err := s.store.Outbox.Claim(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, err)
 		if mail.Kind == models.MailPasswordForgotten {
 			return token
 		}

@@ -133,9 +133,7 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 		agent := f.agent(t, c)
 		release, err := f.TakeConnections(t.Context())
 		defer release()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		p := modelstest.Value(f.API.Authenticate(ctx, secret))(t)

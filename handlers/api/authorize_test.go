@@ -176,9 +176,7 @@ func TestAuthorizeAnswersBeforeTheBodyArrives(t *testing.T) {
 func (s *service) raw(t *testing.T, request string) (statuses []int) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	modelstest.Must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	modelstest.Value(io.WriteString(conn, request))(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"portal/handlers/handlerstest"
+	"portal/models/modelstest"
 	"portal/models/widget"
 )
 
@@ -108,8 +109,6 @@ func forged(t *testing.T, c customer, s *service) string {
 	keyring := handlerstest.Keyring(t, strings.Repeat("the forger's secret. ", 2), "")
 	token, _, err := widget.NewTokens(keyring, issuer, tokenTTL, s.clock.Now).
 		Issue(nil, widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return string(token)
 }

@@ -112,9 +112,7 @@ func (s *service) customer() customer {
 	account, err := s.store.Accounts.Create(s.t.Context(), models.NewAccount{
 		Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery staple",
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	modelstest.Must(s.t, err)
 	c := customer{accountID: account.ID, agent: s.createAgent(account.ID, "Front desk")}
 	c.key, c.secret = s.generateKey(account.ID)
 	return c
@@ -124,18 +122,14 @@ func (s *service) generateKey(accountID uuid.UUID) (models.Key, string) {
 	s.t.Helper()
 	key, secret, err := s.store.Keys.Generate(s.t.Context(), accountID,
 		models.NewKey{Label: "backend", FormID: uuid.New()}, models.Operator())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	modelstest.Must(s.t, err)
 	return key, secret
 }
 
 func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
 	s.t.Helper()
 	agent, err := s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	modelstest.Must(s.t, err)
 	return agent
 }
 

@@ -44,9 +44,7 @@ func (s *service) user(account, role string) string {
 func (s *service) activities(id uuid.UUID) string {
 	s.t.Helper()
 	list, err := s.store.Activity.List(s.t.Context(), id, models.ActivityPage{Limit: 1000})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	modelstest.Must(s.t, err)
 	var lines []string
 	for _, activity := range list {
 		line := string(activity.Action)

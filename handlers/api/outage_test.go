@@ -123,9 +123,7 @@ func TestAuthenticationCountsTowardsTheDatabaseTimeout(t *testing.T) {
 	key := bearer(c.secret)
 	// The agent is not in memory, because no token has been requested.
 	token, _, err := s.tokens.Issue(nil, widget.Grant{AccountID: c.accountID, KeyID: c.key.ID, AgentID: c.agent.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	unlockKeys, unlockAgents := lockTable(t, databaseURL, "auth_epoch"), lockTable(t, databaseURL, "agents")
 	defer unlockAgents()
 

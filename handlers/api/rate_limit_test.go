@@ -56,9 +56,7 @@ func TestKeysDoNotShareTheirLimit(t *testing.T) {
 		_, beside := s.generateKey(c.accountID)
 		_, successor, err := s.store.Keys.Generate(t.Context(), c.accountID,
 			models.NewKey{Label: "backend", FormID: uuid.New(), Replaces: c.key.ID}, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Must(t, err)
 		for _, key := range []string{c.secret, beside, successor, s.customer().secret} {
 			for range 2 {
 				s.get("/api/agents", bearer(key)).is(http.StatusOK)

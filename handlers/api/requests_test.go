@@ -50,9 +50,7 @@ func (s *service) post(path string, options ...option) answer {
 func (s *service) send(method, path string, options ...option) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	modelstest.Must(s.t, err)
 	for _, set := range options {
 		set(request)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers/api"
+	"portal/models/modelstest"
 )
 
 // The API needs no store here: requests without a key do not reach it.
@@ -21,9 +22,7 @@ func TestRoutesUnderAPIRequireAKeyAndAllRoutesAreDescribed(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	jsonAPI, err := api.New(api.Deps{Registry: prometheus.NewRegistry(), OperatorToken: operatorToken})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	jsonAPI.Register(engine)
 	public := []string{
 		"/healthz", "/readyz", "/openapi.json",

@@ -26,13 +26,9 @@ func newTarget(tb testing.TB) *target {
 	t := &target{log: &modelstest.LogBuffer{}}
 	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: t.log.Logger()})
 	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	modelstest.Must(tb, err)
 	agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: fuzzedAgent, Name: "Front desk"}, models.Operator())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	modelstest.Must(tb, err)
 	t.agentID = agent.ID
 	if _, t.secret, err = store.Keys.Generate(ctx, account.ID, models.NewKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
 		tb.Fatal(err)

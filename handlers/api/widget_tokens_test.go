@@ -74,8 +74,6 @@ func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *model
 		return keys[0].Key, nil
 	}, jwt.WithValidMethods([]string{"EdDSA", "ES256"}), jwt.WithTimeFunc(c.Now),
 		jwt.WithIssuer(issuer), jwt.WithAudience("widget"), jwt.WithExpirationRequired(), jwt.WithLeeway(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return parsed
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/middleware"
+	"portal/models/modelstest"
 )
 
 func TestHeadIsHandledAsGetAndLoggedAsHead(t *testing.T) {
@@ -21,9 +22,7 @@ func TestHeadIsHandledAsGetAndLoggedAsHead(t *testing.T) {
 	t.Cleanup(server.Close)
 
 	answer, err := server.Client().Head(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(answer.Body)
 	if err != nil || len(content) > 0 || answer.StatusCode != http.StatusOK || answer.ContentLength != int64(len("hello")) {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers/middleware"
+	"portal/models/modelstest"
 )
 
 func TestRequestsAreCountedByRoute(t *testing.T) {
@@ -54,9 +55,7 @@ func TestRegisteringTheMetricsTwiceIsAnError(t *testing.T) {
 func metrics(t *testing.T, registry *prometheus.Registry) gin.HandlerFunc {
 	t.Helper()
 	counting, err := middleware.Metrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	return counting
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models/modelstest"
 )
 
 func TestPanicIsA500WithoutItsCause(t *testing.T) {
@@ -45,9 +46,7 @@ func TestPanicDuringTheResponseAbortsTheConnection(t *testing.T) {
 	server := httptest.NewServer(engine)
 	t.Cleanup(server.Close)
 	answer, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	if content, err := io.ReadAll(answer.Body); err == nil {
 		t.Errorf("the client cannot see that the response is incomplete: %q", content)

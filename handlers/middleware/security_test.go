@@ -10,6 +10,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models/modelstest"
 )
 
 func TestSecurityHeadersAreStrict(t *testing.T) {
@@ -72,9 +73,7 @@ func TestCrossSiteFormsAreRefused(t *testing.T) {
 func securityHeaders(t *testing.T, base string) http.Header {
 	t.Helper()
 	baseURL, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Must(t, err)
 	engine := newEngine(middleware.SecurityHeaders(baseURL, func(string) bool { return true }))
 	return serve(engine, httptest.NewRequest(http.MethodGet, "/", http.NoBody)).Header()
 }
