@@ -93,9 +93,10 @@ func TestEveryRouteIsForThoseWhoMayUseIt(t *testing.T) {
 					refused("a foreigner", status(s.signIn(t, foreign.email)), http.StatusNotFound)
 				}
 				served("an owner", status(s.signIn(t, own.email)))
-				if kind == "people" && r.Method == http.MethodPost { // the request may have removed the member
-					own = s.tenant(t, fmt.Sprintf("own%d", found[byOwners]))
-				}
+			}
+			// The request may have removed the member or changed the password.
+			if r.Method == http.MethodPost && (kind == "people" || strings.HasPrefix(r.Path, "/password-resets/")) {
+				own = s.tenant(t, fmt.Sprintf("own%d-%d", found[byOwners], found[byEveryone]))
 			}
 		}
 		for _, access := range []access{byEveryone, byUsers, byOwners, byClients} {

@@ -162,9 +162,10 @@ func (s *system) signIn(t *testing.T, email string) *http.Cookie {
 	form := url.Values{"email": {email}, "password": {tenantPassword}}
 	r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	cookies := serve(s.handler, r).Result().Cookies()
+	response := serve(s.handler, r)
+	cookies := response.Result().Cookies()
 	if len(cookies) != 2 { // the session and the device
-		t.Fatalf("signing in set the cookies %v", cookies)
+		t.Fatalf("signing in as %s: %d %s", email, response.Code, response.Body)
 	}
 	return cookies[0]
 }
