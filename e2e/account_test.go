@@ -41,16 +41,19 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 		c.expectServed(t, secret, other)
 
 		agents = pages.OpenAgents(v.Tab)
-		for agent, use := range map[string]string{"Night shift": `Last token just now`, "Front desk": `No token is on record`} {
+		for agent, use := range map[string]string{"Night shift": `Last token just now`, "Front desk": `This agent has issued no tokens`} {
 			removal := agents.StartRemoval(agent)
 			removal.ExpectSaying(use)
 			removal.Click("Cancel")
 			removal.ExpectNo("button", "Confirm removal")
 		}
 		agents.Remove("Night shift")
-		agents.Row("Front desk").ExpectShown()
+		agents.Row("Front desk").Click("Rename")
+		agents.Fill("New name", "Reception")
+		agents.Click("Save name")
+		agents.Row("Reception").Expect("button", "Rename")
 		c.requestToken(secret, other).Is(http.StatusNotFound).Find(`"code":"(AGENT_NOT_FOUND)"`)
-		pages.OpenActivity(v.Tab).ExpectInOrder(`removed the agent Night shift`, `created the agent Front desk`)
+		pages.OpenActivity(v.Tab).ExpectInOrder(`Front desk to Reception`, `removed the agent Night shift`, `created the agent Front desk`)
 	})
 }
 

@@ -44,6 +44,15 @@ type AgentItem struct {
 	Confirming bool    // the item shows the confirmation
 	LastToken  *Moment // for the confirmation; nil if no token is on record
 	Focused    bool    // the Remove button takes the focus
+
+	Rename        *AgentRename // not nil while the item edits the name
+	RenameFocused bool         // the Rename button takes the focus
+}
+
+// AgentRename is the form that renames an agent.
+type AgentRename struct {
+	Name    string // as submitted
+	Problem string // the error of the name
 }
 
 func (AgentItem) fragment() string { return "agent" }

@@ -43,8 +43,48 @@ func (p *agentPages) show(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	item := templates.AgentItem{Agent: agent, Focused: true}
-	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#remove-%s", agentsPath, agent.ID)})
+	asked := "remove"
+	if c.Query("focus") == "rename" {
+		asked = "rename"
+	}
+	item := templates.AgentItem{Agent: agent, Focused: asked == "remove", RenameFocused: asked == "rename"}
+	return p.reply(c, reply{fragment: item, location: fmt.Sprintf("%s#%s-%s", agentsPath, asked, agent.ID)})
+}
+
+// editName shows the form for a new name in the item of an agent.
+func (p *agentPages) editName(c *gin.Context) error {
+	agent, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	return p.askName(c, agent, http.StatusOK, templates.AgentRename{Name: agent.Name})
+}
+
+func (p *agentPages) rename(c *gin.Context) error {
+	agent, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	name := c.PostForm("name")
+	renamed, err := p.agents.Rename(c.Request.Context(), agent.AccountID, agent.ID, name, actorOf(c))
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return p.askName(c, agent, http.StatusUnprocessableEntity, templates.AgentRename{Name: name, Problem: invalid.Message})
+	}
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{
+		notice:   fmt.Sprintf("Agent “%s” renamed to “%s”.", agent.Name, renamed.Name),
+		fragment: templates.AgentItem{Agent: renamed, RenameFocused: true},
+		location: fmt.Sprintf("%s#rename-%s", agentsPath, agent.ID),
+	})
+}
+
+func (p *agentPages) askName(c *gin.Context, agent models.Agent, status int, rename templates.AgentRename) error {
+	item := templates.AgentItem{Agent: agent, Rename: &rename}
+	return p.reply(c, reply{status: status, fragment: item, page: func() (templates.Page, error) {
+		return p.page(c, templates.AgentForm{}, item)
+	}})
 }
 
 func (p *agentPages) create(c *gin.Context) error {

@@ -97,6 +97,26 @@ func TestAgentIsRefusedWithTheInputKept(t *testing.T) {
 	})
 }
 
+func TestAgentIsRenamed(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			path := "/agents/" + c.agent("Front desk").ID.String()
+			v := as.of(t, c.visitor)
+			v.get(path+"/name").is(http.StatusOK).one("button", "Save name")
+			tooLong := strings.Repeat("x", 101)
+			refused := v.post(path+"/name", url.Values{"name": {tooLong}}).is(http.StatusUnprocessableEntity)
+			refused.one("alert", "ame")
+			if got := refused.one("textbox", "New name").attr("value"); got != tooLong {
+				t.Errorf("the field holds %q", got)
+			}
+			follow(v, v.post(path+"/name", url.Values{"name": {" Reception "}})).says("“Front desk” renamed to “Reception”")
+			c.get("/agents").is(http.StatusOK).says("Reception")
+			as.of(t, s.customer(t).visitor).post(path+"/name", url.Values{"name": {"theirs"}}).is(http.StatusNotFound)
+		})
+	})
+}
+
 func TestRemovingAnAgentNeedsAConfirmation(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
@@ -139,7 +159,7 @@ func TestRemovalSaysWhenTheAgentLastIssuedAToken(t *testing.T) {
 			c := s.customer(t)
 			agent, unused := c.agent("Front desk"), c.agent("Back office")
 			v := as.of(t, c.visitor)
-			v.get("/agents/" + unused.ID.String() + "/removal").is(http.StatusOK).says("No token is on record for this agent")
+			v.get("/agents/" + unused.ID.String() + "/removal").is(http.StatusOK).says("This agent has issued no tokens.")
 
 			s.store.Agents.TokenIssued(agent.ID)
 			issued := clock.Now()
@@ -148,11 +168,11 @@ func TestRemovalSaysWhenTheAgentLastIssuedAToken(t *testing.T) {
 			v.get(path).is(http.StatusOK).says("Last token just now", "cannot be undone")
 			clock.Advance(3 * time.Minute)
 			asked := v.get(path).is(http.StatusOK)
-			asked.says("Last token 3 minutes ago", "Widgets that use this agent stop working at once.")
+			asked.says("Last token 3 minutes ago", "Widgets that use this agent stop working now.")
 			if machine := `datetime="` + issued.UTC().Format(time.RFC3339) + `"`; !strings.Contains(asked.body, machine) {
 				t.Errorf("no %s in\n%s", machine, asked.body)
 			}
-			v.get("/agents/" + unused.ID.String() + "/removal").says("No token is on record for this agent")
+			v.get("/agents/" + unused.ID.String() + "/removal").says("This agent has issued no tokens.")
 		})
 	})
 }

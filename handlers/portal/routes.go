@@ -24,6 +24,8 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.page(agentsPath, p.agents.list)
 	users.post(agentsPath, p.agents.create)
 	users.page("/agents/:id", p.agents.show)
+	users.page("/agents/:id/name", p.agents.editName)
+	users.post("/agents/:id/name", p.agents.rename)
 	users.page("/agents/:id/removal", p.agents.newRemoval)
 	users.post("/agents/:id/removal", p.agents.createRemoval)
 	users.page(usagePath, p.usage.show)

@@ -32,4 +32,20 @@
       region.textContent = text;
     }
   }
+
+  // The name of an agent, likewise.
+  document.addEventListener('input', ({ target }) => {
+    const list = document.getElementById('agent-list');
+    if (!list || !target.matches('[name="name"]')) {
+      return;
+    }
+    const name = target.value.trim().toLowerCase();
+    const taken = [...list.querySelectorAll('.item-name')]
+      .some((item) => !item.parentElement.contains(target) && name && item.textContent.trim().toLowerCase() === name);
+    const text = taken ? 'Another agent has this name.' : '';
+    const region = target.closest('.field').querySelector('.label-taken');
+    if (region.textContent !== text) {
+      region.textContent = text;
+    }
+  });
 })();
