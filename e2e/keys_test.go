@@ -279,20 +279,6 @@ func TestTheJourneyWorksByKeyboard(t *testing.T) {
 	pages.ExpectLogin(v.Tab)
 }
 
-// Two tabs can revoke the same key.
-func TestRevokingAKeyRevokedElsewhereSaysSo(t *testing.T) {
-	inBothModes(t, func(t *testing.T, p *process, mode profile) {
-		c, v := startSignedIn(t, p, mode)
-		v.allowStatus(http.StatusNotFound, http.StatusConflict)
-		c.newKey(t, "contested")
-		confirmation := pages.OpenKeys(v.Tab).Row("contested").Revoke()
-		c.Post(c.Get("/api-keys").Find(`action="(/api-keys/[0-9a-f-]+/revocation)"`), nil).Is(http.StatusSeeOther)
-		confirmation.Confirm()
-		v.ExpectText(`revoked`)
-		pages.OpenKeys(v.Tab).ExpectNone()
-	})
-}
-
 // The response to a revocation is lost. The page then checks whether the key was revoked, and says
 // so.
 func TestThePageChecksTheOutcomeOfALostRevocation(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,26 +15,6 @@ func emptyDatabases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptySQLiteURL(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptyPostgresURL(t)) })
-}
-
-func TestInstancesCanStartTogetherOnAnEmptyDatabase(t *testing.T) {
-	t.Parallel()
-	emptyDatabases(t, func(t *testing.T, url string) {
-		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
-		instances := []*instance{launch(t, env), launch(t, env), launch(t, env)}
-		var migrations sync.WaitGroup
-		for range 2 {
-			migrations.Go(func() { mustPortal(t, env, "", "migrate") })
-		}
-		migrations.Wait()
-		for _, i := range instances {
-			i.awaitReady(t)
-		}
-		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		for _, i := range instances {
-			i.accepts(t, account.secret)
-		}
-	})
 }
 
 func TestTheNextStartFinishesAKilledMigration(t *testing.T) {

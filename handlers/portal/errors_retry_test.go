@@ -89,24 +89,6 @@ func TestPagesWithoutTheDatabase(t *testing.T) {
 	})
 }
 
-func TestRetryGeneratesOneKey(t *testing.T) {
-	onSiteWith(t, models.Options{Timeout: models.Timeout}, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		formID := c.get("/api-keys").formID()
-
-		release := holdKeys(t, s.databaseURL)
-		away := c.post("/api-keys", generation("patient", formID)).is(http.StatusServiceUnavailable)
-		release()
-		again := generation(away.one("textbox", "Label").attr("value"), away.formID())
-		c.post("/api-keys", again).is(http.StatusOK).one("heading", "API key generated")
-		c.post("/api-keys", again).is(http.StatusConflict).one("alert", "already created the key")
-		keys := c.keys()
-		if len(keys) != 1 || keys[0].Label != "patient" {
-			t.Errorf("there are %d keys: %v", len(keys), keys)
-		}
-	})
-}
-
 // losingTheDatabase runs a test on SQLite and on PostgreSQL. The database fails when the test calls
 // end.
 func losingTheDatabase(t *testing.T, test func(t *testing.T, databaseURL string, end func())) {

@@ -76,6 +76,17 @@ func TestHeadersLinkToTheListInAnotherOrder(t *testing.T) {
 				t.Errorf("labels are sorted %q, want %q", got, order)
 			}
 		}
+		page.none("link", "Sort by usage")
+		c.used("busy", 3)
+		c.used("calm", 1)
+		page = c.get("/api-keys")
+		page.says("3 in 30 days", "1 in 30 days", "0 in 30 days")
+		for _, want := range []string{"busy, calm, one", "one, calm, busy"} {
+			page = c.get(page.one("link", "Sort by usage").attr("href")).is(http.StatusOK)
+			if got := strings.Join(labels(page), ", "); got != want {
+				t.Errorf("sorted by usage: %s, want %s", got, want)
+			}
+		}
 	})
 }
 

@@ -114,23 +114,3 @@ func TestRowsUnderRotationNameEachOther(t *testing.T) {
 		}
 	})
 }
-
-func TestTheListIsSortedByUsage(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		c.key("idle")
-		c.get("/api-keys").none("link", "Sort by usage")
-		c.used("busy", 3)
-		c.used("calm", 1)
-		page := c.get("/api-keys")
-		page.says("3 in 30 days", "1 in 30 days", "0 in 30 days")
-		for _, want := range []string{"busy, calm, idle", "idle, calm, busy"} {
-			page = c.get(page.one("link", "Sort by usage").attr("href")).is(http.StatusOK)
-			if got := strings.Join(labels(page), ", "); got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
-		}
-	})
-}
-
-// With JavaScript, the form warns before the generation. Without it, the reveal warns.
