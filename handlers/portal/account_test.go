@@ -3,6 +3,7 @@ package portal_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,27 +101,35 @@ func TestChangingThePassword(t *testing.T) {
 	})
 }
 
-func TestPasswordErrorIsBesideTheWrongField(t *testing.T) {
+func TestPasswordErrorsAreBesideTheWrongFields(t *testing.T) {
+	const long = "a much longer battery staple"
 	onSite(t, func(t *testing.T, s *site) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			c := s.customer(t)
 			v := as.of(t, c.visitor)
-			for _, test := range []struct{ current, next, field, alert string }{
-				{"not the password", "a much longer battery staple", "Current password", "is incorrect"},
-				{password, "short", "New password", "12"},
-				{password, "password1234", "New password", ""},
+			for _, test := range []struct {
+				current, next string
+				wrong         map[string]string // the alert of each wrong field
+				focused       string
+			}{
+				{"not the password", long, map[string]string{"Current password": "is incorrect"}, "Current password"},
+				{"not the password", "short", map[string]string{"Current password": "is incorrect", "New password": "12"}, "Current password"},
+				{password, "short", map[string]string{"New password": "12"}, "New password"},
+				{password, "password1234", map[string]string{"New password": ""}, "New password"},
 			} {
 				refused := v.post("/account/password", passwords(test.current, test.next)).is(http.StatusUnprocessableEntity)
-				field := refused.one("textbox", test.field)
-				if field.attr("aria-invalid") != "true" || field.attr("type") != "password" {
-					t.Errorf("%s is not marked as wrong", test.field)
-				}
-				var describes bool
-				for _, alert := range refused.all("alert", test.alert) {
-					describes = describes || alert.attr("id") != "" && strings.Contains(field.attr("aria-describedby"), alert.attr("id"))
-				}
-				if !describes {
-					t.Errorf("no alert that says %q describes %s", test.alert, test.field)
+				for _, name := range []string{"Current password", "New password"} {
+					field := refused.one("textbox", name)
+					alert, wrong := test.wrong[name]
+					if (field.attr("aria-invalid") == "true") != wrong || field.has("autofocus") != (name == test.focused) {
+						t.Errorf("%+v: the mark or the focus of %s is wrong", test, name)
+					}
+					described := slices.ContainsFunc(refused.all("alert", alert), func(a element) bool {
+						return a.attr("id") != "" && strings.Contains(field.attr("aria-describedby"), a.attr("id"))
+					})
+					if field.attr("type") != "password" || wrong && !described {
+						t.Errorf("%+v: no alert that says %q describes %s, or it shows the password", test, alert, name)
+					}
 				}
 				for _, input := range []string{test.current, test.next} {
 					if strings.Contains(refused.body, input) {
@@ -128,38 +137,8 @@ func TestPasswordErrorIsBesideTheWrongField(t *testing.T) {
 					}
 				}
 			}
-			c.get("/account").is(http.StatusOK)
-		})
-	})
-}
-
-func TestBothPasswordErrorsAreShownAtOnce(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			v := as.of(t, c.visitor)
-			for _, test := range []struct {
-				current, next          string
-				currentWrong, newWrong bool
-				focused                string
-			}{
-				{"not the password", "short", true, true, "Current password"},
-				{"not the password", "a much longer battery staple", true, false, "Current password"},
-				{password, "short", false, true, "New password"},
-			} {
-				refused := v.post("/account/password", passwords(test.current, test.next)).is(http.StatusUnprocessableEntity)
-				for name, wrong := range map[string]bool{"Current password": test.currentWrong, "New password": test.newWrong} {
-					field := refused.one("textbox", name)
-					if got := field.attr("aria-invalid") == "true"; got != wrong {
-						t.Errorf("%+v: %s is marked as wrong: %t", test, name, got)
-					}
-					if got := field.has("autofocus"); got != (name == test.focused) {
-						t.Errorf("%+v: %s takes the focus: %t", test, name, got)
-					}
-				}
-			}
-			refused := v.post("/account/password", passwords("", "")).is(http.StatusUnprocessableEntity)
-			refused.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
+			empty := v.post("/account/password", passwords("", "")).is(http.StatusUnprocessableEntity)
+			empty.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
 		})
 	})
 }
