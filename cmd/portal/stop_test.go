@@ -150,7 +150,7 @@ func TestAStopThatLosesUsageCountsFails(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(i.stderr.String()), "\n")
 	last := lines[len(lines)-1]
-	if code := i.ProcessState.ExitCode(); code != exitFailed || !strings.HasPrefix(last, "portal: write usage: ") || !strings.Contains(last, "does not answer") {
+	if code := i.ProcessState.ExitCode(); code != exitFailed || !strings.HasPrefix(last, "portal: write usage: ") || !strings.Contains(last, "no PostgreSQL server answers") {
 		t.Errorf("exit status %d, last line %q", code, last)
 	}
 }

@@ -153,7 +153,11 @@ func race(ctx context.Context, dials []dial) (driver.Conn, error) {
 		}()
 		return first.conn, nil
 	}
-	return nil, errors.Join(errs...)
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return nil, &openError{strings.Join(texts, "; "), errors.Join(errs...)}
 }
 
 // pooled makes the connections of a PostgreSQL pool.

@@ -79,6 +79,19 @@ func SQLitePath(databaseURL string) (path string, ok bool) {
 	return path, true
 }
 
+// Name returns how to name the database of a valid URL to operators: the absolute path of a SQLite
+// file, or the name of a PostgreSQL database.
+func Name(databaseURL string) string {
+	if path, ok := SQLitePath(databaseURL); ok {
+		return absolute(path)
+	}
+	config, err := postgresConfig(databaseURL)
+	if err != nil {
+		return "the database"
+	}
+	return "database " + postgresName(config)
+}
+
 // CheckURL returns an error if [Open] cannot use the URL. It does not connect.
 func CheckURL(databaseURL string) error {
 	if path, ok := SQLitePath(databaseURL); ok {

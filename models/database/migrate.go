@@ -3,15 +3,19 @@ package database
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
 
 	"portal/migrations"
 )
@@ -103,20 +107,59 @@ func (m migration) pending(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	applied, err := applied(ctx, m.db)
+	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(applied, file) }), err
+}
+
+// applied returns the files of the applied migrations, in their order.
+func applied(ctx context.Context, db *bun.DB) (files []string, err error) {
 	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'applied_migrations'"
-	if m.db.Dialect().Name() == dialect.PG {
+	if db.Dialect().Name() == dialect.PG {
 		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('applied_migrations')"
 	}
 	var tables int
-	if err := m.db.NewRaw(query).Scan(ctx, &tables); err != nil {
-		return nil, Failed("open the database", err)
+	if err := db.NewRaw(query).Scan(ctx, &tables); err != nil {
+		return nil, failedToOpen(err)
 	}
-	var applied []string
 	if tables > 0 {
-		err = m.db.NewRaw("SELECT file FROM applied_migrations").Scan(ctx, &applied)
+		err = db.NewRaw("SELECT file FROM applied_migrations ORDER BY file").Scan(ctx, &files)
 	}
-	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(applied, file) }),
-		Failed("list the applied migrations", err)
+	return files, Failed("list the applied migrations", err)
+}
+
+// Version returns the number of the last migration that a database has, or "" if it has no tables
+// of the portal. It creates and changes nothing.
+func Version(ctx context.Context, databaseURL string) (string, error) {
+	db, err := openUnchanged(databaseURL)
+	if err != nil {
+		return "", err
+	}
+	files, err := applied(ctx, db)
+	if path, ok := SQLitePath(databaseURL); ok {
+		err = explainSQLite(path, err)
+	}
+	if err := errors.Join(err, db.Close()); err != nil || len(files) == 0 {
+		return "", err
+	}
+	version, _, _ := strings.Cut(files[len(files)-1], "_")
+	return version, nil
+}
+
+// openUnchanged opens a database. Unlike [Open], it does not create a SQLite file or change its
+// journal mode, because the file may be of another program.
+func openUnchanged(databaseURL string) (*bun.DB, error) {
+	if path, ok := SQLitePath(databaseURL); ok {
+		if _, err := os.Stat(path); err != nil {
+			return nil, explainSQLite(path, err)
+		}
+		connector, err := sqliteConnector(path, Timeout-busyMargin)
+		return bun.NewDB(sql.OpenDB(connector), sqlitedialect.New()), err
+	}
+	connections, err := Open(databaseURL, Timeout)
+	if err != nil {
+		return nil, err
+	}
+	return connections.Portal, connections.API.Close()
 }
 
 // apply applies a migration in a transaction, unless another process has applied it meanwhile.

@@ -22,7 +22,7 @@ func (c *Connections) checkSessions(ctx context.Context) error {
 	defer cancel()
 	conn, err := c.Portal.Conn(ctx)
 	if err != nil {
-		return Failed("open the database", err)
+		return failedToOpen(err)
 	}
 	defer func() { _ = conn.Close() }()
 	session, err := sessionOf(ctx, conn)

@@ -1,9 +1,11 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -150,8 +152,33 @@ func hosts(config *pgx.ConnConfig) []dial {
 	return dials
 }
 
-// dialHost connects to the address of the host that answers first.
+// dialHost connects to the host. The error is an [*openError].
 func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
+	conn, err := dialAddresses(ctx, host)
+	if err == nil {
+		return conn, nil
+	}
+	_, server := pgconn.NetworkAddress(host.Host, host.Port)
+	message := fmt.Sprintf("no PostgreSQL server answers at %s: %s", server, innermost(err))
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch {
+		case refused.Code == "3D000": // invalid_catalog_name
+			name := postgresName(host)
+			message = fmt.Sprintf("database %s does not exist: createdb %s", name, name)
+		case strings.HasPrefix(refused.Code, "28"): // invalid authorization
+			message = refused.Message + ": correct the user and the password in DATABASE_URL"
+		default:
+			message = fmt.Sprintf("the PostgreSQL server at %s refuses the connection: %s", server, refused.Message)
+		}
+	}
+	return nil, &openError{message, err}
+}
+
+// postgresName returns the name of the database. The server's default is the name of the user.
+func postgresName(config *pgx.ConnConfig) string { return cmp.Or(config.Database, config.User) }
+
+// dialAddresses connects to the address of the host that answers first.
+func dialAddresses(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 	if strings.HasPrefix(host.Host, "/") || strings.HasPrefix(host.Host, "@") { // a Unix socket
 		return stdlib.GetConnector(*host).Connect(ctx)
 	}

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite" // also registers the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // busyMargin is how much shorter than the time limit of a use of the database SQLite waits for
@@ -72,16 +74,56 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 func newSQLiteFile(path string, busyTimeout time.Duration) (*sqliteFile, error) {
 	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
 	// makes a confirmed revocation survive a power failure.
-	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {
-		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
-		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
-	}}
-	connector, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode())
+	connector, err := sqliteConnector(path, busyTimeout, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)")
 	return &sqliteFile{Connector: connector, path: path}, err
+}
+
+func sqliteConnector(path string, busyTimeout time.Duration, pragmas ...string) (driver.Connector, error) {
+	pragmas = append(pragmas, fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))
+	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": pragmas}
+	return sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode())
 }
 
 // Connect implements [driver.Connector].
 func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := f.connect(ctx)
+	return conn, explainSQLite(f.path, err)
+}
+
+// explainSQLite returns the error of opening the file as an [*openError].
+func explainSQLite(path string, err error) error {
+	if err == nil || errors.Is(err, errFileReplaced) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	path = absolute(path)
+	info, statErr := os.Stat(path)
+	var code int
+	if known, ok := errors.AsType[*sqlite.Error](err); ok {
+		code = known.Code() & 0xff
+	}
+	message := fmt.Sprintf("the database %s cannot be opened: %s", path, innermost(err))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		message = fmt.Sprintf("there is no database at %s: set DATABASE_URL, or create the database with: portal migrate", path)
+	case statErr == nil && info.IsDir():
+		message = path + " is a directory: DATABASE_URL must name a file"
+	case code == sqlite3.SQLITE_NOTADB:
+		message = path + " is not a SQLite database: correct DATABASE_URL"
+	case code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_PERM:
+		message += ": check the permissions of the file and its directory"
+	}
+	return &openError{message, err}
+}
+
+// absolute returns the absolute path, or path if there is none.
+func absolute(path string) string {
+	if absolute, err := filepath.Abs(path); err == nil {
+		return absolute
+	}
+	return path
+}
+
+func (f *sqliteFile) connect(ctx context.Context) (driver.Conn, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,40 @@ import (
 // together with its cause.
 var ErrUnavailable = errors.New("the database does not answer")
 
+// openError says in our own words why a database cannot be opened, and what to do. It is also
+// [ErrUnavailable], and contains no password.
+type openError struct {
+	message string
+	cause   error
+}
+
+func (e *openError) Error() string { return e.message }
+
+func (e *openError) Unwrap() []error { return []error{ErrUnavailable, e.cause} }
+
+// failedToOpen returns an [*openError] as it is, and wraps any other error.
+func failedToOpen(err error) error {
+	if _, ok := errors.AsType[*openError](err); ok {
+		return err
+	}
+	return Failed("open the database", err)
+}
+
+// innermost returns the text of the first cause of err, or of the last one of several.
+func innermost(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			all := joined.Unwrap()
+			next = all[len(all)-1]
+		}
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
 // Failed wraps err with the name of the operation. If err means that the database did not answer,
 // the result is also [ErrUnavailable]. Any other error is a bug in this program. It returns nil if
 // err is nil.
