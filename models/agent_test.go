@@ -138,6 +138,26 @@ func TestInvalidAgentNameIsRefused(t *testing.T) {
 	})
 }
 
+func TestAgentIsRenamed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		agent := f.agent(t, c)
+		for _, name := range []string{" Lobby ", "Lobby"} {
+			if renamed, err := f.Agents.Rename(ctx, c.ID, agent.ID, name, c.actor); err != nil || renamed.Name != "Lobby" || renamed.ID != agent.ID {
+				t.Errorf("%q: %+v, %v", name, renamed, err)
+			}
+		}
+		checkError(t, "in another account", errOf(f.Agents.Rename(ctx, other.ID, agent.ID, "Theirs", other.actor)), models.ErrAgentNotFound)
+		var invalid *models.InvalidError
+		if _, err := f.Agents.Rename(ctx, c.ID, agent.ID, " ", c.actor); !errors.As(err, &invalid) || invalid.Field != "name" {
+			t.Errorf("an empty name: %v", err)
+		}
+		if recorded := f.recorded(t, c, models.ActionAgentRenamed); len(recorded) != 1 || recorded[0].FormerLabel != agent.Name || recorded[0].Label != "Lobby" {
+			t.Errorf("recorded %+v", recorded)
+		}
+	})
+}
+
 func TestAgentIsRemoved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)

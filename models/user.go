@@ -104,6 +104,13 @@ func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error
 	return user, failed("find user", err)
 }
 
+// FindByEmail returns the user with this email. It is for operators. The error may be
+// [ErrUserNotFound].
+func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
+	user, err := findUser(ctx, p.db, "u.email_hash = ?", hashEmail(email))
+	return user, failed("find user", err)
+}
+
 // SetDisabled disables or enables the user with this email and records the activity, unless nothing
 // changes. Disabling ends the user's sessions and links. It is for operators. The error may be
 // [ErrUserNotFound].

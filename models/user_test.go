@@ -211,6 +211,10 @@ func TestRoleIsChanged(t *testing.T) {
 		c, other := f.customer(t), f.customer(t)
 		member := f.member(t, c, models.RoleMember)
 		must(t, f.Credentials.ResetPassword(t.Context(), member.Email, password))
+		if found, err := f.People.FindByEmail(t.Context(), " "+strings.ToUpper(member.Email)); err != nil || found.ID != member.ID {
+			t.Errorf("found %+v, %v", found, err)
+		}
+		checkError(t, "unknown", errOf(f.People.FindByEmail(t.Context(), "nobody@example.com")), models.ErrUserNotFound)
 		set := func(id uuid.UUID, role models.Role, actor models.Actor) error {
 			return errOf(f.People.SetRole(t.Context(), c.ID, id, role, actor))
 		}

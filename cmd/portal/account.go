@@ -46,6 +46,21 @@ func (c accountListCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
+type accountRenameCommand struct {
+	accountFlag
+
+	Name string `required:"" placeholder:"NAME" help:"The account's new name."`
+}
+
+func (c accountRenameCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		if err := store.Accounts.Rename(ctx, account.ID, c.Name, models.Operator()); err != nil {
+			return forOperator(err)
+		}
+		return t.say("account %q is renamed to %q", account.Name, strings.TrimSpace(c.Name))
+	})
+}
+
 type accountDisableCommand struct{ accountFlag }
 
 func (c accountDisableCommand) Run(ctx context.Context, t terminal) error {
@@ -72,8 +87,7 @@ func (f accountFlag) setDisabled(ctx context.Context, t terminal, disabled bool)
 		if disabled {
 			outcome = "disabled: its keys and tokens are refused, and its users are signed out"
 		}
-		_, err := fmt.Fprintf(t.err, "portal: account %q is %s\n", account.Name, outcome)
-		return err
+		return t.say("account %q is %s", account.Name, outcome)
 	})
 }
 
@@ -107,8 +121,7 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 		if err := store.Credentials.ResetPassword(ctx, c.Email, password); err != nil {
 			return c.explain(err)
 		}
-		_, err := fmt.Fprintf(t.err, "portal: the password of %s was reset, and all of the user's sessions ended\n", c.Email)
-		return err
+		return t.say("the password of %s was reset, and all of the user's sessions ended", c.Email)
 	})
 }
 

@@ -14,29 +14,13 @@ import (
 type agentCreateCommand struct {
 	accountFlag
 
-	Name string  `required:"" placeholder:"NAME" help:"The agent's name."`
-	ID   agentID `name:"id" placeholder:"UUID" help:"The agent's id; generated unless set."`
-}
-
-// agentID is an id in the form that the API accepts. Zero means that the store generates one.
-type agentID uuid.UUID
-
-// UnmarshalText accepts the same ids as [models.ParseID] except the nil UUID.
-func (a *agentID) UnmarshalText(text []byte) error {
-	id, ok := models.ParseID(string(text))
-	if !ok {
-		return errors.New("write a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
-	}
-	if id == uuid.Nil {
-		return errors.New("the nil UUID is not a valid id; omit --id to generate one")
-	}
-	*a = agentID(id)
-	return nil
+	Name string    `required:"" placeholder:"NAME" help:"The agent's name."`
+	ID   uuid.UUID `name:"id" placeholder:"UUID" help:"The agent's id; generated unless set."`
 }
 
 func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: uuid.UUID(c.ID), Name: c.Name}, models.Operator())
+		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: c.ID, Name: c.Name}, models.Operator())
 		if err != nil {
 			return forOperator(err)
 		}
@@ -60,5 +44,53 @@ func (c agentListCommand) Run(ctx context.Context, t terminal) error {
 			header: "ID\tNAME",
 			line:   func(row api.Agent) string { return row.ID.String() + "\t" + row.Name },
 		}.write(t.out, c.listFlags)
+	})
+}
+
+// agentFlags name an agent.
+type agentFlags struct {
+	accountFlag
+
+	ID uuid.UUID `name:"id" required:"" placeholder:"UUID" help:"The agent's id."`
+}
+
+// withAgent opens the store and calls work with it and the agent.
+func (f agentFlags) withAgent(ctx context.Context, work func(*models.Store, models.Agent) error) error {
+	return f.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		agent, err := store.Agents.Find(ctx, account.ID, f.ID)
+		if err == nil {
+			err = work(store, agent)
+		}
+		if errors.Is(err, models.ErrAgentNotFound) {
+			return fmt.Errorf("--id %s: %w; list the agents with: portal agent list --account %s", f.ID, err, f.Account)
+		}
+		return forOperator(err)
+	})
+}
+
+type agentRenameCommand struct {
+	agentFlags
+
+	Name string `required:"" placeholder:"NAME" help:"The agent's new name."`
+}
+
+func (c agentRenameCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
+		renamed, err := store.Agents.Rename(ctx, agent.AccountID, agent.ID, c.Name, models.Operator())
+		if err != nil {
+			return err
+		}
+		return t.say("agent %q is renamed to %q", agent.Name, renamed.Name)
+	})
+}
+
+type agentRemoveCommand struct{ agentFlags }
+
+func (c agentRemoveCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAgent(ctx, func(store *models.Store, agent models.Agent) error {
+		if _, err := store.Agents.Remove(ctx, agent.AccountID, agent.ID, models.Operator()); err != nil {
+			return err
+		}
+		return t.say("agent %q is removed, and its widget tokens are refused", agent.Name)
 	})
 }

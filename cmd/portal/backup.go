@@ -16,6 +16,9 @@ type backupCommand struct {
 // start.
 func (c backupCommand) Run(ctx context.Context, t terminal) error {
 	d, err := databaseFromEnvironment()
+	if err == nil {
+		err = d.checkSchema(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -26,8 +29,7 @@ func (c backupCommand) Run(ctx context.Context, t terminal) error {
 	if !d.isPostgres() {
 		secret += ", or else " + secretFile + " beside the database"
 	}
-	_, _ = fmt.Fprintf(t.err, "portal: backed up to %s; the secret is not in it, so keep a copy of %s too\n", c.File, secret)
-	return nil
+	return t.say("backed up to %s; the secret is not in it, so keep a copy of %s too", c.File, secret)
 }
 
 type restoreCommand struct {
@@ -61,6 +63,5 @@ func (c restoreCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(t.err, "portal: restored %s; active keys of the backup that are now revoked: %d; all sessions have ended\n", c.File, revoked)
-	return nil
+	return t.say("restored %s; active keys of the backup that are now revoked: %d; all sessions have ended", c.File, revoked)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
 
 	"portal/models"
+	"portal/models/database"
 )
 
 // closeTimeout is the time limit of the last write to the database.
@@ -42,20 +44,33 @@ func databaseFromEnvironment() (dataSource, error) {
 	return d, check.err()
 }
 
+// checkSchema returns an error unless the database has the portal's tables. It creates nothing, so
+// that no command works on an empty database by mistake.
+func (d dataSource) checkSchema(ctx context.Context) error {
+	version, err := database.Version(ctx, d.url)
+	if err == nil && version == "" {
+		err = fmt.Errorf("%s has no tables of the portal: correct DATABASE_URL, or create the tables with: portal migrate", database.Name(d.url))
+	}
+	return err
+}
+
 // withStore opens the store of DATABASE_URL, calls work and closes the store. Operators' commands
 // need no other configuration.
 func withStore(ctx context.Context, work func(*models.Store) error) error {
-	return withStoreOptions(ctx, models.Options{}, work)
-}
-
-// withStoreOptions is [withStore] with options. The store logs warnings to standard error, for
-// example when a migration waits for a table. If the environment configures emails, the store
-// queues those about the command's changes; an instance sends them.
-func withStoreOptions(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	d, err := databaseFromEnvironment()
+	if err == nil {
+		err = d.checkSchema(ctx)
+	}
 	if err != nil {
 		return err
 	}
+	return d.withStore(ctx, models.Options{}, work)
+}
+
+// withStore is the function withStore, but creates the database. The store logs warnings to
+// standard error, for example when a migration waits for a table. If the environment configures
+// emails, the store queues those about the command's changes; an instance sends them.
+func (d dataSource) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}
@@ -77,7 +92,29 @@ func closeStore(ctx context.Context, store *models.Store) error {
 
 type migrateCommand struct{}
 
-// Run only opens the store, which updates the schema.
-func (migrateCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(*models.Store) error { return nil })
+// Run opens the store, which updates the schema, and says what has changed.
+func (migrateCommand) Run(ctx context.Context, t terminal) error {
+	d, err := databaseFromEnvironment()
+	if err != nil {
+		return err
+	}
+	before, err := database.Version(ctx, d.url)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err = d.withStore(ctx, models.Options{}, func(*models.Store) error { return nil }); err != nil {
+		return err
+	}
+	after, err := database.Version(ctx, d.url)
+	if err != nil {
+		return err
+	}
+	name := database.Name(d.url)
+	switch before {
+	case "":
+		return t.say("created the schema of %s, version %s", name, after)
+	case after:
+		return t.say("the schema of %s is already up to date, version %s", name, after)
+	}
+	return t.say("updated the schema of %s from version %s to %s", name, before, after)
 }

@@ -19,31 +19,35 @@ import (
 
 const demoEmail = "demo@example.com"
 
-// demoAccount is how to sign in to an account for demonstrations, and its first agent.
+// demoAccount is how to sign in to an account for demonstrations, and its first agent and key.
 type demoAccount struct {
-	email, password string
-	agentID         uuid.UUID
+	Email     string    `json:"email"`
+	Password  string    `json:"password"`
+	AccountID uuid.UUID `json:"accountId"`
+	AgentID   uuid.UUID `json:"agentId"`
+	APIKey    string    `json:"apiKey"` // of demo seed only
 }
 
 func createDemo(ctx context.Context, store *models.Store, email string, agents ...string) (demoAccount, error) {
-	demo := demoAccount{email: email, password: rand.Text()}
-	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.password})
+	demo := demoAccount{Email: email, Password: rand.Text()}
+	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Demo", Email: email, Password: demo.Password})
 	if err != nil {
 		return demo, err
 	}
+	demo.AccountID = account.ID
 	for _, name := range agents {
 		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name}, models.Operator())
 		if err != nil {
 			return demo, err
 		}
-		demo.agentID = cmp.Or(demo.agentID, agent.ID)
+		demo.AgentID = cmp.Or(demo.AgentID, agent.ID)
 	}
 	return demo, nil
 }
 
 // String returns the lines for the operator.
 func (d demoAccount) String() string {
-	return fmt.Sprintf("Email:    %s\nPassword: %s\nAgent ID: %s\n", d.email, d.password, d.agentID)
+	return fmt.Sprintf("Email:    %s\nPassword: %s\nAgent ID: %s\n", d.Email, d.Password, d.AgentID)
 }
 
 // serveDemo creates an account with one agent in an empty database, and prints the portal's URL and
@@ -73,6 +77,7 @@ func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.
 
 type demoSeedCommand struct {
 	Email string `default:"seed@example.com" placeholder:"EMAIL" help:"Email of the account's user. Default: ${default}."`
+	JSON  bool   `name:"json" help:"Print one JSON object."`
 }
 
 // demoKeys are the labels of the active keys, with their requests on a weekday.
@@ -105,13 +110,17 @@ var demoRevokedKeys = []struct {
 
 // Run creates the account, and its history in chronological order, because ids sort by time.
 func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
+	d, err := databaseFromEnvironment()
+	if err != nil {
+		return err
+	}
 	seed := demoSeed{today: time.Now().UTC().Truncate(time.Minute)}
 	seed.setClock(seed.daysAgo(34))
-	return withStoreOptions(ctx, models.Options{Now: seed.clock}, func(store *models.Store) error {
+	return d.withStore(ctx, models.Options{Now: seed.clock}, func(store *models.Store) error {
 		seed.store = store
 		demo, err := createDemo(ctx, store, c.Email, "Front desk", "Night shift", "Outbound surveys")
 		if err == nil {
-			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.email, demo.password, models.Client{Address: "192.0.2.10"})
+			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.Email, demo.Password, models.Client{Address: "192.0.2.10"})
 		}
 		if err != nil {
 			return forOperator(err)
@@ -119,7 +128,11 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 		if err := errors.Join(seed.createKeys(ctx), seed.revokeKeys(ctx), seed.rotate(ctx), seed.signIn(ctx)); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(t.out, "%sAPI key:  %s\n", demo, seed.secret)
+		demo.APIKey = seed.secret
+		if c.JSON {
+			return writeJSON(t.out, demo)
+		}
+		_, err = fmt.Fprintf(t.out, "%sAPI key:  %s\n", demo, demo.APIKey)
 		return err
 	})
 }

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -56,6 +61,18 @@ func TestDemoSeed(t *testing.T) {
 			}
 		}
 		portal(t, env, "", "demo", "seed", "--email", "suite@example.com").failsWith(t, "already exists")
+
+		var object map[string]string
+		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, env, "", "demo", "seed", "--json")), &object))
+		if names := slices.Sorted(maps.Keys(object)); !slices.Equal(names, []string{"accountId", "agentId", "apiKey", "email", "password"}) {
+			t.Errorf("the object has %v", names)
+		}
+		seeded := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), object["email"], object["password"], models.Client{Address: "192.0.2.1"}))(t)
+		caller := modelstest.Value(store.API.Authenticate(t.Context(), object["apiKey"]))(t)
+		if id := object["accountId"]; seeded.Email != "seed@example.com" || seeded.AccountID.String() != id || caller.AccountID.String() != id {
+			t.Errorf("the user is %+v, the key's caller %+v, the object %v", seeded, caller, object)
+		}
+		modelstest.Value(store.Agents.Find(t.Context(), seeded.AccountID, uuid.MustParse(object["agentId"])))(t)
 	})
 }
 

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
+	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
 	"golang.org/x/term"
+
+	"portal/models"
 )
 
 // maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
@@ -18,7 +23,7 @@ const maxInput = 4096
 // prints a warning if sign-in with a password is turned off.
 func readPassword(ctx context.Context, t terminal) (string, error) {
 	if os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off" {
-		_, _ = fmt.Fprintln(t.err, "portal: PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")
+		_ = t.say("PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")
 	}
 	keyboard, ok := keyboardOf(t.in)
 	if !ok {
@@ -105,4 +110,29 @@ func prompt(ctx context.Context, t terminal, keyboard int, question string) (str
 // withoutLineEnd removes the one line end that echo and editors add, and no other white space.
 func withoutLineEnd(input string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(input, "\n"), "\r")
+}
+
+// mapText sets the value of a flag or an argument.
+func mapText(c *kong.DecodeContext, target reflect.Value) error {
+	if !c.Scan.Peek().IsValue() {
+		return errors.New("a value is missing")
+	}
+	return c.Scan.PopValueInto("text", target.Addr().Interface())
+}
+
+// mapID is mapText for an id. It accepts the same ids as [models.ParseID] except the nil UUID.
+func mapID(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := mapText(c, reflect.ValueOf(&text).Elem()); err != nil {
+		return err
+	}
+	id, ok := models.ParseID(text)
+	if !ok {
+		return errors.New("write a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
+	}
+	if id == uuid.Nil {
+		return errors.New("the nil UUID is not a valid id")
+	}
+	target.Set(reflect.ValueOf(id))
+	return nil
 }

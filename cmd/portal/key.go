@@ -45,9 +45,8 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(t.err, "portal: %s %q of account %s: %s\n", key.Masked(), key.Label, key.AccountID, outcome)
 		_, err = fmt.Fprintln(t.out, key.ID)
-		return err
+		return errors.Join(t.say("%s %q of account %s: %s", key.Masked(), key.Label, key.AccountID, outcome), err)
 	})
 }
 

@@ -44,10 +44,7 @@ func (l listing[T, R]) write(w io.Writer, flags listFlags) error {
 		page.After = list.Next
 	}
 	if flags.JSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(rows)
+		return writeJSON(w, rows)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, l.header)
@@ -55,4 +52,11 @@ func (l listing[T, R]) write(w io.Writer, flags listFlags) error {
 		_, _ = fmt.Fprintln(table, l.line(row))
 	}
 	return table.Flush() // also returns the errors of the lines
+}
+
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
 }

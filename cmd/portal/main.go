@@ -11,10 +11,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
 )
 
 // version is set by the linker (make build).
@@ -26,11 +29,12 @@ const (
 )
 
 type commandLine struct {
-	Serve   serveCommand   `cmd:"" default:"withargs" help:"Serve the portal and the API. This is the default command."`
+	Serve   serveCommand   `cmd:"" help:"Serve the portal and the API. This is the default command."`
 	Migrate migrateCommand `cmd:"" help:"Update the database schema and exit."`
 	Account struct {
 		Create  accountCreateCommand  `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
 		List    accountListCommand    `cmd:"" help:"List all accounts."`
+		Rename  accountRenameCommand  `cmd:"" help:"Rename an account."`
 		Disable accountDisableCommand `cmd:"" help:"Refuse an account's keys and tokens, and sign its users out."`
 		Enable  accountEnableCommand  `cmd:"" help:"Accept an account's keys and users again."`
 
@@ -42,11 +46,16 @@ type commandLine struct {
 		Disable userDisableCommand `cmd:"" help:"Sign a user out and refuse further sign-ins."`
 		Enable  userEnableCommand  `cmd:"" help:"Let a user sign in again."`
 
+		Remove  userRemoveCommand  `cmd:"" help:"Remove a user, but not the account's last owner."`
+		SetRole userSetRoleCommand `cmd:"" help:"Make a user an owner or a member."`
+
 		ResetSecondFactor userResetSecondFactorCommand `cmd:"" help:"Remove a user's authenticator app, recovery codes and passkeys, and sign the user out."`
 	} `cmd:"" help:"Users, for operators."`
 	Agent struct {
 		Create agentCreateCommand `cmd:"" help:"Create an agent of an account; print its id."`
 		List   agentListCommand   `cmd:"" help:"List the agents of an account."`
+		Rename agentRenameCommand `cmd:"" help:"Rename an agent."`
+		Remove agentRemoveCommand `cmd:"" help:"Remove an agent; its widget tokens are refused."`
 	} `cmd:"" help:"Agents, for operators."`
 	Key struct {
 		List   keyListCommand   `cmd:"" help:"List the API keys of an account, revoked ones too."`
@@ -82,6 +91,12 @@ type terminal struct {
 	out, err io.Writer
 }
 
+// say writes a line about the command, which is not its result.
+func (t terminal) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(t.err, "portal: "+format+"\n", args...)
+	return err
+}
+
 func main() {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal starts a graceful stop; a second one ends the process at once.
@@ -100,6 +115,8 @@ func run(ctx context.Context, args []string, t terminal) int {
 		kong.Writers(t.out, t.err),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t),
+		kong.KindMapper(reflect.String, kong.MapperFunc(mapText)),
+		kong.TypeMapper(reflect.TypeFor[uuid.UUID](), kong.MapperFunc(mapID)),
 		kong.PostBuild(func(k *kong.Kong) error {
 			k.Model.HelpFlag.Help = "Show help."
 			return nil
@@ -108,17 +125,42 @@ func run(ctx context.Context, args []string, t terminal) int {
 	if err != nil {
 		return report(t.err, err)
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(withDefaultCommand(args))
 	for _, name := range unknownNames(os.Environ()) {
-		_, _ = fmt.Fprintf(t.err, "portal: %s: unknown variable ignored; check its spelling or unset it\n", name)
+		_ = t.say("%s: unknown variable ignored; check its spelling or unset it", name)
 	}
 	if _, invalid := errors.AsType[inputErrors](err); err != nil && !invalid {
-		err = inputError("%s; run portal --help", err)
+		err = inputError("%s", withHelp(err))
 	}
 	if err == nil {
 		err = command.Run()
 	}
 	return report(t.err, err)
+}
+
+// withDefaultCommand adds serve to a command line without a command. If kong did so, it would take
+// a misspelled command for an argument of serve.
+func withDefaultCommand(args []string) []string {
+	if len(args) > 0 && (!strings.HasPrefix(args[0], "-") || slices.Contains([]string{"-h", "--help", "--version"}, args[0])) {
+		return args
+	}
+	return append([]string{"serve"}, args...)
+}
+
+// withHelp returns the text of an error about the command line, and the command that helps.
+func withHelp(err error) string {
+	name, text := "portal", err.Error()
+	if failed, ok := errors.AsType[*kong.ParseError](err); ok {
+		for _, step := range failed.Context.Path {
+			if step.Command != nil {
+				name = step.Command.FullPath()
+			}
+		}
+	}
+	if strings.HasSuffix(text, "?") { // did you mean ...?
+		return text + " Run " + name + " --help"
+	}
+	return text + "; run " + name + " --help"
 }
 
 // report writes err to w, one line for each error, and returns the exit status.

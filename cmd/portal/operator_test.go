@@ -2,8 +2,12 @@ package main
 
 import (
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +174,48 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 	modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t)
 }
 
+func TestOperatorsRenameAndRemove(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env, store := databaseEnv(url), modelstest.Open(t, url, models.Options{})
+		account := createAccount(t, store)
+		mustPortal(t, env, otherPassword, "user", "add", "--account", testEmail, "--email", "bob@example.com")
+		agent := account.agentID.String()
+		for _, step := range []struct{ command, says string }{
+			{"account rename --name Acme --account " + testEmail, `account "Ada" is renamed to "Acme"`},
+			{"agent rename --name Lobby --account " + testEmail + " --id " + agent, `agent "Reception" is renamed to "Lobby"`},
+			{"agent remove --account " + testEmail + " --id " + agent, `agent "Lobby" is removed`},
+			{"user set-role --role owner --email BOB@example.com", "the role of bob@example.com is owner"},
+			{"user remove --email " + testEmail, testEmail + " is removed"},
+		} {
+			r := portal(t, env, "", strings.Split(step.command, " ")...)
+			if account.expectOneLine(t, r); !strings.Contains(r.stderr, step.says) {
+				t.Errorf("%s: want %q, got %q", step.command, step.says, r.stderr)
+			}
+		}
+		if found := modelstest.Value(store.Accounts.Find(t.Context(), account.ID))(t); found.Name != "Acme" {
+			t.Errorf("the account is %+v", found)
+		}
+		agents := modelstest.Value(store.Agents.List(t.Context(), account.ID, models.Page{Limit: 10}))(t)
+		people := modelstest.Value(store.People.List(t.Context(), account.ID, models.Page{Limit: 10}))(t)
+		if len(agents.Items) != 0 || len(people.Items) != 1 || people.Items[0].Email != "bob@example.com" || people.Items[0].Role != models.RoleOwner {
+			t.Errorf("agents %v, users %v", agents.Items, people.Items)
+		}
+		var actions []models.Action
+		for _, activity := range modelstest.Value(store.Activity.List(t.Context(), account.ID, models.ActivityPage{Limit: 5}))(t) {
+			if actions = append(actions, activity.Action); activity.ActorKind != models.ActorOperator {
+				t.Errorf("%s was recorded for %s", activity.Action, activity.ActorName)
+			}
+		}
+		slices.Reverse(actions)
+		if want := []models.Action{
+			models.ActionAccountRenamed, models.ActionAgentRenamed, models.ActionAgentRemoved, models.ActionUserMadeOwner, models.ActionUserRemoved,
+		}; !slices.Equal(actions, want) {
+			t.Errorf("recorded %v, want %v", actions, want)
+		}
+	})
+}
+
 func TestCommandsExplainInvalidInput(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
@@ -202,7 +248,22 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "user disable --email nobody@example.com", "not found|portal user list"},
 		{"", "user enable --email nobody@example.com", "not found|portal user list"},
 		{"", "user reset-second-factor --email nobody@example.com", "nobody@example.com|not found|portal user list"},
-		{"", "user remove", "portal --help"},
+		{"", "user delete", "unexpected argument delete; run portal user --help"},
+		{"", "user remov", `did you mean "remove"? Run portal user --help`},
+		{"", "user remove --email nobody@example.com", "nobody@example.com|not found|portal user list"},
+		{"", "user remove --email " + testEmail, "last owner|portal user add --role owner"},
+		{"", "user set-role --role member --email " + testEmail, "last owner|portal user add --role owner"},
+		{"", "user set-role --email " + testEmail, "--role"},
+		{"", "account rename --name  --account " + testEmail, "name"},
+		{"", "agent rename --name Lobby --account " + testEmail + " --id " + account.ID.String(), "not found|portal agent list --account " + testEmail},
+		{"", "agent remove --account " + testEmail + " --id " + account.ID.String(), "not found|portal agent list --account " + testEmail},
+		{"", "accont list", `unexpected argument accont, did you mean "account"? Run portal --help`},
+		{"", "srve --demo", `did you mean "serve"?`},
+		{"", "--dmo", `unknown flag --dmo, did you mean "--demo"? Run portal serve --help`},
+		{"", "key revoke --id", "portal: --id: a value is missing; run portal key revoke --help"},
+		{"", "key revoke --id 0198c2f4", "--id: write a UUID of 36 characters"},
+		{"", "agent remove --account " + testEmail + " --id", "portal: --id: a value is missing; run"},
+		{"", "account rename --account --name Ada", "portal: --account: a value is missing; run"},
 		{"\n", resetPassword + testEmail, "password|standard input"},
 		{"short\n", resetPassword + testEmail, "at least 12"},
 		{otherPassword, resetPassword + "nobody@example.com", "nobody@example.com|not found"},
@@ -236,23 +297,98 @@ func TestOperatorsNeedOnlyTheDatabase(t *testing.T) {
 		"DATABASE_URL", "postgres://")
 }
 
-func TestADatabaseThatDoesNotAnswerIsReportedInOneLine(t *testing.T) {
+// files returns the files of a directory with their contents.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	contents := map[string]string{}
+	modelstest.Must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		content, _ := os.ReadFile(path) // a directory has none
+		contents[path] = string(content)
+		return err
+	}))
+	return contents
+}
+
+func TestOperatorsCommandsCreateNoDatabase(t *testing.T) {
 	t.Parallel()
-	r := portal(t, databaseEnv("postgres://ada:hunter2@127.0.0.1:1,127.0.0.1:2/portal"), "", "migrate")
-	r.failsWith(t, "portal: open the database: the database does not answer: ")
-	if strings.Contains(r.stderr, "hunter2") {
-		t.Errorf("standard error contains the database password: %s", r.stderr)
+	id := uuid.NewString()
+	for _, command := range []string{
+		"account create --name Ada --email ada@example.com", "account list", "account rename --account ada@example.com --name Ada",
+		"account disable --account ada@example.com", "account enable --account ada@example.com",
+		"account reset-password --email ada@example.com", "user list --account ada@example.com",
+		"user add --account ada@example.com --email bob@example.com", "user disable --email ada@example.com",
+		"user enable --email ada@example.com", "user reset-second-factor --email ada@example.com",
+		"user remove --email ada@example.com", "user set-role --email ada@example.com --role owner",
+		"agent create --account ada@example.com --name Sales", "agent list --account ada@example.com",
+		"agent rename --account ada@example.com --name Sales --id " + id, "agent remove --account ada@example.com --id " + id,
+		"key list --account ada@example.com", "key revoke --id " + id, "key revoke --key -", "backup portal.backup",
+	} {
+		run := portalCommand(t, nil, strings.Split(command, " ")...)
+		path := filepath.Join(run.Dir, "data", "portal.db")
+		output := waitFor(t, run, "nas_"+testPassword)
+		output.failsWith(t, "portal: there is no database at "+path+": ", "DATABASE_URL", "portal migrate")
+		if left := files(t, run.Dir); len(left) != 1 {
+			t.Errorf("%s: left %v", command, left)
+		}
 	}
 }
 
-func TestMigrateCanBeRepeated(t *testing.T) {
+func TestOperatorsCommandsExplainAWrongDatabase(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{"sqlite": modelstest.EmptySQLiteURL(t), "postgres": modelstest.EmptyPostgresURL(t)} {
-		for range 2 {
-			if r := portal(t, databaseEnv(url), "", "migrate"); r.status != 0 || r.stdout != "" {
-				t.Errorf("%s: %+v", name, r)
+	dir := t.TempDir()
+	for name, content := range map[string]string{"notes.txt": strings.Repeat("this is no database ", 100), "empty.db": ""} {
+		modelstest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	other := filepath.Join(dir, "other.db")
+	modelstest.Exec(t, "sqlite:"+other, "CREATE TABLE notes (text TEXT)")
+	empty := modelstest.EmptyPostgresURL(t)
+	name := regexp.MustCompile(`test_\d+`).FindString(empty)
+	for url, words := range map[string]string{
+		"sqlite:" + dir: dir + " is a directory",
+		"sqlite:" + filepath.Join(dir, "notes.txt"):         filepath.Join(dir, "notes.txt") + " is not a SQLite database",
+		"sqlite:" + filepath.Join(dir, "notes.txt", "p.db"): "cannot be opened: not a directory",
+		"sqlite:" + filepath.Join(dir, "empty.db"):          filepath.Join(dir, "empty.db") + " has no tables of the portal|portal migrate",
+		"sqlite:" + other:                       other + " has no tables of the portal|portal migrate",
+		empty:                                   "database " + name + " has no tables of the portal|portal migrate",
+		strings.Replace(empty, name, "nodb", 1): "portal: database nodb does not exist: createdb nodb\n",
+		strings.Replace(empty, "portal@", "ada:hunter2@", 1):        `portal: role "ada" does not exist: correct |DATABASE_URL`,
+		"postgres://ada:hunter2@127.0.0.1:1/portal":                 "portal: no PostgreSQL server answers at 127.0.0.1:1: connection refused\n",
+		"postgres://ada:hunter2@127.0.0.1:1,127.0.0.1:2/portal":     "127.0.0.1:1: connection refused|; |127.0.0.1:2: connection refused",
+		"postgres://ada:hunter2@nohost.invalid/portal":              "no PostgreSQL server answers at nohost.invalid:5432: lookup nohost.invalid",
+		"postgres://ada:hunter2@/portal?host=" + dir + "&port=5432": "no PostgreSQL server answers at " + dir + "/.s.PGSQL.5432: no such file",
+	} {
+		before := files(t, dir)
+		for _, command := range [][]string{{"key", "revoke", "--id", uuid.NewString()}, {"backup", "portal.backup"}, {"migrate"}} {
+			if command[0] == "migrate" && strings.Contains(words, "migrate") {
+				continue // which creates the tables
+			}
+			r := portal(t, databaseEnv(url), "", command...)
+			if r.failsWith(t, strings.Split(words, "|")...); strings.Contains(r.stderr, "hunter2") {
+				t.Errorf("standard error contains the database password: %s", r.stderr)
 			}
 		}
+		if after := files(t, dir); !maps.Equal(after, before) {
+			t.Errorf("%s: the files have changed: %v", url, slices.Collect(maps.Keys(after)))
+		}
+	}
+}
+
+func TestMigrateSaysWhatItDid(t *testing.T) {
+	t.Parallel()
+	migrates := func(url, words string) {
+		t.Helper()
+		if r := portal(t, databaseEnv(url), "", "migrate"); !regexp.MustCompile(words).MatchString(r.succeeds(t, "")) {
+			t.Errorf("%s: want %q, got %q", url, words, r.stderr)
+		}
+	}
+	for _, url := range []string{"sqlite:" + filepath.Join(t.TempDir(), "new", "portal.db"), modelstest.EmptySQLiteURL(t), modelstest.EmptyPostgresURL(t)} {
+		migrates(url, `^portal: created the schema of (/\S+|database \w+), version 20\d+\n$`)
+		migrates(url, `^portal: the schema of (/\S+|database \w+) is already up to date, version 20\d+\n$`)
+	}
+	for _, url := range []string{modelstest.EmptySQLiteURL(t), modelstest.EmptyPostgresURL(t)} {
+		modelstest.Exec(t, url, "CREATE TABLE applied_migrations (file varchar(255) PRIMARY KEY)")
+		modelstest.Exec(t, url, "INSERT INTO applied_migrations (file) VALUES ('20250101000000_older.tx.up.sql')")
+		migrates(url, `^portal: updated the schema of (/\S+|database \w+) from version 20250101000000 to 2026\d+\n$`)
 	}
 }
 

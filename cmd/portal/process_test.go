@@ -48,7 +48,12 @@ type result struct {
 // portal runs a command and waits for it to exit.
 func portal(t *testing.T, env []string, stdin string, args ...string) result {
 	t.Helper()
-	command := portalCommand(t, env, args...)
+	return waitFor(t, portalCommand(t, env, args...), stdin)
+}
+
+// waitFor runs a command with this input and waits for it to exit.
+func waitFor(t *testing.T, command *exec.Cmd, stdin string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := command.Run()

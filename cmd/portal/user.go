@@ -85,8 +85,7 @@ func (f userFlag) setDisabled(ctx context.Context, t terminal, disabled bool) er
 		if disabled {
 			outcome = "disabled, and all of the user's sessions ended"
 		}
-		_, err := fmt.Fprintf(t.err, "portal: %s is %s\n", f.Email, outcome)
-		return err
+		return t.say("%s is %s", f.Email, outcome)
 	})
 }
 
@@ -97,8 +96,44 @@ func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error
 		if err := store.Credentials.ResetSecondFactor(ctx, c.Email); err != nil {
 			return c.explain(err)
 		}
-		_, err := fmt.Fprintf(t.err, "portal: the authenticator app, the recovery codes and the passkeys of %s are removed, and all of the user's sessions ended\n", c.Email)
-		return err
+		return t.say("the authenticator app, the recovery codes and the passkeys of %s are removed, and all of the user's sessions ended", c.Email)
+	})
+}
+
+type userRemoveCommand struct{ userFlag }
+
+func (c userRemoveCommand) Run(ctx context.Context, t terminal) error {
+	return c.withUser(ctx, func(store *models.Store, user models.User) error {
+		if err := store.People.Remove(ctx, user.AccountID, user.ID, models.Operator()); err != nil {
+			return err
+		}
+		return t.say("%s is removed, and all of the user's sessions ended; the user's keys stay", user.Email)
+	})
+}
+
+type userSetRoleCommand struct {
+	userFlag
+
+	Role models.Role `required:"" enum:"owner,member" placeholder:"ROLE" help:"owner or member."`
+}
+
+func (c userSetRoleCommand) Run(ctx context.Context, t terminal) error {
+	return c.withUser(ctx, func(store *models.Store, user models.User) error {
+		if _, err := store.People.SetRole(ctx, user.AccountID, user.ID, c.Role, models.Operator()); err != nil {
+			return err
+		}
+		return t.say("the role of %s is %s", user.Email, c.Role)
+	})
+}
+
+// withUser opens the store and calls work with it and the user.
+func (f userFlag) withUser(ctx context.Context, work func(*models.Store, models.User) error) error {
+	return withStore(ctx, func(store *models.Store) error {
+		user, err := store.People.FindByEmail(ctx, f.Email)
+		if err == nil {
+			err = work(store, user)
+		}
+		return f.explain(err)
 	})
 }
 
@@ -106,6 +141,9 @@ func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error
 func (f userFlag) explain(err error) error {
 	if errors.Is(err, models.ErrUserNotFound) {
 		return fmt.Errorf("--email %s: %w; list the users of an account with: portal user list --account EMAIL", f.Email, models.ErrUserNotFound)
+	}
+	if errors.Is(err, models.ErrLastOwner) {
+		return fmt.Errorf("--email %s: %w; add another owner first with: portal user add --role owner", f.Email, models.ErrLastOwner)
 	}
 	return forOperator(err)
 }
