@@ -135,3 +135,14 @@ func scaled(requests, most int64, height int) int {
 	}
 	return max(int(float64(requests)/float64(most)*float64(height)), 2)
 }
+
+// Count is a number, formatted with thousands separators: "1,204".
+type Count int64
+
+func (n Count) String() string {
+	digits := strconv.FormatInt(int64(n), 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

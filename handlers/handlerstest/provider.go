@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -55,7 +53,9 @@ func (p *Provider) Start(t testing.TB) {
 		t.Fatal(err)
 	}
 	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec,noctx // our own script; a cleanup stops it
-	command.Dir = repositoryRoot(t)
+	if command.Dir, err = subprocess.Above("go.mod"); err != nil {
+		t.Fatal(err)
+	}
 	// Its warnings about a development setup are expected.
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -77,22 +77,6 @@ func (p *Provider) Start(t testing.TB) {
 
 // Stop stops the provider.
 func (p *Provider) Stop() { p.child.Kill() }
-
-func repositoryRoot(t testing.TB) string {
-	t.Helper()
-	folder, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return folder
-		}
-		if folder == filepath.Dir(folder) {
-			break
-		}
-		folder = filepath.Dir(folder)
-	}
-	t.Fatalf("there is no go.mod above %s: %v", folder, err)
-	return ""
-}
 
 // Person is a person's browser at the provider.
 type Person struct {

@@ -16,6 +16,7 @@ import (
 
 	"portal/models"
 	"portal/models/database"
+	"portal/models/modelstest/livekitserver"
 	"portal/models/secret"
 )
 
@@ -117,4 +118,48 @@ func Main(m *testing.M) {
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// Clock is a clock that stands still until a test moves it. It is safe for concurrent use.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock returns a clock that shows now.
+func NewClock(now time.Time) *Clock { return &Clock{now: now} }
+
+// Now returns the time that the clock shows.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock by d, backwards if d is negative.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// liveKit is the LiveKit server that all tests of this process share.
+var liveKit struct {
+	once   sync.Once
+	server *livekitserver.Server
+	err    error
+}
+
+// LiveKit returns a LiveKit server that other tests use too. The first call starts it.
+func LiveKit(t testing.TB) *livekitserver.Server {
+	t.Helper()
+	liveKit.once.Do(func() { liveKit.server, liveKit.err = livekitserver.Start(context.Background()) })
+	Must(t, liveKit.err)
+	return liveKit.server
+}
+
+func stopLiveKit() {
+	if liveKit.server != nil {
+		liveKit.server.Stop()
+	}
 }

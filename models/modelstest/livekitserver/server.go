@@ -52,9 +52,9 @@ func Start(ctx context.Context) (*Server, error) {
 
 // StartOn is [Start] with a TCP port.
 func StartOn(ctx context.Context, port int) (*Server, error) {
-	path, err := findProgram()
+	root, err := subprocess.Above(program)
 	if err != nil {
-		return nil, err
+		return nil, errors.New(program + " is missing: run `make " + program + "` at the root of the repository")
 	}
 	media, err := freeUDPPort()
 	if err != nil {
@@ -77,7 +77,7 @@ func StartOn(ctx context.Context, port int) (*Server, error) {
 	}
 	s := &Server{URL: &url.URL{Scheme: "ws", Host: fmt.Sprintf("127.0.0.1:%d", port)}}
 	// The program outlives the context of one test.
-	command := exec.Command(path) //nolint:gosec // built by the Makefile; Stop kills it
+	command := exec.Command(filepath.Join(root, program)) //nolint:gosec // built by the Makefile; Stop kills it
 	command.Env = append(os.Environ(), "LIVEKIT_CONFIG="+string(config))
 	command.Stdout, command.Stderr = &s.output, &s.output
 	if s.child, err = subprocess.Start(command); err != nil {
@@ -131,21 +131,6 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 		return fmt.Errorf("create room: %s", response.Status)
 	}
 	return nil
-}
-
-// findProgram returns the path of the server's program in the nearest parent folder that has it.
-func findProgram() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
-		path := filepath.Join(folder, program)
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New(program + " is missing: run `make " + program + "` at the root of the repository")
 }
 
 // freeUDPPort returns a free UDP port of the loopback interface. Another process may take it before

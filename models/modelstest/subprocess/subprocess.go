@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -101,6 +103,18 @@ func (c *Child) AwaitExit(timeout time.Duration) error {
 func (c *Child) Kill() {
 	_ = c.Process.Kill()
 	<-c.exited
+}
+
+// Above returns the nearest folder, from the working directory upwards, that has this path.
+func Above(path string) (string, error) {
+	folder, err := os.Getwd()
+	for ; err == nil; folder = filepath.Dir(folder) {
+		if _, err = os.Stat(filepath.Join(folder, path)); err == nil || folder == filepath.Dir(folder) {
+			return folder, err
+		}
+		err = nil
+	}
+	return "", err
 }
 
 // FreePort returns a free TCP port of the loopback interface. Another process may take it before
