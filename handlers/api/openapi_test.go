@@ -44,7 +44,7 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 	headers := func() http.Header {
 		return http.Header{
 			"Content-Type": {"application/json"}, "X-Request-Id": {"1"}, "Cache-Control": {"no-store"},
-			"Www-Authenticate": {`Bearer realm="api"`},
+			"Www-Authenticate": {`Bearer realm="api"`}, "X-Error-Reason": {"unknown"},
 		}
 	}
 	if err := validate(t, http.MethodGet, "/api/agents", http.StatusUnauthorized, headers(),
