@@ -73,6 +73,14 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 		if shown != want || hover != utc {
 			t.Errorf("the sign-in is at %q, on hover %q, want %q and %q", shown, hover, want, utc)
 		}
+		day, clock := at.Format("2 Jan 2006")+" UTC", at.Format("15:04:05")+" UTC"
+		if v.JavaScript {
+			day, clock, _ = strings.Cut(want, ", ")
+		}
+		activity := pages.OpenActivity(v.Tab)
+		activity.Expect("heading", day)
+		activity.ExpectInOrder(`signed in .*` + clock)
+		account = activity.FollowToAccount()
 		account.ExpectSessions(3)
 		account.Sessions().Row("Safari on iPhone").Click("End session")
 		account.ExpectStatus(`Session ended`)

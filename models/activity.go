@@ -115,7 +115,7 @@ type Activity struct {
 	// before it was changed. It is empty for other actions and for old activities.
 	FormerLabel string `bun:",nullzero"`
 
-	// ActorName is the user's email, "Operator" or "Visitor".
+	// ActorName is the user's email, "Operator" or "Someone".
 	ActorName string `bun:",scanonly"`
 
 	// Repeats is the number of further wrong passwords of the same user in the same ten
@@ -154,6 +154,8 @@ type ActivityPage struct {
 	// Only activities that match all of these are returned. A zero value matches every
 	// activity.
 	Actions     []Action
+	ActorKind   ActorKind
+	ActorID     uuid.UUID // the user
 	KeyID       uuid.UUID // the key that is the subject
 	From, Until time.Time // Until is exclusive
 	Search      string    // part of a label, user or address, or the last four characters of a key
@@ -166,7 +168,7 @@ type ActivityLog struct{ db *DB }
 func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
 	activities := []Activity{}
 	query := l.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
-		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Someone' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		ColumnExpr("COALESCE(r.repeats, 0) AS repeats, COALESCE(r.elsewhere, FALSE) AS elsewhere").
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
@@ -188,6 +190,12 @@ func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page Activi
 func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
 	if len(p.Actions) > 0 {
 		query = query.Where("activity.action IN (?)", bun.List(p.Actions))
+	}
+	if p.ActorKind != "" {
+		query = query.Where("activity.actor_kind = ?", p.ActorKind)
+	}
+	if p.ActorID != uuid.Nil {
+		query = query.Where("activity.actor_id = ?", p.ActorID)
 	}
 	if p.KeyID != uuid.Nil {
 		query = query.Where("activity.subject_id = ?", p.KeyID)

@@ -41,7 +41,7 @@ type Mail struct {
 	DueAt      time.Time // of the next attempt, or the end of the lease
 	Attempts   int       // including the current one
 
-	// The activity. ActorName is the user's email, "Operator" or "Visitor".
+	// The activity. ActorName is the user's email, "Operator" or "Someone".
 	AccountName string    `bun:",scanonly"`
 	ActorName   string    `bun:",scanonly"`
 	Label       string    `bun:",scanonly"`
@@ -105,7 +105,7 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 	}
 	err = tx.NewSelect().Model(&mail).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(a.name, '') AS account_name").
-		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Visitor' END) AS actor_name", ActorOperator).
+		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Someone' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address").
 		ColumnExpr("COALESCE(activity.at, mail.created_at) AS at").
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(session.user_agent, '') AS user_agent").

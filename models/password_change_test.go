@@ -158,7 +158,7 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 		}
 		eventually(t, "ten are recorded as one activity", recorded(9))
 		first := refusals(c)[0]
-		if len(refusals(c)) != 1 || first.Elsewhere || first.ActorKind != models.ActorVisitor || first.ActorName != "Visitor" || first.ActorID != nil ||
+		if len(refusals(c)) != 1 || first.Elsewhere || first.ActorKind != models.ActorVisitor || first.ActorName != "Someone" || first.ActorID != nil ||
 			first.Address != address(3) || first.Label != c.user.Email || *first.SubjectID != c.user.ID {
 			t.Errorf("recorded %+v", first)
 		}

@@ -132,7 +132,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.AccountUsage(ctx, c.ID, models.Days(90))),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10})),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Before: newID(), KeyID: key.ID, From: f.clock.Now()})),
-		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", Actions: []models.Action{models.ActionKeyRenamed}})),
+		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10, Search: "renamed", ActorKind: models.ActorUser, ActorID: c.user.ID, Actions: []models.Action{models.ActionKeyRenamed}})),
 		s.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, session.ID, c.actor),
 		s.Sessions.Revoke(ctx, c.ID, c.user.ID, session.ID, c.actor),
 		s.People.Remove(ctx, c.ID, invited.ID, c.actor),

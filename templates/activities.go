@@ -8,29 +8,61 @@ import (
 
 // ActivityPage is /activity.
 type ActivityPage struct {
-	Filter     ActivityFilter
-	Export     string         // URL of the CSV export
-	Activities []ActivityItem // newest first
-	Newest     string         // URL of the first page
-	Older      string         // URL of the next page; empty on the last one
-	Paged      bool           // this is not the first page
+	Filter ActivityFilter
+	Export string        // URL of the CSV export
+	Days   []ActivityDay // newest first
+	Newest string        // URL of the first page
+	Older  string        // URL of the next page; empty on the last one
+	Paged  bool          // this is not the first page
+}
+
+// ActivityDay is the activities of a UTC day.
+type ActivityDay struct {
+	Date       string // "14 Mar 2026"
+	Activities []ActivityItem
+}
+
+// ActivityDays divides activities, which are sorted by time, into days.
+func ActivityDays(activities []ActivityItem) (days []ActivityDay) {
+	for _, activity := range activities {
+		if last := len(days) - 1; last < 0 || days[last].Date != activity.When.Date {
+			days = append(days, ActivityDay{Date: activity.When.Date})
+		}
+		last := &days[len(days)-1]
+		last.Activities = append(last.Activities, activity)
+	}
+	return days
+}
+
+// Shown returns the number of activities on the page.
+func (p ActivityPage) Shown() (n Count) {
+	for _, day := range p.Days {
+		n += Count(len(day.Activities))
+	}
+	return n
 }
 
 func (ActivityPage) screen() screen {
 	return screen{file: "activities/index.html", section: SectionActivity}
 }
 
-func (ActivityPage) fragment() string { return "activity" }
+func (ActivityPage) fragment() string { return "filtered-activity" }
+
+// Filtered reports whether the page has only the activities that match a filter.
+func (p ActivityPage) Filtered() bool { return p.Newest != "/activity" }
 
 // ActivityFilter is the form that filters the activity log.
 type ActivityFilter struct {
 	Kind        string           // an action or the id of a group; empty if not set
+	Who         string           // a user's id, "operator" or "visitor"; empty if not set
+	People      []models.User    // to choose from
 	Keys        []models.KeyName // active
 	Revoked     []models.KeyName // the latest revocation first
 	Key         uuid.UUID        // zero if not set
 	From, Until string           // days, such as "2026-03-14"; empty if not set
 	Search      string
-	Active      bool // at least one field is set
+
+	FromOffset, UntilOffset string // of the days from UTC, in minutes; empty: UTC
 }
 
 // Groups returns the options of the kind.

@@ -33,7 +33,7 @@ func TestEveryPageRendersInItsLayout(t *testing.T) {
 		"API Keys</h1>":          templates.APIKeysPage{List: templates.APIKeyList{Keys: []templates.APIKeyRow{key}}},
 		"API key generated</h1>": templates.APIKeyReveal{},
 		"Agents</h1>":            templates.AgentsPage{List: templates.AgentList{Agents: []templates.AgentItem{agent}}},
-		"Activity</h1>":          templates.ActivityPage{Activities: []templates.ActivityItem{{}}},
+		"Activity</h1>":          templates.ActivityPage{Days: templates.ActivityDays([]templates.ActivityItem{{}})},
 		"Account</h1>":           templates.AccountPage{Sessions: templates.SessionList{Sessions: []templates.SessionItem{{}}}},
 		"Integrate</h1>":         templates.IntegrationPage{Examples: examples},
 		"Gone</h1>":              templates.ErrorPage{Title: "Gone"},

@@ -18,6 +18,7 @@ type activityPages struct {
 
 	activity *models.ActivityLog
 	keys     *models.Keys
+	people   *models.People
 }
 
 const activityPath = "/activity"
@@ -31,14 +32,37 @@ func (p *activityPages) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	page, err := p.read(c, view)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+// filter shows the activities that match a form. The form is sent with POST, because a key that is
+// pasted into the search must not reach a URL.
+func (p *activityPages) filter(c *gin.Context) error {
+	view, err := newActivityView(c.Request.PostForm)
+	if err != nil {
+		return err
+	}
+	page, err := p.read(c, view)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, location: page.Newest, address: page.Newest})
+}
+
+// read reads the page of a view.
+func (p *activityPages) read(c *gin.Context, view activityView) (page templates.ActivityPage, err error) {
 	// Read one more than the page shows, to see whether there are older ones.
 	wanted := view.page(activitiesPerPage + 1)
 	var paged bool
 	if wanted.Before, paged, err = queryID(c, paramBefore); err != nil {
-		return err
+		return page, err
 	}
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	page := templates.ActivityPage{Paged: paged, Newest: view.address(activityPath, ""), Export: view.address(exportPath, "")}
+	page = templates.ActivityPage{Paged: paged, Newest: view.address(activityPath, ""), Export: view.address(exportPath, "")}
 	// Under load, a statement mostly waits, so the two reads run at the same time.
 	var activities []models.Activity
 	var reads errgroup.Group
@@ -48,17 +72,15 @@ func (p *activityPages) list(c *gin.Context) error {
 	})
 	page.Filter, err = p.filterForm(c, view)
 	if err := cmp.Or(reads.Wait(), err); err != nil {
-		return err
+		return page, err
 	}
 	if len(activities) > activitiesPerPage {
 		activities = activities[:activitiesPerPage]
 		page.Older = view.address(activityPath, activities[activitiesPerPage-1].ID.String())
 	}
-	page.Activities, err = p.items(ctx, account, activities)
-	if err != nil {
-		return err
-	}
-	return p.reply(c, reply{fragment: page, page: present(page)})
+	items, err := p.items(ctx, account, activities)
+	page.Days = templates.ActivityDays(items)
+	return page, err
 }
 
 // items returns the activities as the page shows them. A revocation also has the number of

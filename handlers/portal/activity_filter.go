@@ -3,6 +3,7 @@ package portal
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,19 +18,62 @@ import (
 // The parameters of the filter.
 const (
 	paramKind   = "kind" // an action or a group
+	paramActor  = "who"  // a user's id, "operator", or "visitor" for someone who was not signed in
 	paramKey    = "key"
-	paramFrom   = "from" // a UTC day, such as 2026-03-14
-	paramUntil  = "to"   // the last UTC day
+	paramFrom   = "from" // a day, such as 2026-03-14
+	paramUntil  = "to"   // the last day
 	paramSearch = "q"
+
+	// The offsets from UTC, in minutes, at the beginning of the first day and at the end of the
+	// last. A script sets them, so that days are those of the user.
+	paramFromOffset  = "from_offset"
+	paramUntilOffset = "to_offset"
 )
 
 // activityView is the filter of the activity page.
 type activityView struct {
 	kind        string
 	actions     []models.Action
+	actorKind   models.ActorKind
+	actor       uuid.UUID
 	key         uuid.UUID
-	from, until time.Time // days; zero if not set
+	from, until activityDay
 	search      string
+}
+
+// activityDay is a day of a user.
+type activityDay struct {
+	date   time.Time     // midnight UTC; zero if not set
+	offset time.Duration // from UTC
+}
+
+// newActivityDay ignores invalid values.
+func newActivityDay(date, offset string) (day activityDay) {
+	day.date, _ = time.Parse(time.DateOnly, date)
+	if minutes, err := strconv.Atoi(offset); err == nil && max(minutes, -minutes) <= 24*60 && !day.date.IsZero() {
+		day.offset = time.Duration(minutes) * time.Minute
+	}
+	return day
+}
+
+// start returns the time at which the day, or one so many days later, begins for the user. It is
+// zero if the day is not set.
+func (d activityDay) start(later int) time.Time {
+	if d.date.IsZero() {
+		return d.date
+	}
+	return d.date.AddDate(0, 0, later).Add(-d.offset)
+}
+
+// texts returns the day and its offset as parameters, which are empty if they are not set.
+func (d activityDay) texts() (date, offset string) {
+	if !d.date.IsZero() {
+		date = d.date.Format(time.DateOnly)
+	}
+	if d.offset != 0 {
+		offset = strconv.Itoa(int(d.offset / time.Minute))
+	}
+	return date, offset
 }
 
 // newActivityView returns the view that the parameters describe. It returns a 404 for an unknown
@@ -42,8 +86,14 @@ func newActivityView(parameters url.Values) (activityView, error) {
 		}
 	}
 	view.key, _ = parseID(parameters.Get(paramKey))
-	view.from, _ = time.Parse(time.DateOnly, parameters.Get(paramFrom))
-	view.until, _ = time.Parse(time.DateOnly, parameters.Get(paramUntil))
+	switch kind := models.ActorKind(parameters.Get(paramActor)); kind {
+	case models.ActorOperator, models.ActorVisitor:
+		view.actorKind = kind
+	default:
+		view.actor, _ = parseID(string(kind))
+	}
+	view.from = newActivityDay(parameters.Get(paramFrom), parameters.Get(paramFromOffset))
+	view.until = newActivityDay(parameters.Get(paramUntil), parameters.Get(paramUntilOffset))
 	search := strings.TrimSpace(models.RedactKeys(parameters.Get(paramSearch)))
 	view.search = strings.TrimPrefix(search, "nas_...")
 	return view, nil
@@ -51,11 +101,18 @@ func newActivityView(parameters url.Values) (activityView, error) {
 
 // page returns the page of the activity log that the view selects.
 func (v activityView) page(limit int) models.ActivityPage {
-	page := models.ActivityPage{Limit: limit, Actions: v.actions, KeyID: v.key, From: v.from, Search: v.search}
-	if !v.until.IsZero() {
-		page.Until = v.until.AddDate(0, 0, 1)
+	return models.ActivityPage{
+		Limit: limit, Actions: v.actions, ActorKind: v.actorKind, ActorID: v.actor, KeyID: v.key,
+		From: v.from.start(0), Until: v.until.start(1), Search: v.search,
 	}
-	return page
+}
+
+// who returns the actor as a parameter.
+func (v activityView) who() string {
+	if v.actor != uuid.Nil {
+		return v.actor.String()
+	}
+	return string(v.actorKind)
 }
 
 // address returns the URL of the view at path. Unless before is empty, the page starts after the
@@ -71,29 +128,16 @@ func (v activityView) address(path, before string) string {
 	if v.key != uuid.Nil {
 		set(paramKey, v.key.String())
 	}
-	set(paramFrom, dateOf(v.from))
-	set(paramUntil, dateOf(v.until))
+	set(paramActor, v.who())
+	from, fromOffset := v.from.texts()
+	until, untilOffset := v.until.texts()
+	set(paramFrom, from)
+	set(paramFromOffset, fromOffset)
+	set(paramUntil, until)
+	set(paramUntilOffset, untilOffset)
 	set(paramSearch, v.search)
 	set(paramBefore, before)
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
-}
-
-// dateOf formats the day for a date field. It returns "" for the zero day.
-func dateOf(day time.Time) string {
-	if day.IsZero() {
-		return ""
-	}
-	return day.Format(time.DateOnly)
-}
-
-// filter redirects to the filtered page. The filter is sent with POST, because a key that
-// is pasted into the search must not reach a URL.
-func (p *activityPages) filter(c *gin.Context) error {
-	view, err := newActivityView(c.Request.PostForm)
-	if err != nil {
-		return err
-	}
-	return p.redirect(c, view.address(activityPath, ""))
 }
 
 // actionsOf returns the actions of a kind, which is an action or the id of a group. It returns nil
@@ -113,14 +157,20 @@ func actionsOf(kind string) (actions []models.Action) {
 // keys, the keys that were revoked last, and the chosen key.
 func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates.ActivityFilter, error) {
 	filter := templates.ActivityFilter{
-		Kind: view.kind, Key: view.key, From: dateOf(view.from), Until: dateOf(view.until), Search: view.search,
-		Active: view.address(activityPath, "") != activityPath,
+		Kind: view.kind, Who: view.who(), Key: view.key, Search: view.search,
 	}
+	filter.From, filter.FromOffset = view.from.texts()
+	filter.Until, filter.UntilOffset = view.until.texts()
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
 	keys, err := p.keys.Names(ctx, account, revokedPerPage)
 	if err != nil {
 		return filter, err
 	}
+	people, err := p.people.List(ctx, account, models.Page{Limit: peoplePerPage})
+	if err != nil {
+		return filter, err
+	}
+	filter.People = people.Items
 	isChosen := func(key models.KeyName) bool { return key.ID == view.key }
 	if view.key != uuid.Nil && !slices.ContainsFunc(keys, isChosen) {
 		key, err := p.keys.Find(ctx, account, view.key)

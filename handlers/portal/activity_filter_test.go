@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models"
 )
 
 func TestActivityFilter(t *testing.T) {
@@ -112,7 +114,13 @@ func TestActivityOfOneKey(t *testing.T) {
 			v.get("/activity?key=" + uuid.NewString()).is(http.StatusNotFound)
 			as.of(t, other.visitor).get("/activity?key=" + key.ID.String()).is(http.StatusNotFound)
 			// A pasted key does not reach a URL.
-			v.post("/activity/filter", url.Values{"q": {secret}, "kind": {"keys"}}).redirects("/activity?kind=keys&q=" + key.LastFour)
+			filtered := v.post("/activity/filter", url.Values{"q": {secret}, "kind": {"keys"}})
+			want := "/activity?kind=keys&q=" + key.LastFour
+			if !as.htmx {
+				filtered.redirects(want)
+			} else if items := activityItems(filtered); len(items) != 2 || filtered.header.Get("HX-Replace-Url") != want {
+				t.Errorf("%d activities are listed at %q", len(items), filtered.header.Get("HX-Replace-Url"))
+			}
 		})
 		export := c.get("/activity/export?key=" + key.ID.String())
 		if lines := strings.Count(export.body, "\r\n"); lines != 3 {
@@ -155,10 +163,45 @@ func TestActivityOfADateRange(t *testing.T) {
 			"from=" + date(2):                     false,
 			"to=" + date(-2):                      false,
 			"from=yesterday":                      true, // ignored
+			// For some users tomorrow has begun, and for others it is still yesterday.
+			"from=" + date(1) + "&from_offset=1440": true,
+			"to=" + date(-1) + "&to_offset=-1440":   true,
+			"from=" + date(1) + "&from_offset=9999": false, // ignored
 		} {
 			if items := activityItems(c.get("/activity?" + query).is(http.StatusOK)); len(items) > 0 != found {
 				t.Errorf("%s: %d activities are listed", query, len(items))
 			}
+		}
+	})
+}
+
+func TestActivityOfOneActor(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.agent("Front desk")
+		s.visitor(t).signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
+		users, err := s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for who, want := range map[string]string{
+			users.Items[0].ID.String(): c.email + " signed in",
+			"operator":                 "Operator created the agent",
+			"visitor":                  "Someone entered an incorrect password for " + c.email,
+		} {
+			page := c.get("/activity?who=" + who).is(http.StatusOK)
+			items := activityItems(page)
+			if len(items) != 1 {
+				t.Fatalf("%s: %d activities are listed, want 1", who, len(items))
+			}
+			items[0].says(want)
+			page.one("heading", time.Now().UTC().Format("2 Jan 2006")+" UTC")
+			if got := page.one("link", "Export CSV").attr("href"); got != "/activity/export?who="+who {
+				t.Errorf("the export is at %q", got)
+			}
+		}
+		if items := activityItems(c.get("/activity?who=" + uuid.NewString())); len(items) != 0 {
+			t.Errorf("%d activities of nobody are listed", len(items))
 		}
 	})
 }

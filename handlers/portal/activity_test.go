@@ -101,7 +101,7 @@ func TestEveryActionHasWords(t *testing.T) {
 	set := modelstest.Value(templates.New(func(name string) (string, error) { return "/" + name, nil }))(t)
 	for _, action := range allActions {
 		html, err := set.Fragment(templates.ActivityPage{
-			Activities: []templates.ActivityItem{{Activity: models.Activity{ActorName: "someone", Action: action}}},
+			Days: templates.ActivityDays([]templates.ActivityItem{{Activity: models.Activity{ActorName: "someone", Action: action}}}),
 		}, "")
 		modelstest.Must(t, err)
 		if strings.Contains(string(html), string(action)) {

@@ -122,7 +122,7 @@ func New(d Deps) (*Portal, error) {
 		keys:     keyPages{s, store.Keys, store.Agents, store.Calls},
 		agents:   agentPages{s, store.Agents},
 		usage:    usagePages{s, store.Keys},
-		activity: activityPages{s, store.Activity, store.Keys},
+		activity: activityPages{s, store.Activity, store.Keys, store.People},
 		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
 		account:  accountPages{s, store.Credentials, keys, oidc},
 		settings: settingsPages{s, store.Accounts, store.Credentials},

@@ -24,6 +24,7 @@ type reply struct {
 	fragment templates.Fragment             // for HTMX
 	page     func() (templates.Page, error) // for a browser
 	location string                         // for a browser in place of a page: a redirect (303)
+	address  string                         // for HTMX: the new address of the page
 	reveals  bool                           // it shows a key
 	event    string                         // for HTMX: what happened, for elements that refresh after it
 }
@@ -36,6 +37,9 @@ func (s *site) reply(c *gin.Context, r reply) error {
 	if askedByHTMX(c) {
 		if r.event != "" {
 			c.Header("HX-Trigger", r.event)
+		}
+		if r.address != "" {
+			c.Header("HX-Replace-Url", r.address)
 		}
 		if r.status == http.StatusNoContent {
 			sendNothing(c)

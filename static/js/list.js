@@ -65,7 +65,7 @@
   let pasted = false;
 
   document.addEventListener('input', ({ target }) => {
-    if (target.matches('#key-filter')) {
+    if (target.matches('#key-filter, #activity-search')) {
       pasted = wholeKey.test(target.value);
       if (pasted) {
         target.value = target.value.match(wholeKey)[0].slice(-4);

@@ -85,6 +85,13 @@
     }
   });
 
+  // The address bar shows a filter, for a reload and for going back.
+  document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
+    if (ctx.hx?.replaceurl) {
+      history.replaceState(history.state, '', ctx.hx?.replaceurl);
+    }
+  });
+
   // There was no response, or only a part of it.
   document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
     if (ctx && !ctx.background && ctx.text === undefined) {

@@ -21,19 +21,58 @@
     return n === 1 ? `1 ${name} ago` : `${n} ${name}s ago`;
   }
 
-  // A time in the user's time zone. The title keeps UTC.
-  const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' });
+  // Times in the user's time zone, written as the server writes them. The titles keep UTC.
+  const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+  const dateOf = (at) => `${at.getDate()} ${months[at.getMonth()]} ${at.getFullYear()}`;
+  const clockOf = (at) => [at.getHours(), at.getMinutes()].map((n) => String(n).padStart(2, '0')).join(':');
+  const local = (at) => `${dateOf(at)}, ${clockOf(at)}`;
 
   function localize() {
     for (const time of document.querySelectorAll('time[data-local]')) {
-      time.textContent = local.format(new Date(time.dateTime));
+      time.textContent = local(new Date(time.dateTime));
       time.removeAttribute('data-local');
     }
     for (const time of document.querySelectorAll('time[data-ago]:not([data-titled])')) {
-      time.title = `${local.format(new Date(time.dateTime))} (${time.title})`;
+      time.title = `${local(new Date(time.dateTime))} (${time.title})`;
       time.dataset.titled = '';
     }
+    divideIntoDays();
+    for (const time of document.querySelectorAll('time[data-clock]')) {
+      time.textContent = clockOf(new Date(time.dateTime));
+      time.removeAttribute('data-clock');
+    }
   }
+
+  // The server divides a list into days of UTC. The days of the user may begin elsewhere.
+  function divideIntoDays() {
+    const times = [...document.querySelectorAll('[data-by-day] time[data-clock]')];
+    if (times.every(({ dateTime }) => !new Date(dateTime).getTimezoneOffset())) {
+      return;
+    }
+    const days = document.querySelectorAll('[data-by-day] section');
+    let day = null;
+    for (const time of times) {
+      const date = dateOf(new Date(time.dateTime));
+      if (day?.querySelector('h2 span').textContent !== date) {
+        day = days[0].cloneNode(true);
+        day.querySelector('h2 span').textContent = date;
+        day.querySelector('ol').replaceChildren();
+        days[0].before(day);
+      }
+      day.querySelector('ol').append(time.closest('li'));
+    }
+    days.forEach((old) => old.remove());
+  }
+
+  // The days of a form are those of the user: the server gets their offsets from UTC.
+  document.addEventListener('change', ({ target }) => {
+    const offset = document.querySelector(`[data-offset-of="${target.id}"]`);
+    if (offset && target.value) {
+      const [year, month, date] = target.value.split('-').map(Number);
+      offset.value = -new Date(year, month - 1, date + Number(offset.dataset.days ?? 0)).getTimezoneOffset();
+    }
+  }, { capture: true });
+
   localize();
   document.addEventListener('htmx:after:swap', localize);
 
