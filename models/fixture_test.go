@@ -133,12 +133,24 @@ func (f *fixture) revoke(t *testing.T, key models.Key) {
 	must(t, errOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, models.Operator())))
 }
 
+// before is a query hook that is called before each statement.
+type before func(ctx context.Context, event *bun.QueryEvent) context.Context
+
+func (b before) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	return b(ctx, event)
+}
+
+func (b before) AfterQuery(context.Context, *bun.QueryEvent) {}
+
 // form returns the input of a new form that generates a key.
 func form(label string) models.NewKey {
 	return models.NewKey{Label: label, FormID: uuid.New()}
 }
 
-var must = modelstest.Must
+var (
+	must       = modelstest.Must
+	eventually = modelstest.Eventually
+)
 
 // checkError fails the test unless err is want. The name says which call returned err.
 func checkError(t testing.TB, name string, err, want error) {
@@ -163,14 +175,4 @@ func cheapHash(password string) string {
 // newClock returns a clock with a time that has microseconds, which PostgreSQL stores.
 func newClock() *modelstest.Clock {
 	return modelstest.NewClock(time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC))
-}
-
-// eventually waits until the condition holds, and fails the test after a minute.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
 }

@@ -33,35 +33,22 @@ func TestChecksumOfKnownKeys(t *testing.T) {
 	}
 }
 
-func TestNewKeysAreWellFormedAndUnique(t *testing.T) {
-	t.Parallel()
-	shape := regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`)
-	seen := map[string]bool{}
-	for range 1000 {
-		key := newKeySecret()
-		if !shape.MatchString(key) {
-			t.Fatalf("%q does not match the pattern", key)
-		}
-		if err := checkKeySecret(key); err != nil {
-			t.Fatalf("%q: %v", key, err)
-		}
-		if seen[key] {
-			t.Fatalf("%q was generated twice", key)
-		}
-		seen[key] = true
-	}
-}
-
-// All characters are equally likely, overall and at each position. A deviation of eight standard
+// Keys are well-formed and unique. All characters are equally likely, overall and at each position. A deviation of eight standard
 // deviations does not happen by chance. With plain bytes modulo 62, the first eight characters
 // would deviate by twenty.
 func TestNewKeysHaveNoBias(t *testing.T) {
 	t.Parallel()
 	const keys = 20_000
+	shape, seen := regexp.MustCompile(`^nas_[0-9A-Za-z]{36}$`), map[string]bool{}
 	var total [256]int
 	var at [keyRandomLength][256]int
 	for range keys {
-		random := newKeySecret()[len(keyPrefix):][:keyRandomLength]
+		key := newKeySecret()
+		if err := checkKeySecret(key); err != nil || !shape.MatchString(key) || seen[key] {
+			t.Fatalf("%q: %v, generated before: %t", key, err, seen[key])
+		}
+		seen[key] = true
+		random := key[len(keyPrefix):][:keyRandomLength]
 		for i := range random {
 			total[random[i]]++
 			at[i][random[i]]++

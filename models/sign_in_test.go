@@ -240,11 +240,18 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 				},
 			} {
 				c := f.customer(t)
-				store := f.Watched(&onUser{do: func() {
-					for i := range 10 {
-						guess(c, i)
+				var once sync.Once
+				// The first query of a user runs after the check of the limit and before the hashing.
+				store := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+					if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
+						once.Do(func() {
+							for i := range 10 {
+								guess(c, i)
+							}
+						})
 					}
-				}})
+					return context.WithoutCancel(ctx) // the guesses do not count against its deadline
+				}))
 				limited(t, store, c.user.Email, current, address(99), time.Minute)
 				if n := f.count(t, "SELECT count(*) FROM sign_in_failures"); n != 20 {
 					t.Errorf("%s: %d rows are stored, want two for each of ten passwords", name, n)
@@ -254,23 +261,6 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 		}
 	})
 }
-
-// onUser is a query hook. It calls do before the first query of a user, which runs after the check
-// of the limit and before the hashing. The time that do takes does not count against the deadline
-// of the query.
-type onUser struct {
-	once sync.Once
-	do   func()
-}
-
-func (o *onUser) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
-	if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
-		o.once.Do(o.do)
-	}
-	return context.WithoutCancel(ctx)
-}
-
-func (o *onUser) AfterQuery(context.Context, *bun.QueryEvent) {}
 
 // A guess that cannot be counted fails with another error. Otherwise guesses would have no limit
 // while the table cannot be written.

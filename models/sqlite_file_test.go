@@ -12,7 +12,8 @@ import (
 )
 
 // A file that replaces the database may hold keys that were revoked since. It is not used until the
-// portal starts again, even if the old file comes back.
+// portal starts again, even if the old file comes back. While the file is missing, no empty database
+// takes its place.
 func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
@@ -35,6 +36,20 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 			}
 		}
 	}
+	files := []string{path, path + "-wal", path + "-shm"}
+	for _, file := range files {
+		must(t, os.Rename(file, file+".away"))
+	}
+	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret)), models.ErrUnavailable)
+	checkError(t, "without a file", errOf(f.Keys.Active(t.Context(), c.ID)), models.ErrUnavailable)
+	for _, file := range files {
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", file, err)
+		}
+		must(t, os.Rename(file+".away", file))
+	}
+	use(t, f.Store, keptSecret, 1)
+
 	must(t, os.Rename(path, path+".old"))
 	must(t, os.Rename(path+".backup", path))
 	unavailable("with another file")
@@ -50,32 +65,4 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 		refuse(t, s, secret, 1)
 		use(t, s, keptSecret, 1)
 	})
-}
-
-// While the file is missing, no empty database takes its place.
-func TestSQLiteFileIsMissing(t *testing.T) {
-	t.Parallel()
-	url := modelstest.SQLiteURL(t)
-	path, _ := database.SQLitePath(url)
-	f := newFixture(t, url, models.Options{})
-	c := f.customer(t)
-	_, secret := f.key(t, c)
-	use(t, f.Store, secret, 1)
-	files := []string{path, path + "-wal", path + "-shm"}
-	for _, file := range files {
-		must(t, os.Rename(file, file+".away"))
-	}
-	if _, err := f.API.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("authenticate: %v", err)
-	}
-	if _, err := f.Keys.Active(t.Context(), c.ID); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("list: %v", err)
-	}
-	for _, file := range files {
-		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: %v", file, err)
-		}
-		must(t, os.Rename(file+".away", file))
-	}
-	use(t, f.Store, secret, 1)
 }

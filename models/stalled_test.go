@@ -80,33 +80,26 @@ func (f *fixture) synchronousStandby(t *testing.T, name string) {
 	})
 }
 
-// frozen blocks a transaction before it writes its activity.
-type frozen struct{ reached, release chan struct{} }
-
-func (f *frozen) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
-	if event.IQuery != nil && event.IQuery.GetTableName() == "activities" {
-		close(f.reached)
-		<-f.release
-	}
-	return ctx
-}
-
-func (f *frozen) AfterQuery(context.Context, *bun.QueryEvent) {}
-
 // The server takes the locks from an instance that freezes in a transaction.
 func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
 	c := f.customer(t)
 	key, secret := f.key(t, c)
-	hook := &frozen{reached: make(chan struct{}), release: make(chan struct{})}
-	instance := f.Watched(hook)
+	reached, release := make(chan struct{}), make(chan struct{})
+	instance := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
+		if event.IQuery != nil && event.IQuery.GetTableName() == "activities" {
+			close(reached)
+			<-release
+		}
+		return ctx
+	}))
 	result := make(chan error, 1)
 	go func() {
 		_, err := instance.Keys.Revoke(context.WithoutCancel(t.Context()), c.ID, key.ID, c.actor)
 		result <- err
 	}()
-	<-hook.reached
+	<-reached
 	started := time.Now()
 	eventually(t, "another instance has revoked the key", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
@@ -119,7 +112,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	})
 	t.Logf("the key was locked for %s", time.Since(started))
 	refuse(t, f.Store, secret, 1)
-	close(hook.release)
+	close(release)
 	if err := <-result; !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("the frozen instance: %v", err)
 	}

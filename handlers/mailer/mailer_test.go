@@ -18,6 +18,8 @@ import (
 
 const password = "correct horse battery staple"
 
+var eventually = modelstest.Eventually
+
 // system is a store that queues mails, on a real database.
 type system struct {
 	*models.Store
@@ -86,15 +88,6 @@ func (s *system) run(t *testing.T, store *models.Store, url string) (*mailer.Mai
 	stop := func() { cancel(); <-done }
 	t.Cleanup(stop)
 	return m, stop
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
 }
 
 func TestMailsReportChanges(t *testing.T) {

@@ -16,7 +16,10 @@ import (
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
-var must = modelstest.Must
+var (
+	must       = modelstest.Must
+	eventually = modelstest.Eventually
+)
 
 // noLog discards the log.
 var noLog = slog.New(slog.DiscardHandler)
@@ -102,13 +105,3 @@ func (c customer) revokesAKey(ctx context.Context) error {
 
 // errOf returns the error of a call and drops its result.
 func errOf[T any](_ T, err error) error { return err }
-
-// eventually waits until the condition holds, and fails the test after a minute.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}

@@ -108,6 +108,16 @@ func Value[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
+// Eventually waits until the condition holds, and ends the test after a minute.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
 // Main runs the tests of a package, stops the PostgreSQL and LiveKit servers and exits. TestMain
 // calls it.
 func Main(m *testing.M) {
