@@ -72,6 +72,7 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 var retryFields = []templates.RetryField{
 	{Name: "form_id"}, // so that a retry creates nothing twice
 	{Name: "next"},
+	{Name: "role"},
 	{Name: "label", Title: "Label"},
 	{Name: "name", Title: "Name"},
 	{Name: "email", Title: "Email", Autocomplete: "username"},

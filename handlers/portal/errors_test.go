@@ -5,9 +5,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -89,6 +91,57 @@ func TestErrorFragmentGoesIntoTheAlertOfThePage(t *testing.T) {
 			t.Error("the response does not go into the page's alert")
 		}
 		failure.none("heading", "")
+	})
+}
+
+// Sign-in, sign-out, and generating, rotating and revoking keys do not count. The clock stands
+// still.
+func TestChangesOfOneUserAreLimited(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		clock := modelstest.NewClock(time.Now())
+		s := newSite(t, databaseURL, httpBase, models.Options{Now: clock.Now})
+		c, other := s.customer(t), s.customer(t)
+		key := "/api-keys/" + c.key("production").ID.String()
+		rename := func(v *visitor) answer { return v.post(key+"/name", url.Values{"name": {"staging"}}) }
+		for range 120 {
+			rename(c.fragments()).is(http.StatusOK)
+		}
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			for path, fields := range map[string]url.Values{
+				key + "/name":         {"name": {"other"}},
+				"/agents":             {"name": {"Front desk"}, "form_id": {uuid.NewString()}},
+				"/settings/name":      {"name": {"Acme"}},
+				"/people/invitations": {"email": {"ada@example.com"}, "role": {"owner"}},
+				"/account/password":   {"current_password": {password}, "new_password": {password + " 2"}},
+			} {
+				limited := v.post(path, fields).is(http.StatusTooManyRequests)
+				limited.says("Too many changes. Wait 1 second, then try again.")
+				if limited.header.Get("Retry-After") != "1" {
+					t.Errorf("%s: Retry-After: %s", path, limited.header.Get("Retry-After"))
+				}
+				if as.htmx {
+					if !strings.Contains(limited.body, `hx-target="#failure"`) {
+						t.Errorf("%s: the response is not an alert of the page", path)
+					}
+					continue
+				}
+				form, _ := limited.byID(limited.one("button", "Try again").attr("form"))
+				for name, values := range fields {
+					if field, ok := form.named(name); !ok || !strings.HasSuffix(name, "password") && field.attr("value") != values[0] {
+						t.Errorf("%s: the input %s is lost", path, name)
+					}
+				}
+			}
+			v.get("/agents").is(http.StatusOK)
+		})
+		c.fragments().post("/api-keys", generation("more", c.get("/api-keys").formID())).is(http.StatusOK)
+		c.fragments().post(key+"/revocation", nil).is(http.StatusOK)
+		other.fragments().post("/agents", url.Values{"name": {"Front desk"}}).is(http.StatusOK)
+		clock.Advance(time.Second)
+		c.fragments().post("/agents", url.Values{"name": {"Front desk"}}).is(http.StatusOK)
+		c.fragments().post("/agents", url.Values{"name": {"Front desk"}}).is(http.StatusTooManyRequests)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 )
@@ -18,6 +19,11 @@ const maxForm = 256 << 10
 
 // maxActions limits how many actions run at once.
 const maxActions = 256
+
+// changeRate limits the changes of one user on this instance, because each adds a row to the
+// activity log for 400 days. Generating and revoking keys does not count: nothing may delay a
+// revocation, and an account has at most 100 active keys.
+var changeRate = middleware.RateLimit{PerSecond: 1, Burst: 120}
 
 // The parameters that select a page of a list: the id of the last entry on the previous page.
 const (
@@ -53,6 +59,14 @@ func parseForm(c *gin.Context) error {
 		return problem.InvalidRequest("The form could not be read. Go back and try again.")
 	}
 	return nil
+}
+
+// limitChanges refuses the change of a user who has made too many.
+func (s *site) limitChanges(c *gin.Context) {
+	if _, wait := s.changes.Take(sessionFrom(c).UserID); wait > 0 {
+		s.Render(c, problem.TooManyChanges(wait))
+		c.Abort()
+	}
 }
 
 // idOf returns the id in the path. A malformed id yields the same 404 as an unknown one.

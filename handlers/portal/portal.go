@@ -60,7 +60,8 @@ type site struct {
 	device       cookie
 	templates    *templates.Templates
 	actions      middleware.Slots
-	timeout      time.Duration // of the database
+	changes      *middleware.Limiter // of each user
+	timeout      time.Duration       // of the database
 	now          func() time.Time
 	baseURL      *url.URL
 	name         string   // of the product
@@ -107,6 +108,7 @@ func New(d Deps) (*Portal, error) {
 		device:       newCookie(d, "device", deviceAge),
 		templates:    files.templates,
 		actions:      middleware.NewSlots(maxActions),
+		changes:      middleware.NewLimiter(changeRate, d.Now),
 		timeout:      store.Timeout(),
 		now:          d.Now,
 		baseURL:      d.BaseURL,

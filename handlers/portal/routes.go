@@ -22,12 +22,12 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.page("/", func(c *gin.Context) error { return p.redirect(c, homePath) })
 	p.registerKeys(users)
 	users.page(agentsPath, p.agents.list)
-	users.post(agentsPath, p.agents.create)
+	users.change(agentsPath, p.agents.create)
 	users.page("/agents/:id", p.agents.show)
 	users.page("/agents/:id/name", p.agents.editName)
 	users.post("/agents/:id/name", p.agents.rename)
 	users.page("/agents/:id/removal", p.agents.newRemoval)
-	users.post("/agents/:id/removal", p.agents.createRemoval)
+	users.change("/agents/:id/removal", p.agents.createRemoval)
 	users.page(usagePath, p.usage.show)
 	signedIn.get(usagePath+"/export", p.usage.export)
 	users.page("/integrate", p.agents.showIntegration)
@@ -88,7 +88,7 @@ func (p *Portal) registerKeys(users routes) {
 	users.page("/api-keys/:id", p.keys.show)
 	users.page("/api-keys/:id/usage", p.keys.showUsage)
 	users.page("/api-keys/:id/name", p.keys.editName)
-	users.post("/api-keys/:id/name", p.keys.rename)
+	users.change("/api-keys/:id/name", p.keys.rename)
 	users.page("/api-keys/:id/revocation", p.keys.newRevocation)
 	users.post("/api-keys/:id/revocation", p.keys.createRevocation)
 	users.page("/api-keys/:id/rotation", p.keys.showRotation)
@@ -101,28 +101,28 @@ func (p *Portal) registerAccount(signedIn routes) {
 	users := signedIn.group(p.deadline)
 	users.page(accountPath, p.account.show)
 	users.page(secondFactorPath, p.account.newSecondFactor)
-	users.post("/account/sessions/:id/revocation", p.account.revokeSession)
+	users.change("/account/sessions/:id/revocation", p.account.revokeSession)
 	users.page("/account/other-sessions/revocation", p.account.newOthersRevocation)
-	users.post("/account/other-sessions/revocation", p.account.revokeOtherSessions)
-	signedIn.post("/account/email", p.account.changeEmail)
-	signedIn.post("/account/password", p.account.changePassword)
+	users.change("/account/other-sessions/revocation", p.account.revokeOtherSessions)
+	signedIn.change("/account/email", p.account.changeEmail)
+	signedIn.change("/account/password", p.account.changePassword)
 
 	fresh := signedIn.group(p.requireFreshSignIn)
 	factors := fresh.group(p.deadline)
-	factors.post("/account/authenticator", p.account.startTOTP)
-	factors.post("/account/authenticator/confirmation", p.account.enableTOTP)
+	factors.change("/account/authenticator", p.account.startTOTP)
+	factors.change("/account/authenticator/confirmation", p.account.enableTOTP)
 	users.page("/account/authenticator/removal", p.account.confirmFactor(templates.FactorTurningOff))
-	factors.post("/account/authenticator/removal", p.account.disableTOTP)
+	factors.change("/account/authenticator/removal", p.account.disableTOTP)
 	users.page("/account/recovery-codes", p.account.confirmFactor(templates.FactorNewCodes))
-	factors.post("/account/recovery-codes", p.account.renewRecoveryCodes)
-	factors.post(passkeysPath+"/:id/removal", p.account.removePasskey)
+	factors.change("/account/recovery-codes", p.account.renewRecoveryCodes)
+	factors.change(passkeysPath+"/:id/removal", p.account.removePasskey)
 	if p.account.passkeys != nil {
-		factors.post(passkeysPath, p.account.createPasskey)
+		factors.change(passkeysPath, p.account.createPasskey)
 		factors.post(passkeysPath+"/options", p.account.passkeyOptions)
 	}
 	if p.account.provider != nil {
-		fresh.post(identityPath, p.account.createIdentity)
-		factors.post(identityPath+"/removal", p.account.removeIdentity)
+		fresh.change(identityPath, p.account.createIdentity)
+		factors.change(identityPath+"/removal", p.account.removeIdentity)
 	}
 }
 
@@ -132,15 +132,15 @@ func (p *Portal) registerPeople(signedIn routes) {
 	owners := signedIn.group(p.require(managePeople), p.requireFreshSignIn, p.deadline)
 	owners.page("/people/:id", p.people.show)
 	owners.page("/people/:id/role", p.people.newRole)
-	owners.post("/people/:id/role", p.people.updateRole)
+	owners.change("/people/:id/role", p.people.updateRole)
 	owners.page("/people/:id/removal", p.people.newRemoval)
-	owners.post("/people/:id/removal", p.people.createRemoval)
-	owners.post("/people/invitations", p.people.createInvitation)
-	owners.post("/people/invitations/:id/cancellation", p.people.cancelInvitation)
+	owners.change("/people/:id/removal", p.people.createRemoval)
+	owners.change("/people/invitations", p.people.createInvitation)
+	owners.change("/people/invitations/:id/cancellation", p.people.cancelInvitation)
 	owners.page(settingsPath, p.settings.show)
-	owners.post(settingsPath+"/name", p.settings.rename)
+	owners.change(settingsPath+"/name", p.settings.rename)
 	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
-	owners.post(settingsPath+"/two-step", p.settings.createRequirement)
+	owners.change(settingsPath+"/two-step", p.settings.createRequirement)
 }
 
 // routes is a group of routes.
@@ -155,6 +155,9 @@ func (r routes) group(middleware ...gin.HandlerFunc) routes {
 
 func (r routes) get(path string, h handler)  { r.GET(path, r.handle(h)) }
 func (r routes) post(path string, h handler) { r.POST(path, r.handle(h)) }
+
+// change adds a form with which a signed-in user changes something that the activity log records.
+func (r routes) change(path string, h handler) { r.POST(path, r.limitChanges, r.handle(h)) }
 
 // page adds a page for signed-in users, which sign-in may lead back to.
 func (r routes) page(path string, h handler) {

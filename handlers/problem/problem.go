@@ -143,6 +143,13 @@ func RateLimited(with string, wait time.Duration) Problem {
 	}
 }
 
+// TooManyChanges returns a 429 for a user of the portal whose next change is allowed after wait.
+func TooManyChanges(wait time.Duration) Problem {
+	limited := Problem{Status: http.StatusTooManyRequests, RetryAfter: wait}
+	limited.Message = "Too many changes. Wait " + limited.RetryAfterSeconds() + " second, then try again."
+	return limited
+}
+
 // CrossOrigin returns a 403 for a form from another site.
 func CrossOrigin(cause error) Problem {
 	return Problem{
