@@ -180,6 +180,14 @@ func TestActivityOfOneActor(t *testing.T) {
 		c := s.customer(t)
 		c.agent("Front desk")
 		s.visitor(t).signIn(c.email, "wrong").is(http.StatusUnprocessableEntity)
+		// A wrong password is recorded after the response.
+		for recorded := 0; recorded == 0; time.Sleep(time.Millisecond) {
+			refusals, err := s.store.Activity.List(t.Context(), c.account.ID, models.ActivityPage{Limit: 1, ActorKind: models.ActorVisitor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded = len(refusals)
+		}
 		users, err := s.store.People.List(t.Context(), c.account.ID, models.Page{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
