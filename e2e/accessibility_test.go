@@ -126,7 +126,7 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 			agents.Row("Front desk").ExpectShown()
 		}},
 		{"a new name of an agent", func() { agents.Row("Front desk").Click("Rename"); agents.Expect("button", "Save name") }},
-		{"removal of an agent to confirm", func() { agents.StartRemoval("Front desk") }},
+		{"removal of an agent to confirm", func() { agents.Click("Cancel"); agents.StartRemoval("Front desk") }},
 		{"examples", func() { pages.OpenIntegrate(v.Tab).ChooseLanguage("Go") }},
 		{"usage of no keys", func() { pages.OpenUsage(v.Tab) }},
 		{"usage of keys", func() {
