@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"os"
 	"strings"
 	"time"
 )
@@ -115,7 +116,16 @@ func (a Account) TurnOnTwoSteps(code string) (recovery []string) {
 	a.ExpectHeading("Recovery codes")
 	recovery, err := a.In("list", "Recovery codes").find("listitem", "").AllInnerTexts()
 	a.must(err, "read the recovery codes")
-	a.Follow("Done")
+	a.Click("Done")
+	if a.JavaScript {
+		a.ExpectAlert(`These codes have not been copied`)
+		saved, err := os.ReadFile(a.download("button", "Download codes"))
+		a.must(err, "read the file")
+		if want := strings.Join(recovery, "\n") + "\n"; string(saved) != want {
+			a.t.Errorf("the file has %q, want %q", saved, want)
+		}
+		a.Click("Done")
+	}
 	ExpectAccount(a.Tab)
 	return recovery
 }

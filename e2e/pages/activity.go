@@ -3,6 +3,8 @@ package pages
 import (
 	"regexp"
 	"strings"
+
+	"github.com/playwright-community/playwright-go"
 )
 
 // Activity is the page at /activity.
@@ -48,12 +50,12 @@ func (a Activity) Filter(kind string) {
 }
 
 // Export downloads the entries as CSV and returns the path of the file.
-func (a Activity) Export() string { return a.download("Export CSV") }
+func (a Activity) Export() string { return a.download("link", "Export CSV") }
 
-// download follows a link to a file and returns the path of the file.
-func (b *Tab) download(link string) string {
-	download, err := b.Page.ExpectDownload(func() error { return b.find("link", link).Click() })
-	b.must(err, "download by %q", link)
+// download presses a control that saves a file, and returns the path of the file.
+func (b *Tab) download(role playwright.AriaRole, name string) string {
+	download, err := b.Page.ExpectDownload(func() error { return b.find(role, name).Click() })
+	b.must(err, "download by %q", name)
 	path, err := download.Path()
 	b.must(err, "find the download")
 	return path

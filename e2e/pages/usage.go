@@ -19,4 +19,4 @@ func (u Usage) ShowKey(label string) Area {
 }
 
 // Download downloads the usage as CSV and returns the path of the file.
-func (u Usage) Download() string { return u.download("Download CSV") }
+func (u Usage) Download() string { return u.download("link", "Download CSV") }

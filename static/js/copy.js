@@ -14,11 +14,33 @@
     }
   });
 
+  // Download buttons. data-download selects the element whose text is saved.
+  document.addEventListener('click', (event) => {
+    const button = event.target.closest('[data-download]');
+    if (!button) {
+      return;
+    }
+    const source = document.querySelector(button.dataset.download);
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([textOf(source)], { type: 'text/plain' }));
+    link.download = button.dataset.downloadName;
+    link.click();
+    URL.revokeObjectURL(link.href);
+    dispatchCopy(source, Promise.resolve(true));
+    showStatus(button, `Saved as ${link.download}.`);
+  });
+
+  // The items of a list stand on lines of their own.
+  function textOf(source) {
+    const items = [...source.querySelectorAll('li')].map((item) => `${item.textContent.trim()}\n`);
+    return source.value ?? (items.join('') || source.textContent);
+  }
+
   async function copy(button) {
     const source = document.querySelector(button.dataset.copy);
     const around = button.dataset.copyLike ? document.querySelector(button.dataset.copyLike) : button;
     const { copyPrefix = '', copySuffix = '' } = around.dataset;
-    const text = copyPrefix + (source.value ?? source.textContent) + copySuffix;
+    const text = copyPrefix + textOf(source) + copySuffix;
     const name = button.dataset.copyName;
     const copying = write(text);
     dispatchCopy(source, copying);
@@ -45,7 +67,7 @@
   // The user copies by hand. Only the whole secret counts.
   document.addEventListener('copy', (event) => {
     const field = document.querySelector('[data-secret]');
-    if (field?.value && copiesAllOf(field, event)) {
+    if (field && copiesAllOf(field, event)) {
       dispatchCopy(field, Promise.resolve(true));
       showStatus(field, `Copied the ${field.dataset.secret || 'key'}.`);
     }
@@ -54,6 +76,12 @@
   // The selection is inside the field or spans it. Some browsers leave the value of a spanned field
   // out of the copy, so this adds it.
   function copiesAllOf(field, event) {
+    if (!field.matches('input')) {
+      return getSelection().containsNode(field);
+    }
+    if (!field.value) {
+      return false;
+    }
     if (event.target === field) {
       return field.selectionStart === 0 && field.selectionEnd === field.value.length;
     }

@@ -1,6 +1,6 @@
-// The one-time reveal of a new key or invitation. Before a key is copied, Escape or a click outside
-// does not close it, and the browser asks before it leaves the page. Closing it or leaving the page
-// removes the secret.
+// The one-time reveal of a new key, an invitation or recovery codes. Before a key or the codes are
+// copied, Done, Escape or a click outside does not close it, and the browser asks before it leaves
+// the page. Closing it or leaving the page removes the secret.
 (() => {
   'use strict';
 
@@ -11,12 +11,20 @@
     }
   });
 
-  function reveal(dialog) {
-    const field = dialog.querySelector('[data-secret]');
-    const gate = dialog.querySelector('[data-gate]');
+  // Recovery codes are a page of their own.
+  const page = document.querySelector('section[data-reveal]');
+  if (page) {
+    const leave = guard(page, () => page.querySelector('[data-done]').submit());
+    document.addEventListener('keydown', ({ key }) => key === 'Escape' && leave());
+  }
+
+  // Calls close once the secret is copied or the user does without. Returns the function that tries
+  // to close.
+  function guard(root, close) {
+    const secret = root.querySelector('[data-secret]');
+    const gate = root.querySelector('[data-gate]');
     let copied = !gate; // an invitation can be replaced, so it needs no warning
     let copying = Promise.resolve();
-    let pressedOutside = false;
 
     const warn = (event) => {
       if (!copied) {
@@ -25,30 +33,23 @@
     };
     addEventListener('beforeunload', warn);
 
-    const close = () => {
+    const finish = () => {
       removeEventListener('beforeunload', warn);
-      forget(field);
-      dialog.remove();
-      document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
+      close();
     };
     const leave = async () => {
       // Wait up to a second for a copy in progress.
       await Promise.race([copying, new Promise((late) => setTimeout(late, 1000))]);
       if (copied) {
-        close();
+        finish();
         return;
       }
       gate.hidden = false;
-      dialog.querySelector('[data-copy="#key"]').focus();
+      root.querySelector('[data-copy]').focus();
       gate.scrollIntoView({ block: 'nearest' });
     };
 
-    field.addEventListener('click', () => {
-      if (field.selectionStart === field.selectionEnd) {
-        field.select();
-      }
-    });
-    field.addEventListener('portal:copy', ({ detail }) => {
+    secret.addEventListener('portal:copy', ({ detail }) => {
       copying = detail.then((succeeded) => {
         copied ||= succeeded;
         if (gate) {
@@ -56,10 +57,27 @@
         }
       });
     });
-    dialog.querySelector('[data-close]')?.addEventListener('click', close);
-    dialog.querySelector('[data-done]').addEventListener('submit', (event) => {
+    root.querySelector('[data-close]')?.addEventListener('click', finish);
+    root.querySelector('[data-done]').addEventListener('submit', (event) => {
       event.preventDefault();
       leave();
+    });
+    return leave;
+  }
+
+  function reveal(dialog) {
+    const field = dialog.querySelector('[data-secret]');
+    let pressedOutside = false;
+    const leave = guard(dialog, () => {
+      forget(field);
+      dialog.remove();
+      document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
+    });
+
+    field.addEventListener('click', () => {
+      if (field.selectionStart === field.selectionEnd) {
+        field.select();
+      }
     });
 
     // Escape and other ways to close a dialog. Browsers close it at the second attempt anyway, so
@@ -98,9 +116,13 @@
       (clientX < box.left || clientX > box.right || clientY < box.top || clientY > box.bottom);
   }
 
-  function forget(field) {
-    field.value = '';
-    field.removeAttribute('value');
+  function forget(secret) {
+    if (secret.matches('input')) {
+      secret.value = '';
+      secret.removeAttribute('value');
+    } else {
+      secret.replaceChildren();
+    }
   }
 
   // The browser may keep the page in its back/forward cache.
