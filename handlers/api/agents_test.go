@@ -20,7 +20,7 @@ func TestAgentsAreListedByName(t *testing.T) {
 		list := func() string {
 			return strings.TrimSpace(string(s.get("/api/agents", bearer(c.secret)).is(http.StatusOK).body))
 		}
-		want := fmt.Sprintf(`{"agents":[{"id":"%s","name":"Front desk"},{"id":"%s","name":"Support"}]}`, c.agent.ID, second.ID)
+		want := fmt.Sprintf(`{"agents":[{"id":%q,"name":"Front desk"},{"id":%q,"name":"Support"}]}`, c.agent.ID, second.ID)
 		if got := list(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -118,7 +118,7 @@ func TestAuthorizeChecksTheAgent(t *testing.T) {
 }
 
 func TestAuthorizeCountsAsAUseAndIsLimited(t *testing.T) {
-	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 3}, func(t *testing.T, s *service, c customer) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 3}, func(_ *testing.T, s *service, c customer) {
 		s.clock.Advance(time.Minute)
 		s.send("PROPFIND", "/api/authorize/x", bearer(c.secret)).is(http.StatusOK)
 		s.isUsedNow(c, "PROPFIND")

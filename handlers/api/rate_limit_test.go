@@ -122,7 +122,7 @@ func TestRefusedCredentialsAreNeverLimited(t *testing.T) {
 }
 
 func TestLimitedRequestUpdatesLastUsed(t *testing.T) {
-	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(t *testing.T, s *service, c customer) {
+	eachLimited(t, api.RateLimit{PerSecond: 1, Burst: 1}, func(_ *testing.T, s *service, c customer) {
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
 		s.clock.Advance(900 * time.Millisecond)
 		s.get("/api/agents", bearer(c.secret)).is(http.StatusTooManyRequests)

@@ -54,7 +54,8 @@ func (s *service) send(method, path string, options ...option) answer {
 	for _, set := range options {
 		set(request)
 	}
-	response := modelstest.Value(http.DefaultClient.Do(request))(s.t)
+	response, err := http.DefaultClient.Do(request)
+	modelstest.Must(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	content := modelstest.Value(io.ReadAll(response.Body))(s.t)
 	a := answer{t: s.t, status: response.StatusCode, header: response.Header, body: content}
