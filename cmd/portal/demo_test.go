@@ -24,7 +24,7 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 		}
 		first := start(t, env, "serve", "--demo")
 		printed := printedDemo.FindStringSubmatch(first.stdout.String())
-		if printed == nil || printed[1] != strings.Replace(first.URL, "127.0.0.1", "localhost", 1) {
+		if len(printed) == 0 || printed[1] != strings.Replace(first.URL, "127.0.0.1", "localhost", 1) {
 			t.Fatalf("got %q", first.stdout.String())
 		}
 		if strings.Contains(first.stderr.String(), printed[3]) {

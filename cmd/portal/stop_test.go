@@ -42,7 +42,8 @@ func (i *instance) beginRequest(t *testing.T, key string) halfRequest {
 func (h halfRequest) finish(t *testing.T) int {
 	t.Helper()
 	modelstest.Value(h.Write([]byte(h.rest)))(t)
-	response := modelstest.Value(http.ReadResponse(bufio.NewReader(h), nil))(t)
+	response, err := http.ReadResponse(bufio.NewReader(h), nil)
+	modelstest.Must(t, err)
 	defer response.Body.Close()
 	return response.StatusCode
 }

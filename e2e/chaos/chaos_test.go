@@ -41,13 +41,12 @@ func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	t.Logf("-seed %d", *seed)
-	dir := modelstest.Value(os.MkdirTemp("", "portal-chaos-"))(t)
+	dir := modelstest.Value(makeDirectory())(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	modelstest.Must(t, os.Chmod(dir, 0o755)) // for the user of the servers
 	program, stale := build(t, dir, "portal", "nomsgpack"), build(t, dir, "stale", "nomsgpack,stale")
 	d, err := deploy(ctx, dir)
 	t.Cleanup(func() {
@@ -64,6 +63,15 @@ func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
 	t.Run("shipped program", func(t *testing.T) { r.staysConsistent(ctx, t, program) })
 	t.Run("documented failover", func(t *testing.T) { r.failsOverAsDocumented(ctx, t, program) })
 	t.Run("a stale cache is detected", func(t *testing.T) { r.staleCacheIsDetected(ctx, t, stale) })
+}
+
+// makeDirectory creates a temporary directory that the user of the servers can read.
+func makeDirectory() (string, error) {
+	dir, err := os.MkdirTemp("", "portal-chaos-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	return dir, err
 }
 
 // build builds the portal with the given build tags and returns its path.

@@ -165,7 +165,7 @@ func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
 
 // of returns the visitor with the same cookies, this voice and t.
 func (as voice) of(t testing.TB, v *visitor) *visitor {
-	asking := v.site.visitor(t)
+	asking := v.visitor(t)
 	asking.Client, asking.headers, asking.htmx = v.Client, v.headers, as.htmx
 	return asking
 }
