@@ -102,7 +102,8 @@ func (migrateCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err = d.withStore(ctx, models.Options{}, func(*models.Store) error { return nil }); err != nil {
+	err = d.withStore(ctx, models.Options{}, func(*models.Store) error { return nil })
+	if err != nil {
 		return err
 	}
 	after, err := database.Version(ctx, d.url)
