@@ -12,6 +12,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/handlers/mailer/mailertest"
 	"portal/models/modelstest"
 )
 
@@ -96,45 +97,55 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 }
 
 func TestPasswordAndEmailAreChanged(t *testing.T) {
-	inBothModes(t, func(t *testing.T, p *process, mode profile) {
-		c, v := startSignedIn(t, p, mode)
-		v.allowStatus(http.StatusUnprocessableEntity)
-		account := pages.OpenAccount(v.Tab)
-		password, former := "a much longer battery staple", c.email
-		if v.JavaScript { // a password is shown until it is sent
-			account.Fill("Current password", "not the password")
-			account.Click("Show current password")
-			account.ExpectAttribute("textbox", "Current password", "type", "text")
-		}
-		account.ChangePassword("not the password", password)
-		account.ExpectAlert(`current password is incorrect`)
-		account.ExpectAttribute("textbox", "Current password", "type", "password")
-		account.ChangePassword(c.password, password)
-		account.ExpectStatus(`Password changed`)
-		account.ExpectNoAlert()
-		c.password = password
+	t.Parallel()
+	mails := mailertest.Start(t)
+	p := ownPortal(t, settings{extra: mailSettings(mails.URL())})
+	for name, mode := range map[string]profile{"with JavaScript": withJavaScript, "without JavaScript": withoutJavaScript} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, v := startSignedIn(t, p, mode)
+			v.allowStatus(http.StatusUnprocessableEntity, http.StatusGone)
+			account := pages.OpenAccount(v.Tab)
+			password, former := "a much longer battery staple", c.email
+			if v.JavaScript { // a password is shown until it is sent
+				account.Fill("Current password", "not the password")
+				account.Click("Show current password")
+				account.ExpectAttribute("textbox", "Current password", "type", "text")
+			}
+			account.ChangePassword("not the password", password)
+			account.ExpectAlert(`current password is incorrect`)
+			account.ExpectAttribute("textbox", "Current password", "type", "password")
+			account.ChangePassword(c.password, password)
+			account.ExpectStatus(`Password changed`)
+			account.ExpectNoAlert()
+			c.password = password
 
-		account.OpenEmailForm()
-		account.ChangeEmail("new-"+former, "not the password")
-		account.ExpectAlert(`password is incorrect`)
-		c.email = "new-" + former
-		account.ChangeEmail(c.email, c.password)
-		account.ExpectStatus(`Email changed`)
-		account.ExpectNoAlert()
-		account.SignOut()
-		c.signIn(v.Tab)
+			account.OpenEmailForm()
+			account.ChangeEmail("new-"+former, "not the password")
+			account.ExpectAlert(`password is incorrect`)
+			c.email = "new-" + former
+			account.ChangeEmail(c.email, c.password)
+			account.ExpectStatus(`Open the link`)
+			account.ExpectNoAlert()
+			link := mailedPath(t, mails, p.URL, c.email, "Confirm your new email")
+			account.SignOut()
+			pages.ConfirmEmail(v.Tab, link)
+			v.Open(link)
+			v.ExpectAlert(`already been used`)
+			c.signIn(v.Tab)
 
-		c.newAgent(t, "=Front desk")
-		activity := pages.OpenActivity(v.Tab)
-		activity.ExpectInOrder(`created the agent =Front desk`, `changed the email of `+former+` to `+c.email)
-		activity.Filter("New agents")
-		if entries := activity.Entries(); len(entries) != 1 {
-			t.Errorf("got %d entries, want 1: %q", len(entries), entries)
-		}
-		if lines := readCSV(t, activity.Export()); len(lines) != 2 || lines[1][3] != "'=Front desk" {
-			t.Errorf("the export holds %q", lines)
-		}
-	})
+			c.newAgent(t, "=Front desk")
+			activity := pages.OpenActivity(v.Tab)
+			activity.ExpectInOrder(`created the agent =Front desk`, `changed the email of `+former+` to `+c.email)
+			activity.Filter("New agents")
+			if entries := activity.Entries(); len(entries) != 1 {
+				t.Errorf("got %d entries, want 1: %q", len(entries), entries)
+			}
+			if lines := readCSV(t, activity.Export()); len(lines) != 2 || lines[1][3] != "'=Front desk" {
+				t.Errorf("the export holds %q", lines)
+			}
+		})
+	}
 }
 
 func TestUsageIsShownByKeyAndPeriod(t *testing.T) {

@@ -26,7 +26,7 @@ var accesses = map[string]access{
 	"/static/": byEveryone, "/docs": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
 	"/session": byEveryone, "/sign-in-links/": byEveryone, "/invitations/": byEveryone, "/openapi.json": byEveryone,
 	"/api/": byClients, "/operator": byClients, "/widget/": byClients, "/healthz": byEveryone, "/readyz": byEveryone,
-	"/password-resets": byEveryone, "/people/": byOwners, "/settings": byOwners,
+	"/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,
 }
 
 func accessTo(path string) access {
@@ -75,6 +75,9 @@ func TestEveryRouteIsForThoseWhoMayUseIt(t *testing.T) {
 			switch access {
 			case byEveryone:
 				served("a visitor", status(nil))
+				if kind == "password-resets token" && r.Method == http.MethodPost { // the request has changed the password
+					own = s.tenant(t, "own-after-a-reset")
+				}
 			case byClients:
 				for _, cookie := range []*http.Cookie{nil, s.signIn(t, own.member), s.signIn(t, own.email)} {
 					refused("a user", status(cookie), http.StatusUnauthorized, http.StatusNotFound)

@@ -120,7 +120,15 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	modelstest.Must(t, err)
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
-	c.objectIDs["password-resets token"] = []string{s.resetToken(t, email)}
+	modelstest.Must(t, s.store.Credentials.RequestPasswordReset(ctx, email, models.Client{Address: email}))
+	c.objectIDs["password-resets token"] = []string{s.mailedToken(t, models.MailPasswordForgotten)}
+	renamed, err := s.store.People.Add(ctx, account.ID, models.NewUser{Email: "renamed-" + email, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := models.Session{AccountID: account.ID, UserID: renamed.ID, Email: renamed.Email}
+	modelstest.Must(t, s.store.Credentials.RequestEmailChange(ctx, session, tenantPassword, "new-"+email, models.Operator()))
+	c.objectIDs["email-changes token"] = []string{s.mailedToken(t, models.MailEmailConfirmation)}
 	activities, err := s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10})
 	modelstest.Must(t, err)
 	for _, activity := range activities {
@@ -142,16 +150,13 @@ func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 	return stored[0].ID
 }
 
-// resetToken returns the token of a link to set a new password.
-func (s *system) resetToken(t *testing.T, email string) string {
+// mailedToken returns the token of the link in the next mail of this kind.
+func (s *system) mailedToken(t *testing.T, kind models.Action) string {
 	t.Helper()
-	if err := s.store.Credentials.RequestPasswordReset(t.Context(), email, models.Client{Address: email}); err != nil {
-		t.Fatal(err)
-	}
 	for {
 		mail, token, err := s.store.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)
-		if mail.Kind == models.MailPasswordForgotten {
+		if mail.Kind == kind {
 			return token
 		}
 	}

@@ -51,7 +51,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			}
 			// The session says that there is no password, but there is one now.
 			checkError(t, name, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword+"!", c.actor)), models.ErrWrongCredentials)
-			checkError(t, name, f.Credentials.ChangeEmail(ctx, session, "", "new@example.com", c.actor), models.ErrWrongCredentials)
+			checkError(t, name, f.Credentials.RequestEmailChange(ctx, session, "", "new@example.com", c.actor), models.ErrWrongCredentials)
 		}
 	})
 }
@@ -61,10 +61,10 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 		c, token := f.newMember(t, f.customer(t))
 		f.clock.Advance(10*time.Minute - time.Second)
 		session := modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
-		must(t, f.Credentials.ChangeEmail(t.Context(), session, "", "new."+c.user.Email, c.actor))
+		must(t, f.Credentials.RequestEmailChange(t.Context(), session, "", "new."+c.user.Email, c.actor))
 		f.clock.Advance(time.Second)
 		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
-		checkError(t, "email", f.Credentials.ChangeEmail(t.Context(), session, "", c.user.Email, c.actor), models.ErrSignInTooOld)
+		checkError(t, "email", f.Credentials.RequestEmailChange(t.Context(), session, "", c.user.Email, c.actor), models.ErrSignInTooOld)
 		if n := f.count(t, "SELECT count(*) FROM users WHERE password_hash = ?", c.user.PasswordHash); n != 1 {
 			t.Error("the user has a password")
 		}

@@ -22,9 +22,13 @@ const (
 	longestMailRetry  = 15 * time.Minute
 )
 
-// MailPasswordForgotten is the kind of a mail with a link to set a new password. All other kinds
-// are the action that the mail reports.
-const MailPasswordForgotten Action = "password.forgotten"
+// MailPasswordForgotten is the kind of a mail with a link to set a new password, and
+// MailEmailConfirmation of one to confirm a new email. All other kinds are the action that the mail
+// reports.
+const (
+	MailPasswordForgotten Action = "password.forgotten"
+	MailEmailConfirmation Action = "email.confirmation"
+)
 
 // Mail is an email in the outbox. It holds no secret: the token of its link is created when it is
 // sent.
@@ -121,6 +125,10 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 	switch mail.Kind {
 	case MailPasswordForgotten:
 		mail.Recipient, token, err = createPasswordResetLink(ctx, tx, mail)
+	case MailEmailConfirmation:
+		if token, err = createEmailChangeLink(ctx, tx, mail); token == "" {
+			mail.Recipient = ""
+		}
 	case ActionInvitationCreated:
 		if token, err = createInvitationLink(ctx, tx, &mail); token == "" {
 			mail.Recipient = ""

@@ -112,14 +112,14 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 		f.clock.Advance(30*time.Minute - time.Second)
 		must(t, errOf(f.Credentials.PasswordResetUser(t.Context(), late)))
 		f.clock.Advance(time.Second)
-		checkError(t, "after 30 minutes", use(late), models.ErrResetLinkInvalid)
+		checkError(t, "after 30 minutes", use(late), models.ErrMailLinkInvalid)
 
 		for name, end := range map[string]func(customer, models.Session) error{
 			"after a change of password": func(c customer, session models.Session) error {
 				return errOf(f.Credentials.ChangePassword(t.Context(), session, password, "five words of another kind", c.actor))
 			},
 			"after a change of email": func(c customer, session models.Session) error {
-				return f.Credentials.ChangeEmail(t.Context(), session, password, uuid.NewString()+"@example.com", c.actor)
+				return f.changeEmail(t, session, c, newEmail())
 			},
 			"after the account was disabled": func(c customer, _ models.Session) error {
 				return f.Accounts.SetDisabled(t.Context(), c.ID, true, models.Operator())
@@ -129,7 +129,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 			session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
 			token := f.resetToken(t, c.user.Email)
 			must(t, end(c, session))
-			checkError(t, name, use(token), models.ErrResetLinkInvalid)
+			checkError(t, name, use(token), models.ErrMailLinkInvalid)
 		}
 		f.clock.Advance(31 * time.Minute)
 		must(t, f.Purge(t.Context()))

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -111,7 +110,8 @@ func (c *Credentials) setPassword(ctx context.Context, place password.Place, new
 }
 
 // replacePassword stores the new hash, also in user. It ends the user's sessions except keep, the
-// known browsers and the links that sign in or set a password, and records the activity.
+// known browsers and the links that sign in, set a password or confirm an email, and records the
+// activity.
 func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep uuid.UUID, actor Actor, action Action) error {
 	err := tx.NewUpdate().Model(user).Set("password_hash = ?, known_browsers = known_browsers + 1", hash).
 		Where("id = ?", user.ID).Returning("password_hash, known_browsers").Scan(ctx)
@@ -127,59 +127,11 @@ func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep u
 	if err := endPasswordResets(ctx, tx, user.ID); err != nil {
 		return err
 	}
+	if err := endEmailChange(ctx, tx, user.ID); err != nil {
+		return err
+	}
 	if err := tx.Delete(ctx, (*signInLink)(nil), "user_id = ?", user.ID); err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)
-}
-
-// ChangeEmail sets a new email for the user of a session and records the activity. The user's
-// sessions continue. ChangeEmail sets its own deadlines.
-//
-// The errors for the password are those of [Credentials.ChangePassword], but a user without a
-// password needs none. If the email is malformed, is the current one or makes the password too easy
-// to guess, the error is an [*InvalidError] for the field "email". It may also be [ErrEmailTaken].
-func (c *Credentials) ChangeEmail(ctx context.Context, session Session, password, email string, actor Actor) error {
-	email, invalid := cleanEmail(email)
-	if invalid == nil && email == session.Email {
-		invalid = &InvalidError{"email", "This is already your email."}
-	}
-	user, err := c.authorize(ctx, session, password, actor)
-	switch {
-	case errors.Is(err, ErrWrongCredentials):
-		return errors.Join(err, invalid)
-	case err != nil:
-		return err
-	case invalid != nil:
-		return invalid
-	case !session.NoPassword && checkPassword(password, email) != nil:
-		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
-	err = c.db.InTx(ctx, "change email", func(ctx context.Context, tx Tx) error {
-		// If the password or the email has changed since, this change fails.
-		result, err := tx.NewUpdate().Model((*User)(nil)).
-			Set("email = ?, email_hash = ?, known_browsers = known_browsers + 1", email, hashEmail(email)).
-			Where("id = ? AND password_hash = ? AND email_hash = ?", user.ID, user.PasswordHash, user.EmailHash).Exec(ctx)
-		if err := unlessAffected(result, err, ErrWrongCredentials); err != nil {
-			return err
-		}
-		// Links were sent to the old address.
-		if err := endPasswordResets(ctx, tx, user.ID); err != nil {
-			return err
-		}
-		return tx.RecordActivity(ctx, actor, Activity{
-			AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &user.ID, Label: email, FormerLabel: user.Email,
-		})
-	})
-	if err == nil || errors.Is(err, ErrWrongCredentials) || bytes.Equal(hashEmail(email), user.EmailHash) {
-		return err
-	}
-	// The hash is unique, so the update may have failed because another user has the email.
-	taken, lookupErr := c.db.NewSelect().Model((*User)(nil)).Where("email_hash = ?", hashEmail(email)).Exists(ctx)
-	if lookupErr == nil && taken {
-		return ErrEmailTaken
-	}
-	return err
 }

@@ -1,14 +1,10 @@
 package models_test
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -172,68 +168,6 @@ func TestWrongPasswordsAreInTheActivityLog(t *testing.T) {
 		}
 		if len(refusals(other)) != 0 {
 			t.Error("another account has an activity")
-		}
-	})
-}
-
-// The link is created when its mail is sent, while a change of the email is not committed yet.
-func TestResetLinkForAnOldEmailEndsWithAConcurrentChange(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c := t.Context(), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
-		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
-		var sending sync.WaitGroup
-		changing := f.Watched(&afterDelete{table: "password_reset_links", do: func() {
-			sending.Go(func() {
-				mail, token, err := f.Outbox.Claim(ctx)
-				if !errors.Is(err, models.ErrNoMail) {
-					t.Errorf("a mail to %q with the token %q is sent: %v", mail.Recipient, token, err)
-				}
-			})
-			if f.postgres() {
-				eventually(t, "the mail waits for the change", func() bool {
-					return f.count(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
-				})
-			}
-		}})
-		must(t, changing.Credentials.ChangeEmail(ctx, session, password, "new."+c.user.Email, c.actor))
-		sending.Wait()
-		if n := f.count(t, "SELECT count(*) FROM password_reset_links"); n != 0 {
-			t.Errorf("%d links are left", n)
-		}
-	})
-}
-
-// afterDelete is a query hook. It calls do once, after rows of the table were deleted and before the
-// transaction ends.
-type afterDelete struct {
-	table string
-	do    func()
-	once  sync.Once
-}
-
-func (*afterDelete) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
-	return context.WithoutCancel(ctx)
-}
-
-func (d *afterDelete) AfterQuery(_ context.Context, event *bun.QueryEvent) {
-	if event.IQuery != nil && event.IQuery.GetTableName() == d.table && event.Operation() == "DELETE" {
-		d.once.Do(d.do)
-	}
-}
-
-func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		customers := []customer{f.customer(t), f.customer(t)}
-		var sessions []models.Session
-		for _, c := range customers {
-			sessions = append(sessions, modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t))
-		}
-		changed, errs := atOnce(2, func(i int) error {
-			return f.Credentials.ChangeEmail(t.Context(), sessions[i], password, "wanted@example.com", customers[i].actor)
-		})
-		if changed != 1 || !errors.Is(errs[0], models.ErrEmailTaken) {
-			t.Errorf("%d got it, %v", changed, errs)
 		}
 	})
 }

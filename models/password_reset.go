@@ -86,10 +86,10 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	return user.Email, token, err
 }
 
-// PasswordResetUser returns the user of an unused link. The error may be [ErrResetLinkInvalid] or
+// PasswordResetUser returns the user of an unused link. The error may be [ErrMailLinkInvalid] or
 // [ErrSignInDisabled].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
-	user, err := findUserByToken(ctx, c.db, "password_reset_links", token, c.db.Now(), ErrResetLinkInvalid)
+	user, err := findUserByToken(ctx, c.db, "password_reset_links", token, c.db.Now(), ErrMailLinkInvalid)
 	return user, failed("find password reset", err)
 }
 
@@ -110,7 +110,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 			return err
 		}
 		result, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
-		if err := unlessAffected(result, err, ErrResetLinkInvalid); err != nil {
+		if err := unlessAffected(result, err, ErrMailLinkInvalid); err != nil {
 			return err
 		}
 		return replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)

@@ -85,10 +85,15 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	_, _, err = s.Agents.Put(ctx, c.ID, uuid.New(), "Front desk", c.actor)
 	must(t, err)
 	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
+	must(t, s.Credentials.RequestEmailChange(ctx, session, password, newEmail(), c.actor))
 	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
 		must(t, err)
 		must(t, errOf(s.Outbox.Failed(ctx, mail, false)))
 		must(t, s.Outbox.Sent(ctx, mail))
+		if mail.Kind == models.MailEmailConfirmation {
+			must(t, errOf(s.Credentials.NewEmail(ctx, token)))
+			must(t, s.Credentials.ChangeEmail(ctx, modelstest.Value(s.Credentials.ConfirmEmail(ctx, token, ""))(t), c.user.Email))
+		}
 		if mail.Kind == models.MailPasswordForgotten {
 			must(t, errOf(s.Credentials.PasswordResetUser(ctx, token)))
 			must(t, errOf(s.Credentials.UsePasswordReset(ctx, token, "four words of another kind", models.Client{})))

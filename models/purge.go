@@ -74,6 +74,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-totpSetup)}},
 		{"hang_ups", "activity_id", "expires_at < ?", []any{now.Add(-hangUpKept)}},
 		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},
+		{"email_changes", "user_id", "expires_at < ?", []any{now}},
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-refusalPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.

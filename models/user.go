@@ -276,8 +276,8 @@ func checkOwner(ctx context.Context, tx Tx, accountID uuid.UUID, actor Actor) er
 	return err
 }
 
-// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user, or if user can sign
-// in without an operator and none of the others can.
+// checkOwnerLeft returns [ErrLastOwner] if the account has no owner besides user, or if user can
+// sign in without an operator and none of the others can.
 func (p *People) checkOwnerLeft(ctx context.Context, tx Tx, user User) error {
 	if user.Role != RoleOwner {
 		return nil

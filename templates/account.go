@@ -45,7 +45,8 @@ type SessionItem struct {
 	FirstAddress, LastAddress string // network addresses
 }
 
-// EmailForm shows the user's email and changes it. It never contains the submitted password.
+// EmailForm shows the user's email and asks for a link to change it. It never contains the submitted
+// password.
 type EmailForm struct {
 	Email           string // the current one
 	Open            bool   // the form is visible without a click
@@ -54,7 +55,8 @@ type EmailForm struct {
 	NoPassword      bool   // the user has no password to enter
 	PasswordProblem string // the error of the password
 	Problem         string // an error that concerns neither field
-	Changed         bool   // the heading takes the focus after a change
+	Asked           bool   // the heading takes the focus after a link was sent
+	NoMail          bool   // the portal sends no mail, so only an operator changes the email
 }
 
 func (EmailForm) fragment() string { return "email-form" }
@@ -68,10 +70,17 @@ func (f EmailForm) PasswordFocused() bool {
 	return !f.NewFocused() && (f.PasswordProblem != "" || f.Problem != "")
 }
 
-// EmailChanged updates the account page after the email was changed.
-type EmailChanged struct{ Form EmailForm }
+// EmailChangePage is the page of a link that confirms a new email.
+type EmailChangePage struct {
+	Email   string // the new one
+	Action  string // path of the form
+	Problem string // why the link does not work; empty if it does
+	Changed bool   // the link has been used now
+}
 
-func (EmailChanged) fragment() string { return "email-changed" }
+func (EmailChangePage) screen() screen {
+	return screen{file: "account/email_change.html", layout: layoutPlain}
+}
 
 // PasswordForm is the form that changes the password, or sets the first one. It never contains the
 // submitted passwords.

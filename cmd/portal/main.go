@@ -49,6 +49,7 @@ type commandLine struct {
 		Remove  userRemoveCommand  `cmd:"" help:"Remove a user, but not the account's last owner."`
 		SetRole userSetRoleCommand `cmd:"" help:"Make a user an owner or a member."`
 
+		ChangeEmail       userChangeEmailCommand       `cmd:"" help:"Change a user's email."`
 		ResetSecondFactor userResetSecondFactorCommand `cmd:"" help:"Remove a user's authenticator app, recovery codes and passkeys, and sign the user out."`
 	} `cmd:"" help:"Users, for operators."`
 	Agent struct {

@@ -216,6 +216,16 @@ func TestOperatorsRenameAndRemove(t *testing.T) {
 	})
 }
 
+func TestOperatorChangesAnEmail(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		store := modelstest.Open(t, url, models.Options{})
+		account := createAccount(t, store)
+		account.expectOneLine(t, portal(t, databaseEnv(url), "", "user", "change-email", "--email", strings.ToUpper(testEmail), "--new-email", "new@example.com"))
+		modelstest.Value(store.SignIn.VerifyPassword(t.Context(), "new@example.com", testPassword, models.Client{Address: "192.0.2.1"}))(t)
+	})
+}
+
 func TestCommandsExplainInvalidInput(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)
@@ -247,6 +257,8 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "user disable", "--email"},
 		{"", "user disable --email nobody@example.com", "not found|portal user list"},
 		{"", "user enable --email nobody@example.com", "not found|portal user list"},
+		{"", "user change-email --email nobody@example.com --new-email new@example.com", "nobody@example.com|not found|portal user list"},
+		{"", "user change-email --email " + testEmail + " --new-email new", "email"},
 		{"", "user reset-second-factor --email nobody@example.com", "nobody@example.com|not found|portal user list"},
 		{"", "user delete", "unexpected argument delete; run portal user --help"},
 		{"", "user remov", `did you mean "remove"? Run portal user --help`},

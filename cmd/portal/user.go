@@ -89,6 +89,22 @@ func (f userFlag) setDisabled(ctx context.Context, t terminal, disabled bool) er
 	})
 }
 
+type userChangeEmailCommand struct {
+	userFlag
+
+	NewEmail string `required:"" placeholder:"EMAIL" help:"The new email."`
+}
+
+func (c userChangeEmailCommand) Run(ctx context.Context, t terminal) error {
+	return withStore(ctx, func(store *models.Store) error {
+		if err := store.Credentials.ChangeEmail(ctx, c.Email, c.NewEmail); err != nil {
+			return c.explain(err)
+		}
+		_, err := fmt.Fprintf(t.err, "portal: the email of %s is now %s\n", c.Email, c.NewEmail)
+		return err
+	})
+}
+
 type userResetSecondFactorCommand struct{ userFlag }
 
 func (c userResetSecondFactorCommand) Run(ctx context.Context, t terminal) error {

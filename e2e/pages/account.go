@@ -82,11 +82,19 @@ func (a Account) SetPassword(password string) {
 // OpenEmailForm opens the form that changes the email.
 func (a Account) OpenEmailForm() { a.click(a.Page.GetByText("Change email"), "Change email") }
 
-// ChangeEmail submits a change of email. The caller checks the result.
+// ChangeEmail asks for a link to a new email. The caller checks the result.
 func (a Account) ChangeEmail(email, password string) {
 	a.Fill("New email", email)
 	a.Fill("Your password", password)
 	a.Click("Save email")
+}
+
+// ConfirmEmail opens the mailed link to a new email, and confirms it.
+func ConfirmEmail(b *Tab, path string) {
+	b.Open(path)
+	b.ExpectHeading("Confirm your new email")
+	b.Click("Confirm email")
+	b.ExpectHeading("Email changed")
 }
 
 // SignedInAt returns when this session began: the text, the text on hover and the exact time.

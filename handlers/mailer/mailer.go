@@ -199,10 +199,11 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 }
 
 // messageID returns the part of the Message-ID before the domain. A repeated mail has the same one,
-// so that mail servers and programs can discard it. A repeated invitation has another one, because
-// only its link works.
+// so that mail servers and programs can discard it. If only the link of the last attempt works, each
+// attempt has another one.
 func messageID(queued models.Mail) string {
-	if queued.Kind == models.ActionInvitationCreated && queued.Attempts > 1 {
+	replaced := queued.Kind == models.ActionInvitationCreated || queued.Kind == models.MailEmailConfirmation
+	if replaced && queued.Attempts > 1 {
 		return fmt.Sprintf("%s.%d", queued.ID, queued.Attempts)
 	}
 	return queued.ID.String()

@@ -3,6 +3,7 @@ package mailer_test
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,9 +116,15 @@ func TestMailsReportChanges(t *testing.T) {
 		token = modelstest.Value(s.Sessions.Create(t.Context(), user, known))(t)
 		session = modelstest.Value(s.Sessions.Find(t.Context(), token, known))(t)
 		server.Await(7)
-		modelstest.Must(t, s.Credentials.ChangeEmail(t.Context(), session, password, "new@example.com", actor))
+		modelstest.Must(t, s.Credentials.RequestEmailChange(t.Context(), session, password, "new@example.com", actor))
+		confirmation := server.Await(8)[7]
+		link := regexp.MustCompile(`https://portal\.example\.com/email-changes/(\S+)`).FindStringSubmatch(confirmation.Text)
+		if confirmation.To[0] != "new@example.com" || link == nil || !strings.Contains(confirmation.HTML, link[0]) {
+			t.Fatalf("no link to the new email:\n%s", confirmation.Raw)
+		}
+		modelstest.Must(t, errOf(s.Credentials.ConfirmEmail(t.Context(), link[1], actor.Address)))
 
-		mails := server.Await(8)
+		mails := slices.Delete(server.Await(9), 7, 8)
 		want := []struct{ subject, text string }{
 			{"New sign-in", "Device: Firefox on Linux\nTime: 14 Mar 2026, 15:09:26 UTC\nAddress: 203.0.113.8"},
 			{"API key generated", "Label: prod <1>\nKey: " + key.Masked() + "\nBy: ada@example.com"},
@@ -147,7 +154,7 @@ func TestMailsReportChanges(t *testing.T) {
 			}
 		}
 		eventually(t, "the outbox is empty", func() bool { return s.waiting(t) == 0 })
-		if n := len(server.Mails()); n != len(want) {
+		if n := len(server.Mails()); n != len(want)+1 {
 			t.Errorf("%d mails", n)
 		}
 	})

@@ -19,6 +19,7 @@ type accountPages struct {
 	credentials *models.Credentials
 	passkeys    *passkeys // nil: none
 	provider    *provider // nil: none
+	mail        bool      // the portal sends mail
 }
 
 const accountPath = "/account"
@@ -99,9 +100,8 @@ func (p *accountPages) page(c *gin.Context, form templates.PasswordForm) (templa
 		return templates.AccountPage{}, err
 	}
 	factors, err := p.factors(c)
-	session := sessionFrom(c)
 	return templates.AccountPage{
-		Email: templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword}, Sessions: list, Password: form,
+		Email: p.emailForm(c), Sessions: list, Password: form,
 		NoPasswords: p.passwordsOff, Identity: identity, Factors: factors,
 	}, err
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"portal/models"
 )
 
 const (
@@ -144,7 +146,7 @@ func TestPasswordErrorsAreBesideTheWrongFields(t *testing.T) {
 }
 
 func TestGuessesOfCurrentPasswordAreLimited(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for range 5 {
 			c.post("/account/password", passwords("wrong", newPassword)).is(http.StatusUnprocessableEntity)

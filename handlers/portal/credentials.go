@@ -11,18 +11,26 @@ import (
 	"portal/templates"
 )
 
-// changeEmail changes the user's email. It waits in the queue for password hashing, so it sets its
-// own deadlines.
-func (p *accountPages) changeEmail(c *gin.Context) error {
+// emailForm returns the empty form of the user.
+func (p *accountPages) emailForm(c *gin.Context) templates.EmailForm {
+	session := sessionFrom(c)
+	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.mail}
+}
+
+// requestEmailChange sends a link to the new email. It waits in the queue for password hashing, so
+// it sets its own deadlines.
+func (p *accountPages) requestEmailChange(c *gin.Context) error {
 	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
-	err := p.credentials.ChangeEmail(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
+	err := p.credentials.RequestEmailChange(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
 	if err != nil {
 		p.withDeadline(c, func() { err = p.refuseEmail(c, email, err) })
 		return err
 	}
+	form := p.emailForm(c)
+	form.Asked = true
 	return p.reply(c, reply{
-		notice:   "Email changed.",
-		fragment: templates.EmailChanged{Form: templates.EmailForm{Email: email, NoPassword: session.NoPassword, Changed: true}},
+		notice:   "Open the link in the email to " + email + " within 30 minutes. No email arrives if the address is already in use.",
+		fragment: form,
 		location: accountPath,
 	})
 }
@@ -32,12 +40,11 @@ func (p *accountPages) changeEmail(c *gin.Context) error {
 func (p *accountPages) refuseEmail(c *gin.Context, email string, err error) error {
 	refusal := problem.From(err)
 	session := sessionFrom(c)
-	form := templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, Open: true, New: email}
+	form := p.emailForm(c)
+	form.Open, form.New = true, email
 	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	switch {
-	case errors.Is(err, models.ErrEmailTaken):
-		form.NewProblem = refusal.Message
 	case limited, errors.Is(err, models.ErrSignInTooOld):
 		form.Problem = refusal.Message
 	case !isInvalid && !errors.Is(err, models.ErrWrongCredentials):
@@ -121,7 +128,9 @@ func (p *accountPages) passwordChanged(c *gin.Context, token string) error {
 	session, notice := sessionFrom(c), "Password changed."
 	changed := templates.PasswordChanged{Form: templates.PasswordForm{Email: session.Email, Focused: true}, List: list}
 	if session.NoPassword {
-		notice, changed.Email = "Password set.", &templates.EmailForm{Email: session.Email}
+		email := p.emailForm(c)
+		email.NoPassword = false
+		notice, changed.Email = "Password set.", &email
 	}
 	return p.reply(c, reply{
 		notice:   notice + " Signed out of all other sessions.",

@@ -73,7 +73,7 @@ func TestErrorPagesKeepTheNavigation(t *testing.T) {
 }
 
 func TestAddressOfAFormLeadsToItsPage(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for path, page := range map[string]string{
 			"/logout": "/api-keys", "/account/email": "/account", "/settings/name": "/settings",

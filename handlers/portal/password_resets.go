@@ -67,7 +67,7 @@ func (p *signInPages) usePasswordReset(c *gin.Context) error {
 		switch {
 		case isInvalid:
 			err = p.refuseNewPassword(c, token, invalid.Message)
-		case errors.Is(err, models.ErrResetLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
+		case errors.Is(err, models.ErrMailLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
 			err = p.redirect(c, c.Request.URL.Path) // the page says why
 		case err == nil:
 			err = p.start(c, user, models.WithPassword, homePath)
@@ -90,7 +90,7 @@ func (p *signInPages) refuseNewPassword(c *gin.Context, token, message string) e
 
 // refusePasswordReset shows why the link does not work. It returns err if err has another cause.
 func (p *signInPages) refusePasswordReset(c *gin.Context, err error) error {
-	if !errors.Is(err, models.ErrResetLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
+	if !errors.Is(err, models.ErrMailLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
 		return err
 	}
 	refusal := problem.From(err)

@@ -13,9 +13,9 @@ import (
 
 const newPassword = "four words of another kind"
 
-// resetToken returns the token of the link in the next mail for this email, or "" if no such mail
+// mailedToken returns the token of the link in the next mail for this email, or "" if no such mail
 // is sent.
-func (s *site) resetToken(t testing.TB, email string) string {
+func (s *site) mailedToken(t testing.TB, email string) string {
 	t.Helper()
 	for {
 		mail, token, err := s.store.Outbox.Claim(t.Context())
@@ -51,8 +51,8 @@ func TestForgottenPasswordIsReset(t *testing.T) {
 			if answers[0] != answers[1] {
 				t.Errorf("the answers differ:\n%s\n%s", answers[0], answers[1])
 			}
-			link, second := "/password-resets/"+s.resetToken(t, c.email), "/password-resets/"+s.resetToken(t, c.email)
-			if s.resetToken(t, "nobody@example.com") != "" || link == second {
+			link, second := "/password-resets/"+s.mailedToken(t, c.email), "/password-resets/"+s.mailedToken(t, c.email)
+			if s.mailedToken(t, "nobody@example.com") != "" || link == second {
 				t.Fatal("a link for nobody, or the same link twice")
 			}
 
@@ -99,7 +99,7 @@ func TestResetRequestsAreLimitedByAddressAndEmail(t *testing.T) {
 		elsewhere := models.Client{Address: "203.0.113.9"}
 		modelstest.Must(t, s.store.Credentials.RequestPasswordReset(t.Context(), c.email, elsewhere))
 		links := 0
-		for s.resetToken(t, c.email) != "" {
+		for s.mailedToken(t, c.email) != "" {
 			links++
 		}
 		if links != 3 {
@@ -115,12 +115,12 @@ func TestDisabledUserGetsNoResetLink(t *testing.T) {
 		c := s.customer(t)
 		v := s.visitor(t)
 		v.post("/password-resets", url.Values{"email": {c.email}})
-		token := s.resetToken(t, c.email)
+		token := s.mailedToken(t, c.email)
 		modelstest.Exec(t, s.databaseURL, "UPDATE users SET disabled_at = created_at")
 		v.get("/password-resets/"+token).is(http.StatusUnprocessableEntity).one("alert", "disabled")
 		v.post("/password-resets/"+token, resetOf(newPassword)).redirects("/password-resets/" + token)
 		v.post("/password-resets", url.Values{"email": {c.email}}).is(http.StatusOK).says("If there is an account")
-		if s.resetToken(t, c.email) != "" {
+		if s.mailedToken(t, c.email) != "" {
 			t.Error("a disabled user got a link")
 		}
 	})

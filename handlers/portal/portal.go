@@ -126,7 +126,7 @@ func New(d Deps) (*Portal, error) {
 		usage:    usagePages{s, store.Keys},
 		activity: activityPages{s, store.Activity, store.Keys, store.People},
 		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
-		account:  accountPages{s, store.Credentials, keys, oidc},
+		account:  accountPages{s, store.Credentials, keys, oidc, store.Outbox.Enabled()},
 		settings: settingsPages{s, store.Accounts, store.Credentials},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,

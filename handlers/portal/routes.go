@@ -69,6 +69,10 @@ func (p *Portal) registerSignIn(anyone, quick routes) {
 		quick.get(passwordResetPath+"/:token", p.signIn.showPasswordReset)
 		anyone.post(passwordResetPath+"/:token", p.signIn.usePasswordReset)
 	}
+	if p.signIn.mail {
+		quick.get(emailChangePath+"/:token", p.signIn.showEmailChange)
+		quick.post(emailChangePath+"/:token", p.signIn.confirmEmail)
+	}
 	if p.signIn.provider != nil {
 		anyone.get(providerPath, p.signIn.startProviderSignIn)
 		anyone.get(CallbackPath, p.signIn.finishProviderSignIn)
@@ -104,7 +108,9 @@ func (p *Portal) registerAccount(signedIn routes) {
 	users.change("/account/sessions/:id/revocation", p.account.revokeSession)
 	users.page("/account/other-sessions/revocation", p.account.newOthersRevocation)
 	users.change("/account/other-sessions/revocation", p.account.revokeOtherSessions)
-	signedIn.change("/account/email", p.account.changeEmail)
+	if p.account.mail {
+		signedIn.change("/account/email", p.account.requestEmailChange)
+	}
 	signedIn.change("/account/password", p.account.changePassword)
 
 	fresh := signedIn.group(p.requireFreshSignIn)

@@ -73,7 +73,7 @@ var table = []struct {
 		fmt.Sprintf("This account has reached its limit of %d active API keys. Revoke one you no longer use, then try again.", models.MaxActiveKeys))},
 	{models.ErrLinkInvalid, portalOnly(http.StatusGone,
 		"This sign-in link has already been used or has expired. Ask for a new one.")},
-	{models.ErrResetLinkInvalid, portalOnly(http.StatusGone,
+	{models.ErrMailLinkInvalid, portalOnly(http.StatusGone,
 		"This link has already been used or has expired. Ask for a new one.")},
 	{models.ErrSignInTooOld, portalOnly(http.StatusUnprocessableEntity,
 		"You signed in more than ten minutes ago. Sign in with a new sign-in link, then try again.")},

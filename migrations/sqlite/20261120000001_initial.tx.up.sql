@@ -184,6 +184,18 @@ CREATE TABLE password_reset_links (
 CREATE INDEX password_reset_links_user ON password_reset_links (user_id);
 CREATE INDEX password_reset_links_expiry ON password_reset_links (expires_at);
 
+-- The new emails that users have asked for. A link in an email to the new address confirms it.
+CREATE TABLE email_changes (
+    user_id    TEXT PRIMARY KEY REFERENCES users (id),
+    email      TEXT NOT NULL,
+    -- The email in the outbox.
+    mail_id    TEXT NOT NULL UNIQUE,
+    -- Hash of the token in the link; NULL until the email is sent.
+    token_hash BLOB UNIQUE CHECK (length(token_hash) = 32),
+    expires_at TIMESTAMP NOT NULL
+);
+CREATE INDEX email_changes_expiry ON email_changes (expires_at);
+
 -- The authenticator apps of users.
 CREATE TABLE authenticators (
     user_id       TEXT PRIMARY KEY REFERENCES users (id),
@@ -282,7 +294,7 @@ CREATE INDEX invitation_mails_at ON invitation_mails (at);
 -- Emails that wait until they are sent. A sent email is deleted.
 CREATE TABLE outbox (
     id          TEXT PRIMARY KEY,
-    -- The action of the activity that the email reports, or password.forgotten.
+    -- The action of the activity that the email reports, password.forgotten or email.confirmation.
     kind        TEXT NOT NULL,
     -- NULL: unknown until the email is sent.
     account_id  TEXT REFERENCES accounts (id),

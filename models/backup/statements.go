@@ -99,6 +99,7 @@ DELETE FROM sessions;
 DELETE FROM pending_sign_ins;
 DELETE FROM sign_in_links;
 DELETE FROM password_reset_links;
+DELETE FROM email_changes;
 DELETE FROM invitations;
 DELETE FROM outbox;
 DELETE FROM hang_ups;

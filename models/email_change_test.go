@@ -1,0 +1,168 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// emailToken asks for a new email in the session and returns the token of the mailed link.
+func (f *fixture) emailToken(t *testing.T, session models.Session, c customer, email string) string {
+	t.Helper()
+	must(t, f.Credentials.RequestEmailChange(t.Context(), session, password, email, c.actor))
+	for {
+		mail, token, err := f.Outbox.Claim(t.Context())
+		must(t, err)
+		must(t, f.Outbox.Sent(t.Context(), mail))
+		if mail.Kind == models.MailEmailConfirmation && mail.Recipient == email {
+			return token
+		}
+	}
+}
+
+// changeEmail asks for a new email and confirms it.
+func (f *fixture) changeEmail(t *testing.T, session models.Session, c customer, email string) error {
+	t.Helper()
+	return errOf(f.Credentials.ConfirmEmail(t.Context(), f.emailToken(t, session, c, email), "203.0.113.9"))
+}
+
+func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		email := newEmail()
+		confirm := func(token string) error { return errOf(f.Credentials.ConfirmEmail(ctx, token, "203.0.113.9")) }
+		ended := f.emailToken(t, session, c, newEmail())
+		late := f.emailToken(t, session, c, email)
+		checkError(t, "an earlier request", confirm(ended), models.ErrMailLinkInvalid)
+		f.clock.Advance(30 * time.Minute)
+		checkError(t, "after 30 minutes", confirm(late), models.ErrMailLinkInvalid)
+		token := f.emailToken(t, session, c, email)
+		signIn(t, f.Store, email, password, address(1), models.ErrWrongCredentials)
+		checkError(t, "as a link to set a password", errOf(f.Credentials.UsePasswordReset(ctx, token, newPassword, browser)), models.ErrMailLinkInvalid)
+		if got, err := f.Credentials.NewEmail(ctx, token); err != nil || got != email {
+			t.Errorf("%q, %v", got, err)
+		}
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		used, errs := atOnce(4, func(i int) error {
+			return errOf(stores[i%2].Credentials.ConfirmEmail(ctx, token, "203.0.113.9"))
+		})
+		if used != 1 {
+			t.Errorf("%d of 4 clients used the link, errors %v", used, errs)
+		}
+		signIn(t, f.Store, email, password, address(1), nil)
+		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
+		changed := f.recorded(t, c, models.ActionEmailChanged)
+		if len(changed) != 1 || changed[0].ActorName != email || changed[0].Label != email || changed[0].FormerLabel != c.user.Email {
+			t.Errorf("recorded %+v", changed)
+		}
+	})
+}
+
+func TestRequestForANewEmailEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		for name, end := range map[string]func(c customer, session models.Session, email string) error{
+			"after a change of password": func(c customer, session models.Session, _ string) error {
+				return errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor))
+			},
+			"after a reset": func(c customer, _ models.Session, _ string) error {
+				return f.Credentials.ResetPassword(ctx, c.user.Email, newPassword)
+			},
+			"after an operator's change": func(c customer, _ models.Session, _ string) error {
+				return f.Credentials.ChangeEmail(ctx, c.user.Email, newEmail())
+			},
+			"after the user was disabled": func(c customer, _ models.Session, _ string) error {
+				return f.People.SetDisabled(ctx, c.user.Email, true)
+			},
+		} {
+			c, email := f.customer(t), newEmail()
+			session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+			token := f.emailToken(t, session, c, email)
+			must(t, end(c, session, email))
+			checkError(t, name, errOf(f.Credentials.ConfirmEmail(ctx, token, "")), models.ErrMailLinkInvalid)
+			// Nor is a link sent.
+			c = f.customer(t)
+			session = modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+			must(t, f.Credentials.RequestEmailChange(ctx, session, password, email, c.actor))
+			must(t, end(c, session, email))
+			if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail) {
+				t.Errorf("%s: a mail to %s, %v", name, mail.Recipient, err)
+			}
+		}
+		f.clock.Advance(31 * time.Minute)
+		must(t, f.Purge(ctx))
+		if n := f.count(t, "SELECT count(*) FROM email_changes"); n != 0 {
+			t.Errorf("%d expired requests are kept", n)
+		}
+	})
+}
+
+// The link is created when its mail is sent, while a change of the email is not committed yet.
+func TestResetLinkForAnOldEmailEndsWithAConcurrentChange(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		must(t, f.Credentials.RequestPasswordReset(ctx, c.user.Email, browser))
+		var sending sync.WaitGroup
+		changing := f.Watched(&afterDelete{table: "password_reset_links", do: func() {
+			sending.Go(func() {
+				mail, token, err := f.Outbox.Claim(ctx)
+				if !errors.Is(err, models.ErrNoMail) {
+					t.Errorf("a mail to %q with the token %q is sent: %v", mail.Recipient, token, err)
+				}
+			})
+			if f.postgres() {
+				eventually(t, "the mail waits for the change", func() bool {
+					return f.count(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+				})
+			}
+		}})
+		must(t, changing.Credentials.ChangeEmail(ctx, c.user.Email, "new."+c.user.Email))
+		sending.Wait()
+		if n := f.count(t, "SELECT count(*) FROM password_reset_links"); n != 0 {
+			t.Errorf("%d links are left", n)
+		}
+	})
+}
+
+// afterDelete is a query hook. It calls do once, after rows of the table were deleted and before
+// the transaction ends.
+type afterDelete struct {
+	table string
+	do    func()
+	once  sync.Once
+}
+
+func (*afterDelete) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
+	return context.WithoutCancel(ctx)
+}
+
+func (d *afterDelete) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	if event.IQuery != nil && event.IQuery.GetTableName() == d.table && event.Operation() == "DELETE" {
+		d.once.Do(d.do)
+	}
+}
+
+func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		var tokens []string
+		for range 2 {
+			c := f.customer(t)
+			session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+			tokens = append(tokens, f.emailToken(t, session, c, "wanted@example.com"))
+		}
+		done, errs := atOnce(2, func(i int) error {
+			return errOf(f.Credentials.ConfirmEmail(t.Context(), tokens[i], ""))
+		})
+		if done != 1 || !errors.Is(errs[0], models.ErrEmailTaken) {
+			t.Errorf("%d of 2 users got the email, errors %v", done, errs)
+		}
+	})
+}
