@@ -200,19 +200,7 @@ const (
 	// Further invitations send no mail, and the inviter passes the link on.
 	maxInvitationMails          = 50
 	maxRecipientInvitationMails = 3
-
-	invitationMailWindow = time.Hour
 )
-
-// invitationMail counts a mail with an invitation for [invitationMailWindow].
-type invitationMail struct {
-	bun.BaseModel `bun:"table:invitation_mails"`
-
-	ID        uuid.UUID `bun:",pk"`
-	AccountID uuid.UUID
-	EmailHash []byte
-	At        time.Time
-}
 
 // queueInvitation queues the mail of a new invitation and reports whether it did. It queues none if
 // the limits are reached. The account must be locked. Concurrent invitations of several accounts
@@ -229,20 +217,15 @@ func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.U
 	if err != nil || ofAddress >= maxRecipientInvitationMails {
 		return false, err
 	}
-	queued, err := queueMails(ctx, tx, []Mail{{
+	return queueMails(ctx, tx, []Mail{{
 		Kind: ActionInvitationCreated, AccountID: &n.AccountID, ActivityID: &activityID, Recipient: n.Email,
 	}})
-	if err != nil || !queued {
-		return false, err
-	}
-	_, err = tx.NewInsert().Model(&invitationMail{ID: newID(), AccountID: n.AccountID, EmailHash: n.EmailHash, At: n.CreatedAt}).Exec(ctx)
-	return err == nil, err
 }
 
 // countInvitationMails returns the number of mails of the last hour.
 func countInvitationMails(ctx context.Context, tx Tx, where string, value any, now time.Time) (int, error) {
-	count, err := tx.NewSelect().Model((*invitationMail)(nil)).Where(where, value).
-		Where("at > ?", now.Add(-invitationMailWindow)).Count(ctx)
+	count, err := tx.NewSelect().Model((*recentMail)(nil)).Where(where, value).
+		Where("kind = ? AND at > ?", ActionInvitationCreated, now.Add(-recentMailWindow)).Count(ctx)
 	return int(count), err
 }
 

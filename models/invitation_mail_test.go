@@ -124,7 +124,7 @@ func TestMailsWithInvitationsAreLimited(t *testing.T) {
 		}
 		f.clock.Advance(time.Hour + time.Second)
 		must(t, f.Purge(t.Context()))
-		if n := f.count(t, "SELECT count(*) FROM invitation_mails"); n != 0 {
+		if n := f.count(t, "SELECT count(*) FROM recent_mails"); n != 0 {
 			t.Errorf("%d old rows are kept", n)
 		}
 	})

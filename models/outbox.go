@@ -1,8 +1,10 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,6 +45,7 @@ type Mail struct {
 	EmailHash  []byte     `bun:",nullzero"` // of the recipient of a password reset
 	CreatedAt  time.Time
 	DueAt      time.Time // of the next attempt, or the end of the lease
+	Source     []byte    `bun:"-"` // see Activity
 	Attempts   int       // including the current one
 
 	// The activity. ActorName is the user's email, "Operator" or "Someone".
@@ -209,7 +212,7 @@ func queueNotice(ctx context.Context, tx Tx, activity Activity) error {
 	}
 	mails := make([]Mail, len(recipients))
 	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient}
+		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient, Source: activity.Source}
 	}
 	_, err = queueMails(ctx, tx, mails)
 	return err
@@ -253,8 +256,9 @@ func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []s
 	return emails, err
 }
 
-// queueMails adds mails of one account, or of none, to the outbox and reports whether it did. If
-// there is no room, it drops them and logs a warning.
+// queueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
+// did. If there is no room, it drops them and logs a warning. It drops those beyond the limits of
+// their addresses.
 func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
 	if err != nil {
@@ -265,12 +269,65 @@ func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 		tx.db.logger.WarnContext(ctx, "too many mails wait, so this one is dropped", slog.String("kind", string(mails[0].Kind)))
 		return false, nil
 	}
+	if mails, err = limitMails(ctx, tx, mails); err != nil || len(mails) == 0 {
+		return false, err
+	}
 	now := tx.Now()
 	for i := range mails {
 		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
 	}
 	err = tx.Insert(ctx, &mails)
 	return err == nil, err
+}
+
+const (
+	// maxRecentMails is the number of mails of one kind that one address gets in an hour.
+	maxRecentMails   = 10
+	recentMailWindow = time.Hour
+)
+
+// recentMail counts a mail for [recentMailWindow].
+type recentMail struct {
+	bun.BaseModel `bun:"table:recent_mails"`
+
+	ID        uuid.UUID `bun:",pk"`
+	Kind      Action
+	AccountID *uuid.UUID
+	EmailHash []byte
+	Source    []byte `bun:",nullzero"`
+	At        time.Time
+}
+
+// limitMails removes the mails whose addresses have reached the limit, or have got one about the
+// same source, and counts the others. Password resets have a limit of their own. Concurrent
+// transactions can exceed the limit by a few mails.
+func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
+	if mails[0].Kind == MailPasswordForgotten {
+		return mails, nil
+	}
+	now, recent := tx.Now(), make([]recentMail, len(mails))
+	hashes := make([][]byte, len(mails))
+	for i, mail := range mails {
+		hashes[i] = hashEmail(mail.Recipient)
+		recent[i] = recentMail{ID: newID(), Kind: mail.Kind, AccountID: mail.AccountID, EmailHash: hashes[i], Source: mail.Source, At: now}
+	}
+	var full [][]byte
+	err := tx.NewSelect().Model((*recentMail)(nil)).Column("email_hash").
+		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.In(hashes), mails[0].Kind, now.Add(-recentMailWindow)).
+		Group("email_hash").Having("count(*) >= ? OR max(CASE WHEN source = ? THEN 1 ELSE 0 END) = 1", maxRecentMails, mails[0].Source).
+		Scan(ctx, &full)
+	if err != nil {
+		return nil, err
+	}
+	isFull := func(hash []byte) bool {
+		return slices.ContainsFunc(full, func(other []byte) bool { return bytes.Equal(hash, other) })
+	}
+	mails = slices.DeleteFunc(mails, func(m Mail) bool { return isFull(hashEmail(m.Recipient)) })
+	recent = slices.DeleteFunc(recent, func(r recentMail) bool { return isFull(r.EmailHash) })
+	if len(recent) == 0 {
+		return nil, nil
+	}
+	return mails, tx.Insert(ctx, &recent)
 }
 
 // hasMailRoom reports whether the outbox has room for another mail of an account, or of none.

@@ -78,7 +78,7 @@ func TestTwoInstancesClaimDifferentMails(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		f.Store = f.open(t, models.Options{Mail: true})
-		const mails = 12
+		const mails = 10
 		for range mails {
 			f.key(t, c)
 		}
@@ -164,5 +164,42 @@ func TestChangeOfAFactorIsReportedToItsUser(t *testing.T) {
 		if err != nil || mail.Kind != models.ActionPasskeyAdded || mail.Recipient != c.user.Email {
 			t.Errorf("%+v, %v", mail, err)
 		}
+	})
+}
+
+func TestMailsToOneAddressAreLimited(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		f.Store = f.open(t, models.Options{Mail: true})
+		mails := func(want int, of string) {
+			t.Helper()
+			if n := f.count(t, "SELECT count(*) FROM outbox"); n != want {
+				t.Errorf("%d mails %s, want %d", n, of, want)
+			}
+			f.exec(t, "DELETE FROM outbox")
+		}
+		for range 12 {
+			f.key(t, c)
+		}
+		mails(10, "of one kind")
+		signIn := func(address, agent string) {
+			t.Helper()
+			must(t, errOf(f.Sessions.Create(t.Context(), c.user, models.Client{Address: address, UserAgent: agent})))
+		}
+		for range 3 {
+			signIn("203.0.113.1", "Firefox")
+		}
+		mails(1, "about repeated sign-ins")
+		signIn("203.0.113.2", "Firefox")
+		signIn("203.0.113.1", "Chrome")
+		mails(2, "about sign-ins from elsewhere")
+		for i := range 12 {
+			signIn(address(100+i), "Firefox")
+		}
+		mails(7, "about more sign-ins")
+		f.clock.Advance(time.Hour + time.Second)
+		f.key(t, c)
+		signIn("203.0.113.1", "Firefox")
+		mails(2, "an hour later")
 	})
 }

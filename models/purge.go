@@ -68,7 +68,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},
 		{"invitations", "id", "expires_at < ?", []any{now}},
-		{"invitation_mails", "id", "at < ?", []any{now.Add(-invitationMailWindow)}},
+		{"recent_mails", "id", "at < ?", []any{now.Add(-recentMailWindow)}},
 		{"pending_sign_ins", "token_hash", "expires_at < ?", []any{now}},
 		{"used_challenges", "challenge_hash", "expires_at < ?", []any{now}},
 		{"authenticators", "user_id", "enabled_at IS NULL AND created_at < ?", []any{now.Add(-totpSetup)}},

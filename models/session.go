@@ -100,6 +100,7 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 	activity := Activity{AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
 	if method != WithInvitation && !client.Device.belongsTo(user) {
 		activity.NewDevice = user.Email
+		activity.Source = signInSubject("client", network(client.Address)+"\x00"+session.UserAgent).hash
 	}
 	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)
 }

@@ -196,7 +196,7 @@ func TestMailsOfAnOutageArriveOnce(t *testing.T) {
 		probe.Kill() // its port is free now
 		first, _ := s.run(t, s.Store, probe.URL())
 		s.run(t, s.open(t), probe.URL())
-		const changes = 30
+		const changes = 10
 		for range changes {
 			s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
 		}

@@ -279,17 +279,20 @@ CREATE INDEX invitations_inviter ON invitations (inviter_id);
 CREATE INDEX invitations_expiry ON invitations (expires_at);
 CREATE UNIQUE INDEX invitations_mail_token ON invitations (mail_token_hash);
 
--- Emails with invitations of the last hour, to limit them. Older rows are purged.
-CREATE TABLE invitation_mails (
+-- Emails of the last hour, to limit them. Older rows are purged.
+CREATE TABLE recent_mails (
     id         TEXT PRIMARY KEY,
+    kind       TEXT NOT NULL,
     account_id TEXT NOT NULL REFERENCES accounts (id),
     -- As in users.
     email_hash BLOB NOT NULL CHECK (length(email_hash) = 32),
+    -- Hash of the client of a sign-in. Repeated sign-ins share an email.
+    source     BLOB CHECK (length(source) = 32),
     at         TIMESTAMP NOT NULL
 );
-CREATE INDEX invitation_mails_account ON invitation_mails (account_id, at);
-CREATE INDEX invitation_mails_email ON invitation_mails (email_hash, at);
-CREATE INDEX invitation_mails_at ON invitation_mails (at);
+CREATE INDEX recent_mails_account ON recent_mails (account_id, kind, at);
+CREATE INDEX recent_mails_email ON recent_mails (email_hash, kind, at);
+CREATE INDEX recent_mails_at ON recent_mails (at);
 
 -- Emails that wait until they are sent. A sent email is deleted.
 CREATE TABLE outbox (
