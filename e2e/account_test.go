@@ -241,7 +241,7 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 		guest.Open("/people")
 		pages.ExpectLogin(guest.Tab)
 		guest.Open(strings.TrimPrefix(link, c.URL))
-		guest.ExpectAlert(`already been used`)
+		guest.ExpectAlert(`no longer valid`)
 
 		people = pages.OpenPeople(v.Tab)
 		people.Remove(c.email)

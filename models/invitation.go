@@ -170,7 +170,8 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
-// [ErrInvitationInvalid] or [ErrSignInDisabled].
+// [ErrInvitationInvalid] or [ErrSignInDisabled]. If the row of an expired invitation is still there,
+// the error is [ErrInvitationExpired].
 func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := i.find(ctx, i.db, token)
 	return invitation, failed("find invitation", err)
@@ -181,13 +182,15 @@ func (i *Invitations) find(ctx context.Context, db bun.IDB, token string) (Invit
 	err := db.NewSelect().Model(&invitation).ColumnExpr("?TableColumns").
 		ColumnExpr("a.name AS account_name, a.disabled_at IS NOT NULL AS disabled").
 		Join("JOIN accounts AS a ON a.id = invitation.account_id").
-		Where("(invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0) AND invitation.expires_at > ?1", hashToken(token), i.db.Now()).
+		Where("invitation.token_hash = ?0 OR invitation.mail_token_hash = ?0", hashToken(token)).
 		Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Invitation{}, ErrInvitationInvalid
 	case err != nil:
 		return Invitation{}, err
+	case !invitation.ExpiresAt.After(i.db.Now()):
+		return Invitation{}, ErrInvitationExpired
 	case invitation.Disabled:
 		return Invitation{}, ErrSignInDisabled
 	}

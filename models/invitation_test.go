@@ -89,7 +89,7 @@ func TestInvitationEnds(t *testing.T) {
 		f.clock.Advance(7*models.Day - time.Second)
 		must(t, errOf(f.Invitations.Find(t.Context(), expiredToken)))
 		f.clock.Advance(time.Second)
-		checkError(t, "expired", accept(t.Context(), f.Store, expiredToken, password), models.ErrInvitationInvalid)
+		checkError(t, "expired", accept(t.Context(), f.Store, expiredToken, password), models.ErrInvitationExpired)
 		checkError(t, "cancelled after it expired", errOf(f.Invitations.Cancel(t.Context(), c.ID, expired.ID, c.actor)), models.ErrInvitationNotFound)
 		if pending, err := f.Invitations.Pending(t.Context(), c.ID); err != nil || len(pending) != 0 {
 			t.Errorf("%v, %v", pending, err)

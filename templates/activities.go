@@ -107,7 +107,7 @@ var ActivityGroups = []ActivityGroup{
 		{models.ActionPasswordChanged, "Password changes"},
 		{models.ActionPasswordReset, "Password resets"},
 	}},
-	{"factors", "Second factors", "All second factor events", []NamedAction{
+	{"factors", "Two-step verification", "All two-step events", []NamedAction{
 		{models.ActionTOTPOn, "Two-step verification turned on"},
 		{models.ActionTOTPOff, "Two-step verification turned off"},
 		{models.ActionCodeRefused, "Incorrect codes"},
@@ -116,8 +116,8 @@ var ActivityGroups = []ActivityGroup{
 		{models.ActionRecoveryCodesRenewed, "New recovery codes"},
 		{models.ActionPasskeyAdded, "New passkeys"},
 		{models.ActionPasskeyRemoved, "Removed passkeys"},
-		{models.ActionSecondFactorRequired, "Second factor required"},
-		{models.ActionSecondFactorOptional, "Second factor no longer required"},
+		{models.ActionSecondFactorRequired, "Two-step verification required"},
+		{models.ActionSecondFactorOptional, "Two-step verification no longer required"},
 		{models.ActionSecondFactorReset, "Resets by an operator"},
 	}},
 	{"identities", "Sign-in with a provider", "All provider events", []NamedAction{

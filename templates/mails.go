@@ -41,7 +41,7 @@ var signInChanges = map[string]string{ //nolint:gosec // no credentials
 	"passkey.removed":        "A passkey was removed",
 	"identity.connected":     "Sign-in with another provider was connected",
 	"identity.disconnected":  "Sign-in with another provider was disconnected",
-	"second_factor.reset":    "All second factors were removed",
+	"second_factor.reset":    "Two-step verification and all passkeys were removed",
 }
 
 // Change returns the text for a change of how the recipient signs in.

@@ -61,7 +61,7 @@ func TestInvitationIsShownOnceAndUsedOnce(t *testing.T) {
 			// Somebody to whom the link was forwarded comes too late.
 			late := as.of(t, s.visitor(t))
 			for _, again := range []answer{late.get(path), late.post(path, url.Values{"password": {password}})} {
-				again.is(http.StatusGone).one("alert", "already been used")
+				again.is(http.StatusGone).one("alert", "no longer valid. It may have been used")
 			}
 			late.get("/people").redirects("/login?next=%2Fpeople")
 		})
@@ -73,7 +73,7 @@ func TestInvitationThatEnded(t *testing.T) {
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
 	bothVoices(t, func(t *testing.T, as voice) {
 		c, other := s.customer(t), s.customer(t)
-		expired := c.invite("expired-" + c.email)
+		expired := other.invite("expired-" + c.email)
 		clock.Advance(7 * models.Day)
 		c.signIn(c.email, password).redirects("/api-keys")
 		other.signIn(other.email, password).redirects("/api-keys")
@@ -84,8 +84,10 @@ func TestInvitationThatEnded(t *testing.T) {
 		follow(v, v.post(cancel, nil)).says("The invitation for cancelled-" + c.email + " was cancelled.")
 		v.post(cancel, nil).is(http.StatusNotFound)
 		guest := as.of(t, s.visitor(t))
-		for _, path := range []string{expired, cancelled, "/invitations/guess", cancelled + "x"} {
-			guest.get(path).is(http.StatusGone).one("alert", "cancelled or has expired")
+		guest.get(expired).is(http.StatusGone).one("alert", "This invitation is no longer valid, because it has expired.")
+		guest.post(expired, url.Values{"password": {password}}).is(http.StatusGone)
+		for _, path := range []string{cancelled, "/invitations/guess", cancelled + "x"} {
+			guest.get(path).is(http.StatusGone).one("alert", "This invitation is no longer valid. It may have been used or cancelled.")
 			guest.post(path, url.Values{"password": {password}}).is(http.StatusGone)
 		}
 		if containsText(c.get("/people"), "Invited") {

@@ -260,7 +260,7 @@ func TestOwnersRequireTwoStepVerification(t *testing.T) {
 			}
 			c.twoSteps(clock)
 			asked := v.get("/settings/two-step").is(http.StatusOK)
-			asked.says("1 of 2 people has no second factor.")
+			asked.says("1 of 2 people has no authenticator app or passkey.")
 			asked.one("button", "Cancel")
 			asked.one("button", "Confirm")
 			v.post("/settings/two-step", required).redirects("/settings")

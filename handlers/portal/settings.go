@@ -76,7 +76,7 @@ func (p *settingsPages) createRequirement(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	notice := "Two-step verification is now required of everyone in this account."
+	notice := "Two-step verification is now required."
 	if !required {
 		notice = "Two-step verification is no longer required."
 	}
