@@ -57,7 +57,7 @@ func (c *Calls) Open(ctx context.Context, key Key) *OpenCalls {
 	}
 	open := &OpenCalls{Known: true}
 	for _, room := range rooms {
-		if room.KeyID == key.ID {
+		if room.KeyID == key.ID && !room.Empty {
 			open.Count++
 		}
 	}

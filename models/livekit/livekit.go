@@ -143,6 +143,7 @@ func (s *Server) ParticipantToken(p Participant) (string, error) {
 type Room struct {
 	Name           string
 	AgentID, KeyID uuid.UUID
+	Empty          bool // nobody but agents is in it: LiveKit keeps a room for a while
 }
 
 func newRoomName(agentID, keyID uuid.UUID) string {
@@ -158,5 +159,5 @@ func parseRoom(name string) (Room, bool) {
 	}
 	agentID, agentErr := uuid.Parse(parts[0])
 	keyID, keyErr := uuid.Parse(parts[1])
-	return Room{name, agentID, keyID}, agentErr == nil && keyErr == nil
+	return Room{Name: name, AgentID: agentID, KeyID: keyID}, agentErr == nil && keyErr == nil
 }

@@ -17,6 +17,8 @@ const (
 	requestTimeout = 5 * time.Second
 	// maxResponse limits the bytes of a response. A room takes about 700 bytes.
 	maxResponse = 64 << 20
+	// countDelay is more than the time after which LiveKit's list counts a new participant.
+	countDelay = 10 * time.Second
 	// maxConnections limits the connections to the server.
 	maxConnections = 16
 )
@@ -41,7 +43,9 @@ func newClient() *http.Client {
 func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	var list struct {
 		Rooms []struct {
-			Name string `json:"name"`
+			Name         string `json:"name"`
+			Participants int    `json:"num_participants"` // without agents
+			CreatedAt    int64  `json:"creation_time,string"`
 		} `json:"rooms"`
 	}
 	if err := s.call(ctx, "ListRooms", videoGrant{RoomList: true}, roomRequest{}, &list); err != nil {
@@ -50,6 +54,7 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	var rooms []Room
 	for _, room := range list.Rooms {
 		if parsed, ok := parseRoom(room.Name); ok {
+			parsed.Empty = room.Participants == 0 && time.Since(time.Unix(room.CreatedAt, 0)) > countDelay
 			rooms = append(rooms, parsed)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
 
 	"portal/models/livekit"
 	"portal/models/modelstest/subprocess"
@@ -131,6 +132,40 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 		return fmt.Errorf("create room: %s", response.Status)
 	}
 	return nil
+}
+
+// Join opens a call: a visitor joins a new room with the portal's token. The call goes on until leave
+// is called.
+func (s *Server) Join(ctx context.Context, agentID, keyID uuid.UUID) (leave func() error, err error) {
+	token, err := s.Portal().ParticipantToken(livekit.Participant{
+		Identity: uuid.NewString(), AgentID: agentID, KeyID: keyID, ExpiresAt: time.Now().Add(time.Minute),
+	})
+	if err != nil {
+		return nil, err
+	}
+	address := "http://" + s.URL.Host + "/rtc?protocol=9&access_token=" + token
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("join a room: %s", response.Status)
+	}
+	// The first message says that the visitor has joined.
+	if _, err := response.Body.Read(make([]byte, 1)); err != nil {
+		return nil, errors.Join(err, response.Body.Close())
+	}
+	return response.Body.Close, nil
 }
 
 // freeUDPPort returns a free UDP port of the loopback interface. Another process may take it before
