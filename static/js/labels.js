@@ -43,7 +43,7 @@
     const taken = [...list.querySelectorAll('.item-name')]
       .some((item) => !item.parentElement.contains(target) && name && item.textContent.trim().toLowerCase() === name);
     const text = taken ? 'Another agent has this name.' : '';
-    const region = target.closest('.field').querySelector('.label-taken');
+    const region = (target.closest('li') ?? target.form).querySelector('.label-taken');
     if (region.textContent !== text) {
       region.textContent = text;
     }
