@@ -313,7 +313,7 @@ func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	}
 	var full [][]byte
 	err := tx.NewSelect().Model((*recentMail)(nil)).Column("email_hash").
-		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.In(hashes), mails[0].Kind, now.Add(-recentMailWindow)).
+		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.List(hashes), mails[0].Kind, now.Add(-recentMailWindow)).
 		Group("email_hash").Having("count(*) >= ? OR max(CASE WHEN source = ? THEN 1 ELSE 0 END) = 1", maxRecentMails, mails[0].Source).
 		Scan(ctx, &full)
 	if err != nil {

@@ -15,12 +15,14 @@ func emails(password, email string) url.Values {
 	return url.Values{"current_password": {password}, "email": {email}}
 }
 
-// changeEmail asks for another email and confirms it with the link in the mail.
-func (c *customer) changeEmail(email string) {
+// changeEmail asks for another email and confirms it with the link in the mail. It returns the
+// customer with this email.
+func (c customer) changeEmail(email string) customer {
 	c.t.Helper()
 	c.post("/account/email", emails(password, email)).redirects("/account")
 	c.site.visitor(c.t).post("/email-changes/"+c.site.mailedToken(c.t, email), nil).is(http.StatusOK)
 	c.email = email
+	return c
 }
 
 func TestChangingTheEmail(t *testing.T) {

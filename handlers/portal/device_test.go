@@ -115,7 +115,7 @@ func TestKnownBrowsersEndWithAChange(t *testing.T) {
 				modelstest.Must(t, s.store.Credentials.ResetPassword(t.Context(), c.email, newPassword))
 			},
 			"change of email": func(c *customer) {
-				c.changeEmail("new-" + c.email)
+				*c = c.changeEmail("new-" + c.email)
 			},
 		} {
 			clock.Advance(time.Minute) // ends the limit of the address

@@ -135,13 +135,13 @@ func TestVerifiedEmailSignsInIfTrusted(t *testing.T) {
 		v.get("/activity").says("connected Acme ID for signing in")
 
 		// The identity stays connected when the email changes.
-		c.changeEmail("new-" + former)
+		c = c.changeEmail("new-" + former)
 		s.visitor(t).signInAs(former).redirects("/agents")
 		// The new email does not bring a second identity.
 		s.visitor(t).signInAs(c.email).is(http.StatusConflict).one("alert", "already has another one")
 
 		unverified := s.customer(t)
-		unverified.changeEmail("unverified-" + former)
+		unverified = unverified.changeEmail("unverified-" + former)
 		s.visitor(t).signInAs(unverified.email).is(http.StatusForbidden)
 	})
 }
