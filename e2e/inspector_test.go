@@ -55,6 +55,18 @@ func (i inspector) checkWidths(t *testing.T, state string) {
 	}
 }
 
+// checkLargeText checks that the page fits with text at 200 %, which the browser's zoom of text
+// alone shows.
+func (i inspector) checkLargeText(t *testing.T, state string) {
+	t.Helper()
+	i.resize(t, 1280)
+	i.Evaluate(`() => { document.documentElement.style.fontSize = "200%" }`)
+	for _, culprit := range append(i.overflowing(), i.protruding()...) {
+		t.Errorf("%s, text at 200 %%: %s", state, culprit)
+	}
+	i.Evaluate(`() => { document.documentElement.style.fontSize = "" }`)
+}
+
 // expectNoMotion checks that nothing is animated under reduced motion. It also ends transitions, so
 // that axe-core never measures a color in transition.
 func (i inspector) expectNoMotion(t *testing.T, state string) {
@@ -116,6 +128,7 @@ func (i inspector) overflowing() []any {
 }
 
 // protruding returns the elements that lie outside their table, their list of steps or the window.
+// An open menu may lie outside its table.
 func (i inspector) protruding() []any {
 	return i.Evaluate(`() => {
 		const culprits = []
@@ -125,7 +138,8 @@ func (i inspector) protruding() []any {
 			for (const e of box.querySelectorAll(":is(th, td, li), :is(th, td, li) :not(svg *)")) {
 				if (e.closest("th") && !shown(e.closest("th")) || !shown(e)) continue
 				const at = e.getBoundingClientRect()
-				if (at.left < Math.max(left, 0) - 1 || at.right > Math.min(right, innerWidth) + 1)
+				const [from, to] = e.closest(":popover-open") ? [0, innerWidth] : [Math.max(left, 0), Math.min(right, innerWidth)]
+				if (at.left < from - 1 || at.right > to + 1)
 					culprits.push("beyond the edge: <" + e.localName + "> " + e.textContent.trim().slice(0, 40))
 			}
 		}

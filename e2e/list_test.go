@@ -24,9 +24,11 @@ func TestTheListIsSortedAndFilteredWhileTyping(t *testing.T) {
 	keys.Filter("ey 1")
 	keys.ExpectLabels("key 10", "key 1")
 	keys.ExpectText(`^2 of 11 shown$`)
-	keys.SortBy("Label", "ascending")
+	keys.SortBy("Label")
 	keys.ExpectLabels("key 1", "key 10")
-	keys.ExpectFocus("link", "Label")
+	keys.ExpectFocus("combobox", "Sort by")
+	v.Reload()
+	keys.ExpectLabels("Alpha", "key 1", "key 2", "key 3", "key 4", "key 5", "key 6", "key 7", "key 8", "key 9", "key 10")
 	keys.Filter("none of them")
 	keys.ExpectText("No keys match this filter")
 	keys.Table().ExpectHidden()
@@ -60,7 +62,7 @@ func TestAKeyPastedIntoTheFilterReachesNoURL(t *testing.T) {
 		keys.ExpectLabels("found in a log")
 	}
 	v.ExpectNowhere(secret)
-	keys.SortBy("Label", "ascending")
+	keys.SortBy("Label")
 	keys.ExpectLabels("found in a log")
 	keys.Row("found in a log").Revoke().Confirm()
 	keys.ExpectStatus(`was revoked`)
@@ -94,7 +96,6 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 		modelstest.Must(t, v.Page.Clock().FastForward("00:16"))
 	}
 
-	keys.Row("asked about").Usage()
 	keys.Row("asked about").Revoke().ExpectFocus("button", "Cancel")
 	c.Post(path+"/revocation", nil).Is(http.StatusSeeOther)
 	c.Post(asked+"/name", url.Values{"name": {"renamed elsewhere"}}).Is(http.StatusSeeOther)
@@ -110,23 +111,28 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	confirmation := pages.Confirmation{Row: keys.Row("renamed elsewhere")}
 	confirmation.ExpectOpen()
 	confirmation.ExpectFocus("button", "Cancel")
-	keys.ExpectText(`Last 24 hours`)
 	v.Press("Escape")
 	confirmation.ExpectClosed()
+	keys.Row("made elsewhere").OpenMenu()
 
 	later()
 	if n := sent() - before; n != 1 {
 		t.Errorf("the list was sent %d times, want once:\n%s", n, v.transcript())
 	}
-	for range 5 {
+	c.newKey(t, "another")
+	later()
+	keys.ExpectListed("another")
+	keys.Row("made elsewhere").ExpectMenu("true")
+	keys.Row("made elsewhere").Expect("button", "Rename")
+	for range 4 {
 		later()
 	}
 	keys.Row("used elsewhere").ExpectCell("Last Used", "1 minute ago")
 }
 
-// maxPhoneHeight is the limit for the height of a key on a phone, in pixels: half of what it was
-// when each row was a card with a line for each cell.
-const maxPhoneHeight = 94
+// maxPhoneHeight is the limit for the height of a key on a phone, in pixels: the label, a line of
+// cells, and three lines of usage beside the buttons.
+const maxPhoneHeight = 116
 
 func TestTheListKeepsItsLayout(t *testing.T) {
 	t.Parallel()
@@ -157,12 +163,12 @@ func TestTheListKeepsItsLayout(t *testing.T) {
 	keys.Row("Production backend 5").ExpectCellsDrawn()
 	keys.Row("revoked").Revoke()
 	keys.Row("renamed").Rename()
-	keys.Row(unbroken).Usage()
 	keys.Row("Production backend 5").OpenMenu()
 	if low := keys.LowControls(); len(low) > 0 {
 		t.Errorf("lower than 44 px: %v", low)
 	}
 	i.checkWidths(t, "open rows")
+	i.checkLargeText(t, "open rows")
 	rotation := pages.OpenKeys(v.Tab).Row("revoked").Rotate()
 	rotation.Replace().Leave()
 	i.checkWidths(t, "a started rotation")

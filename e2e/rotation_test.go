@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"portal/e2e/pages"
 )
@@ -32,10 +33,10 @@ func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 		rotation.ExpectCurrentStep(stepFirst)
 
 		// The rotation continues at the step where the user left it.
-		keys := pages.OpenKeys(v.Tab)
-		keys.RowOf(after).Expect("link", "Replaces "+pages.Masked(before))
+		keys, today := pages.OpenKeys(v.Tab), time.Now().UTC().Format("2 Jan")
+		keys.RowOf(after).Expect("link", "Replaces production, "+today)
 		keys.RowOf(after).ExpectActions("Rename")
-		keys.RowOf(before).Follow("Replaced by " + pages.Masked(after))
+		keys.RowOf(before).Follow("Replaced by production, " + today)
 		rotation.ExpectStep(stepReplace, pages.Masked(after))
 		v.Reload()
 		rotation.ExpectStep(stepSilence, `Still in use`)
@@ -43,7 +44,7 @@ func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 		c.expectServed(t, after, agentID)
 		rotation.ExpectStep(stepFirst, `First request received`)
 		rotation.ExpectCurrentStep(stepSilence)
-		rotation.ExpectStep(stepSilence, `1 with the old key, 1 with the new one`)
+		rotation.ExpectStep(stepSilence, `1 request with the old key, 1 with the new one`)
 
 		rotation.Revoke()
 		rotation.ExpectFocus("button", "Cancel")

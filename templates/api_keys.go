@@ -22,10 +22,14 @@ type APIKeyForm struct {
 	Label        string      // as submitted
 	LabelProblem string      // the error of the label
 	Problem      string      // an error that does not concern the label
+	Full         bool        // the account has the most keys
 	Repeated     *models.Key // the key that this form has already created; nil if none
 }
 
 func (APIKeyForm) fragment() string { return "api-key-form" }
+
+// Limit is the most keys that an account can have.
+func (APIKeyForm) Limit() int { return models.MaxActiveKeys }
 
 // Focused reports whether the label takes the focus.
 func (f APIKeyForm) Focused() bool { return f.LabelProblem != "" || f.Problem != "" }
@@ -66,8 +70,7 @@ func (APIKeyGenerated) fragment() string { return "api-key-generated" }
 
 // APIKeyList is the list of active keys, or the text for an empty list.
 type APIKeyList struct {
-	Columns []APIKeyColumn
-	Usage   APIKeyColumn // the usage figures, which are in the column Actions
+	Orders  []APIKeyOrder
 	Keys    []APIKeyRow
 	Limit   int    // of keys
 	Query   string // order of the list with its question mark; empty for the default
@@ -81,11 +84,10 @@ func (APIKeyList) fragment() string { return "api-key-list" }
 // Full reports whether the account has reached the limit.
 func (l APIKeyList) Full() bool { return len(l.Keys) >= l.Limit }
 
-// APIKeyColumn is a sortable column.
-type APIKeyColumn struct {
+// APIKeyOrder is an order in which the list can be shown.
+type APIKeyOrder struct {
 	ID, Name string
-	Address  string // URL that sorts by this column, or reverses its order
-	Order    string // "ascending", "descending", or empty if the list is not sorted by it
+	Current  bool
 }
 
 // APIKeyRow is one active key in the list.
@@ -95,11 +97,10 @@ type APIKeyRow struct {
 	Created       Moment
 	LastUsed      *Moment             // nil if never used
 	Requests      Count               // in the last 30 days
-	Sparkline     string              // SVG path of the last 30 days
+	Sparkline     string              // SVG path of the last 30 days, on the key's own scale
 	Twin          *APIKeyTwin         // the other key of a rotation; nil if there is none
 	Confirmation  *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename        *APIKeyRename       // not nil while the row edits the label
-	Details       *APIKeyDetails      // not nil while the details are open
 	Focused       bool                // the Revoke button takes the focus
 	MenuFocused   bool                // the menu takes the focus
 }
@@ -111,7 +112,8 @@ func (r APIKeyRow) Rotates() bool { return r.Twin == nil || !r.Twin.Replaces }
 
 // APIKeyTwin is the other key of a rotation.
 type APIKeyTwin struct {
-	Masked   string
+	Label    string
+	Created  string    // "20 Oct"; the masked key would find the row of the other key too
 	OldID    uuid.UUID // the old key of the rotation
 	Replaces bool      // the key of the row replaces this one
 }
@@ -137,19 +139,6 @@ type APIKeyRename struct {
 	Label   string // as submitted
 	Problem string // the error of the label
 }
-
-// APIKeyDetails is the row below the row of a key. It contains neither the label nor the masked
-// key, so that a search for them finds the row of the key only.
-type APIKeyDetails struct {
-	ID       uuid.UUID
-	Chart    UsageChart
-	LastDay  Count   // requests in the last 24 hours
-	LastUsed *Moment // nil if never used
-	Created  Moment
-	Creator  string // email of the user who generated the key; empty if unknown or the only one
-}
-
-func (APIKeyDetails) fragment() string { return "api-key-details" }
 
 // APIKeyRevoked removes the row of a revoked key.
 type APIKeyRevoked struct{ ID uuid.UUID }

@@ -26,6 +26,14 @@ func NewMoment(at, now time.Time) Moment {
 	}
 }
 
+// ShortDate returns the date of at, without the year if it is that of now: "14 Mar".
+func ShortDate(at, now time.Time) string {
+	if at.UTC().Year() == now.UTC().Year() {
+		return at.UTC().Format("2 Jan")
+	}
+	return at.UTC().Format("2 Jan 2006")
+}
+
 // Clock returns the time of day: "09:26:53 UTC".
 func (m Moment) Clock() string {
 	_, clock, _ := strings.Cut(m.Exact, ", ")

@@ -21,7 +21,5 @@ type RevokedKeyRow struct {
 	models.RevokedKey
 
 	Revoked  Moment
-	Refusals Count          // since the revocation
-	Address  string         // URL that opens or closes the details
-	Details  *APIKeyDetails // not nil while the details are open
+	Refusals Count // since the revocation
 }

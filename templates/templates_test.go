@@ -63,7 +63,6 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 		`id="api-key-` + key.ID.String() + `"`: key,
 		`<dialog`:                              templates.APIKeyGenerated{},
 		`hx-target="#api-key-list-heading"`:    templates.APIKeyRevoked{},
-		`class="details"`:                      templates.APIKeyDetails{},
 		`id="agent-form"`:                      templates.AgentForm{},
 		`id="agent-list"`:                      templates.AgentList{},
 		`id="agent-` + agent.ID.String() + `"`: agent,

@@ -6,7 +6,7 @@ import "portal/models"
 type UsagePage struct {
 	Periods []UsagePeriod
 	Chart   UsageChart
-	Key     *models.Key // the key of the chart; nil: all keys
+	Key     *ChartedKey // the key of the chart; nil: all keys
 	All     string      // URL of the chart of all keys
 	Export  string      // URL of the CSV file
 
@@ -21,6 +21,15 @@ func (UsagePage) MaxKeys() Count { return models.MaxUsageKeys }
 func (UsagePage) screen() screen { return screen{file: "usage/index.html", section: SectionUsage} }
 
 func (UsagePage) fragment() string { return "usage" }
+
+// ChartedKey is the key of the chart.
+type ChartedKey struct {
+	models.Key
+
+	LastUsed *Moment // nil if never used
+	Created  Moment
+	Creator  string // email of the user who generated the key; empty if unknown or the only one
+}
 
 // UsagePeriod is a link to another period.
 type UsagePeriod struct {

@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -9,35 +11,41 @@ import (
 
 // The sizes of the charts, in SVG units.
 const (
-	sparklineHeight = 16
-	sparklineStep   = 2
+	sparklineHeight = 6
 	hoursHeight     = 32
 	hoursStep       = 10
 	chartHeight     = 100
 )
 
-// Sparkline returns the SVG path of a small chart of daily requests. The height is relative to
-// most, so that the charts of a list have the same scale.
-func Sparkline(days []int64, most int64) string {
-	return lines(days, most, sparklineStep, sparklineHeight)
+// Sparkline returns the SVG path of a small chart of daily requests, a step for each day. The
+// highest step is the top of the chart. The path is empty if there were no requests.
+func Sparkline(days []int64) string {
+	most := int64(0)
+	for _, n := range days {
+		most = max(most, n)
+	}
+	if most == 0 {
+		return ""
+	}
+	// A list has up to 3,000 steps, so they are not formatted by fmt.
+	path := strconv.AppendInt([]byte("M0 "), sparklineHeight, 10)
+	for _, n := range days {
+		height := int64(math.Ceil(float64(n) / float64(most) * sparklineHeight)) // at least 1 with requests
+		path = append(strconv.AppendInt(append(path, 'V'), sparklineHeight-height, 10), "h1"...)
+	}
+	return string(strconv.AppendInt(append(path, 'V'), sparklineHeight, 10))
 }
 
 // Hours returns the SVG path of a small chart of hourly requests. The height is relative to most,
 // so that the charts of two keys have the same scale.
-func Hours(hours []int64, most int64) string { return lines(hours, most, hoursStep, hoursHeight) }
-
-// lines returns an SVG path with one vertical line for each number that is not zero.
-func lines(numbers []int64, most int64, step, height int) string {
-	// A list has up to 3,000 lines, so they are not formatted by fmt.
-	var path []byte
-	for i, n := range numbers {
+func Hours(hours []int64, most int64) string {
+	path := ""
+	for i, n := range hours {
 		if n > 0 {
-			path = strconv.AppendInt(append(path, 'M'), int64(i*step+step/2), 10)
-			path = strconv.AppendInt(append(path, ' '), int64(height), 10)
-			path = strconv.AppendInt(append(path, "v-"...), int64(scaled(n, max(n, most), height)), 10)
+			path += fmt.Sprintf("M%d %dv-%d", i*hoursStep+hoursStep/2, hoursHeight, scaled(n, max(n, most), hoursHeight))
 		}
 	}
-	return string(path)
+	return path
 }
 
 // UsageChart is a bar chart of accepted and refused requests by hour or by day (UTC).

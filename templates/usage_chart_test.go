@@ -8,22 +8,19 @@ import (
 	"portal/templates"
 )
 
-func TestSparklineScalesToTheGivenMaximum(t *testing.T) {
+func TestSparklineScalesToItsMaximum(t *testing.T) {
 	for _, test := range []struct {
 		days []int64
-		most int64
 		want string
 	}{
-		{nil, 0, ""},
-		{[]int64{0, 0, 0}, 9, ""},
-		{[]int64{7, 0, 0}, 7, "M1 16v-16"},
-		{[]int64{7, 0, 0}, 14, "M1 16v-8"},
-		{[]int64{0, 50, 100}, 100, "M3 16v-8M5 16v-16"},
-		{[]int64{1}, 1 << 60, "M1 16v-2"}, // still visible
-		{[]int64{4}, 0, "M1 16v-16"},
+		{nil, ""},
+		{[]int64{0, 0, 0}, ""},
+		{[]int64{7, 0, 0}, "M0 6V0h1V6h1V6h1V6"},
+		{[]int64{0, 50, 50, 100}, "M0 6V6h1V3h1V3h1V0h1V6"},
+		{[]int64{1, 1 << 40}, "M0 6V5h1V0h1V6"}, // still visible
 	} {
-		if got := templates.Sparkline(test.days, test.most); got != test.want {
-			t.Errorf("Sparkline(%v, %d) = %q, want %q", test.days, test.most, got, test.want)
+		if got := templates.Sparkline(test.days); got != test.want {
+			t.Errorf("Sparkline(%v) = %q, want %q", test.days, got, test.want)
 		}
 	}
 }

@@ -101,10 +101,14 @@ func (k Keys) ExpectLabels(labels ...string) {
 	})
 }
 
-// SortBy sorts the list by the header of a column and waits for the order.
-func (k Keys) SortBy(column, order string) {
-	k.In("columnheader", column).Follow(column)
-	k.Table().ExpectAttribute("columnheader", column, "aria-sort", order)
+// SortBy sorts the list in one of the orders that its control offers.
+func (k Keys) SortBy(order string) {
+	k.Focus("combobox", "Sort by")
+	k.Choose("Sort by", order)
+	if !k.JavaScript {
+		k.Click("Sort")
+	}
+	k.settled()
 }
 
 // Filter filters the list.
@@ -155,7 +159,12 @@ func (r Row) Revoke() Confirmation {
 }
 
 // OpenMenu opens the menu of the row. If the menu is open, OpenMenu closes it.
-func (r Row) OpenMenu() { r.click(r.menu(), "More actions") }
+func (r Row) OpenMenu() { r.Click("More actions") }
+
+// ExpectMenu waits until the row's menu is open or closed, which are "true" and "false".
+func (r Row) ExpectMenu(open string) {
+	r.ExpectAttribute("button", "More actions", "aria-expanded", open)
+}
 
 // ExpectActions opens the menu of the row, checks its entries and closes it.
 func (r Row) ExpectActions(names ...string) {
@@ -166,12 +175,13 @@ func (r Row) ExpectActions(names ...string) {
 	r.OpenMenu()
 }
 
-// ExpectFocusOnMenu waits until the row's menu has the focus.
-func (r Row) ExpectFocusOnMenu() {
-	r.tab.must(r.tab.expect.Locator(r.menu()).ToBeFocused(), "expect the focus on the menu")
-}
+// ExpectFocusOnMenu waits until the button of the row's menu has the focus.
+func (r Row) ExpectFocusOnMenu() { r.ExpectFocus("button", "More actions") }
 
-func (r Row) menu() playwright.Locator { return r.root.GetByLabel("More actions") }
+// ExpectFocused waits until the row itself has the focus.
+func (r Row) ExpectFocused() {
+	r.tab.must(r.tab.expect.Locator(r.root).ToBeFocused(), "expect the focus on the row")
+}
 
 // ExpectCellsDrawn checks that each cell but Actions is drawn, with nothing on top of it.
 func (r Row) ExpectCellsDrawn() {
@@ -187,37 +197,23 @@ func (r Row) ExpectCellsDrawn() {
 	}
 }
 
-// Usage opens or closes the details of the key in a row below it, and returns that row.
-func (r Row) Usage() Details {
-	r.click(r.usage(), "Usage")
-	r.tab.settled()
-	return expectDetails(r.tab)
+// Usage opens the page of usage with the chart of the key.
+func (r Row) Usage() Chart {
+	r.Follow("Usage")
+	r.tab.expectPage("/usage", "Usage")
+	return Chart{r.tab.In("figure", "Usage")}
 }
 
-// Details is the row below a key with its usage.
-type Details struct{ Area }
-
-func expectDetails(b *Tab) Details {
-	return Details{Area{b, b.find("row", "").Filter(playwright.LocatorFilterOptions{HasText: "Last 24 hours"})}}
-}
+// Chart is the chart of the usage of a key.
+type Chart struct{ Area }
 
 // FocusDay puts the focus on the last day of the chart.
-func (d Details) FocusDay() { d.tab.must(d.find("radio", "").Last().Focus(), "focus the chart") }
+func (d Chart) FocusDay() { d.tab.must(d.find("radio", "").Last().Focus(), "focus the chart") }
 
 // ExpectDay waits until the chart shows the values of a day that matches pattern.
-func (d Details) ExpectDay(pattern string) {
+func (d Chart) ExpectDay(pattern string) {
 	checked := d.root.GetByRole("radio", playwright.LocatorGetByRoleOptions{Checked: playwright.Bool(true)})
 	d.tab.must(d.tab.expect.Locator(checked).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect the day %s", pattern)
-}
-
-// ExpectUsage waits until the row shows this number of requests, and the details open or closed.
-func (r Row) ExpectUsage(requests string, open string) {
-	r.tab.must(r.tab.expect.Locator(r.usage()).ToHaveText(requests+" in 30 days"), "expect %s requests", requests)
-	r.tab.must(r.tab.expect.Locator(r.usage()).ToHaveAttribute("aria-expanded", open), "expect the details")
-}
-
-func (r Row) usage() playwright.Locator {
-	return r.root.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: regexp.MustCompile(`in 30 days$`)})
 }
 
 // Rename opens the form that renames the key in its row.

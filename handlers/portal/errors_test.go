@@ -16,8 +16,8 @@ import (
 // Without JavaScript, forms without fields lead to addresses that end in "?".
 func TestAddressesDoNotEndInAnEmptyQuery(t *testing.T) {
 	c := sqliteSite(t, httpBase).customer(t)
-	usage := "/api-keys/" + c.key("prod").ID.String() + "/usage"
-	for _, path := range []string{"/api-keys", "/people", usage} {
+	name := "/api-keys/" + c.key("prod").ID.String() + "/name"
+	for _, path := range []string{"/api-keys", "/people", name} {
 		c.get(path + "?").redirects(path)
 	}
 	c.get("/api-keys?sort=label").is(http.StatusOK)

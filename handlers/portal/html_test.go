@@ -158,6 +158,8 @@ func (e element) role() string {
 		return "listitem"
 	case "button", "dialog", "main", "table", "time":
 		return tag
+	case "select":
+		return "combobox"
 	case "input":
 		if e.attr("type") == "search" {
 			return "searchbox"
@@ -179,7 +181,7 @@ func (e element) name(within element) string {
 			return label.text()
 		}
 	}
-	if id := e.attr("id"); e.node.Data == "input" && id != "" {
+	if id := e.attr("id"); slices.Contains([]string{"input", "select"}, e.node.Data) && id != "" {
 		for node := range within.node.Descendants() {
 			if label := (element{e.t, node}); node.Data == "label" && label.attr("for") == id {
 				return label.text()

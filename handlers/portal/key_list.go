@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"math"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,16 +53,20 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	return templates.APIKeysPage{Form: form, List: p.listOf(active, keyViewOf(c), replacements...)}, nil
+	form.Full = len(active.keys) >= models.MaxActiveKeys
+	return templates.APIKeysPage{Form: form, List: p.listOf(active, keyOrderOf(c), replacements...)}, nil
 }
 
-func (p *keyPages) listOf(active activeKeys, view keyView, replacements ...templates.APIKeyRow) templates.APIKeyList {
+func (p *keyPages) listOf(active activeKeys, order keyOrder, replacements ...templates.APIKeyRow) templates.APIKeyList {
 	keys := active.keys
 	list := templates.APIKeyList{
-		Columns: view.columns(), Usage: view.column(usageColumn), Query: view.query(), Version: versionOf(keys),
+		Query: order.query(), Version: versionOf(keys),
 		Keys: make([]templates.APIKeyRow, len(keys)), Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
 	}
-	view.sort(active)
+	for _, choice := range keyOrders {
+		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
+	}
+	slices.SortStableFunc(keys, order.compare(active)) // equal keys stay newest first
 	for i, key := range keys {
 		row := p.row(key, active)
 		for _, replacement := range replacements {
@@ -96,33 +99,29 @@ func hashOf(shown string) string {
 	return fmt.Sprintf("%x", hash.Sum64())
 }
 
-// The parameters of the list's query string.
-const (
-	paramSort      = "sort"
-	paramDirection = "dir"
+// paramSort is the order of the list in its query string.
+const paramSort = "sort"
 
-	ascending  = "asc"
-	descending = "desc"
-)
-
-// keyColumn is a column that the list can be sorted by.
-type keyColumn struct {
+// keyOrder is an order of the list.
+type keyOrder struct {
 	id, name string
-	first    string // the direction of the first click
-	order    func(activeKeys) func(a, b models.Key) int
+	compare  keyComparer
 }
 
-var keyColumns = []keyColumn{
-	{"label", "Label", ascending, orderByLabel},
-	{"key", "Key", ascending, orderBy(func(key models.Key) string { return key.LastFour })},
-	{"created", "Created", descending, orderBy(func(key models.Key) int64 { return key.CreatedAt.UnixNano() })},
-	{"last-used", "Last Used", descending, orderBy(lastUsed)},
+// keyComparer returns the comparison of two of these keys.
+type keyComparer func(activeKeys) func(a, b models.Key) int
+
+// keyOrders are the choices. The first is the default.
+var keyOrders = []keyOrder{
+	{"newest", "Newest", descending(orderBy(created))},
+	{"oldest", "Oldest", orderBy(created)},
+	{"last-used", "Last used", descending(orderBy(lastUsed))},
+	{"unused", "Longest unused", orderBy(lastUsed)},
+	{"requests", "Most requests", descending(orderByRequests)},
+	{"label", "Label", orderByLabel},
 }
 
-// usageColumn sorts by the requests in the chart, which have no column of their own.
-var usageColumn = keyColumn{"usage", "Usage", descending, orderByUsage}
-
-func orderByUsage(active activeKeys) func(a, b models.Key) int {
+func orderByRequests(active activeKeys) func(a, b models.Key) int {
 	return func(a, b models.Key) int { return cmp.Compare(active.totals[a.ID], active.totals[b.ID]) }
 }
 
@@ -149,11 +148,20 @@ func labelRank(label string) string {
 	})
 }
 
-func orderBy[T cmp.Ordered](value func(models.Key) T) func(activeKeys) func(a, b models.Key) int {
+func orderBy[T cmp.Ordered](value func(models.Key) T) keyComparer {
 	return func(activeKeys) func(a, b models.Key) int {
 		return func(a, b models.Key) int { return cmp.Compare(value(a), value(b)) }
 	}
 }
+
+func descending(order keyComparer) keyComparer {
+	return func(active activeKeys) func(a, b models.Key) int {
+		compare := order(active)
+		return func(a, b models.Key) int { return compare(b, a) }
+	}
+}
+
+func created(key models.Key) int64 { return key.CreatedAt.UnixNano() }
 
 // lastUsed returns the time of last use, or the lowest number for a key that was never used.
 func lastUsed(key models.Key) int64 {
@@ -163,67 +171,20 @@ func lastUsed(key models.Key) int64 {
 	return key.LastUsedAt.UnixNano()
 }
 
-// keyView is the order of the list.
-type keyView struct {
-	sorted    keyColumn
-	direction string
-}
-
-// defaultKeyView shows the newest key first.
-func defaultKeyView() keyView {
-	return keyView{sorted: keyColumns[2], direction: descending}
-}
-
-// keyViewOf returns the view of the query string. Unknown values are ignored.
-func keyViewOf(c *gin.Context) keyView {
-	view := defaultKeyView()
-	for _, column := range slices.Concat(keyColumns, []keyColumn{usageColumn}) {
-		if column.id == c.Query(paramSort) {
-			view.sorted, view.direction = column, column.first
+// keyOrderOf returns the order of the query string. An unknown value is ignored.
+func keyOrderOf(c *gin.Context) keyOrder {
+	for _, order := range keyOrders {
+		if order.id == c.Query(paramSort) {
+			return order
 		}
 	}
-	if direction := c.Query(paramDirection); direction == ascending || direction == descending {
-		view.direction = direction
-	}
-	return view
+	return keyOrders[0]
 }
 
-// sort sorts the keys. Equal keys keep their order.
-func (v keyView) sort(active activeKeys) {
-	order := v.sorted.order(active)
-	slices.SortStableFunc(active.keys, func(a, b models.Key) int {
-		if v.direction == descending {
-			return order(b, a)
-		}
-		return order(a, b)
-	})
-}
-
-// query returns the query string of the view with its question mark. The default view has none.
-func (v keyView) query() string {
-	usual := defaultKeyView()
-	if v.sorted.id == usual.sorted.id && v.direction == usual.direction {
+// query returns the query string of the order with its question mark. The default has none.
+func (o keyOrder) query() string {
+	if o.id == keyOrders[0].id {
 		return ""
 	}
-	return "?" + url.Values{paramSort: {v.sorted.id}, paramDirection: {v.direction}}.Encode()
-}
-
-func (v keyView) columns() []templates.APIKeyColumn {
-	columns := make([]templates.APIKeyColumn, len(keyColumns))
-	for i, column := range keyColumns {
-		columns[i] = v.column(column)
-	}
-	return columns
-}
-
-// column returns the link that sorts by a column, or reverses its order.
-func (v keyView) column(column keyColumn) templates.APIKeyColumn {
-	next := keyView{sorted: column, direction: column.first}
-	shown := templates.APIKeyColumn{ID: column.id, Name: column.name}
-	if column.id == v.sorted.id {
-		shown.Order = map[string]string{ascending: "ascending", descending: "descending"}[v.direction]
-		next.direction = map[string]string{ascending: descending, descending: ascending}[v.direction]
-	}
-	shown.Address = homePath + next.query()
-	return shown
+	return "?" + paramSort + "=" + o.id
 }

@@ -32,61 +32,42 @@ func labels(a answer) []string {
 	return labels
 }
 
-func TestTheListIsSortedByAnyColumn(t *testing.T) {
+func TestTheListIsSorted(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.key("key 10")
-		c.key("Beta")
+		c.get("/api-keys").none("combobox", "Sort by")
+		c.used("Beta", 2)
 		c.used("Key 2", 1)
 		c.key("älpha")
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			for query, want := range map[string]string{
-				"":                           "älpha, Key 2, Beta, key 10",
-				"?sort=label":                "älpha, Beta, Key 2, key 10",
-				"?sort=label&dir=desc":       "key 10, Key 2, Beta, älpha",
-				"?sort=created&dir=asc":      "key 10, Beta, Key 2, älpha",
-				"?sort=last-used":            "Key 2, älpha, Beta, key 10",
-				"?sort=last-used&dir=asc":    "älpha, Beta, key 10, Key 2",
-				"?sort=actions":              "älpha, Key 2, Beta, key 10",
-				"?sort=label&dir=up":         "älpha, Beta, Key 2, key 10",
-				"?sort=%27+OR+1%3D1&dir=%27": "älpha, Key 2, Beta, key 10",
+				"":                         "älpha, Key 2, Beta, key 10; Newest",
+				"?sort=newest":             "älpha, Key 2, Beta, key 10; Newest",
+				"?sort=oldest":             "key 10, Beta, Key 2, älpha; Oldest",
+				"?sort=last-used":          "Key 2, Beta, älpha, key 10; Last used",
+				"?sort=unused":             "älpha, key 10, Beta, Key 2; Longest unused",
+				"?sort=requests":           "Beta, Key 2, älpha, key 10; Most requests",
+				"?sort=label":              "älpha, Beta, Key 2, key 10; Label",
+				"?sort=%27+OR+1%3D1&dir=1": "älpha, Key 2, Beta, key 10; Newest",
 			} {
-				if got := strings.Join(labels(v.get("/api-keys"+query).is(http.StatusOK)), ", "); got != want {
+				page := v.get("/api-keys" + query).is(http.StatusOK)
+				order := page.one("combobox", "Sort by")
+				if form := order.form(); form.attr("method") != "get" || form.attr("action") != "/api-keys" || order.attr("name") != "sort" {
+					t.Error("the order is not sent by a form")
+				}
+				got := strings.Join(labels(page), ", ")
+				for node := range order.node.Descendants() {
+					if option := (element{t, node}); option.has("selected") {
+						got += "; " + option.text()
+					}
+				}
+				if got != want {
 					t.Errorf("%s: %s, want %s", query, got, want)
 				}
 			}
 		})
-	})
-}
-
-func TestHeadersLinkToTheListInAnotherOrder(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		c := s.customer(t)
-		c.key("one")
-		page := c.get("/api-keys")
-		for name, want := range map[string]string{"Label": "", "Key": "", "Created": "descending", "Last Used": "", "Actions": ""} {
-			if got := page.one("columnheader", name).attr("aria-sort"); got != want {
-				t.Errorf("%s is sorted %q, want %q", name, got, want)
-			}
-		}
-		for _, order := range []string{"ascending", "descending", "ascending"} {
-			page = c.get(page.one("link", "Label").attr("href")).is(http.StatusOK)
-			if got := page.one("columnheader", "Label").attr("aria-sort"); got != order {
-				t.Errorf("labels are sorted %q, want %q", got, order)
-			}
-		}
-		page.none("link", "Sort by usage")
-		c.used("busy", 3)
-		c.used("calm", 1)
-		page = c.get("/api-keys")
-		page.says("3 in 30 days", "1 in 30 days", "0 in 30 days")
-		for _, want := range []string{"busy, calm, one", "one, calm, busy"} {
-			page = c.get(page.one("link", "Sort by usage").attr("href")).is(http.StatusOK)
-			if got := strings.Join(labels(page), ", "); got != want {
-				t.Errorf("sorted by usage: %s, want %s", got, want)
-			}
-		}
 	})
 }
 

@@ -75,10 +75,10 @@ func TestRotationShowsTheUseOfBothKeys(t *testing.T) {
 		replacement, useReplacement := c.keyInUse("production", old.ID)
 		useOld()
 		useOld()
-		c.get(rotationOf(old)).says("Waiting for the first request", "Still in use", "2 with the old key, 0 with the new one")
+		c.get(rotationOf(old)).says("Waiting for the first request", "Still in use", "In the last 24 hours: 2 requests with the old key, 0 with the new one.")
 		useReplacement()
 		page := c.get(rotationOf(old))
-		page.says("First request received", "Still in use", "2 with the old key, 1 with the new one", "Wait until it is no longer used")
+		page.says("First request received", "Still in use", "2 requests with the old key, 1 with the new one", "Wait until it is no longer used")
 		page.one("status", "still in use")
 		if replacement.ReplacesID == nil {
 			t.Error("the replacement replaces nothing")

@@ -25,50 +25,50 @@ type activeKeys struct {
 	keys   []models.Key
 	daily  map[uuid.UUID][]int64 // requests on each of the last days
 	totals map[uuid.UUID]int64   // requests on all of these days together
-	most   int64                 // the most requests of any key on one day
 	twins  map[uuid.UUID]templates.APIKeyTwin
 }
 
 // active reads the account's active keys, newest first, and their usage.
 func (p *keyPages) active(c *gin.Context) (activeKeys, error) {
 	usage, err := p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
-	keys, daily := make([]models.Key, len(usage)), map[uuid.UUID][]int64{}
+	active := activeKeys{keys: make([]models.Key, len(usage)), daily: map[uuid.UUID][]int64{}, totals: map[uuid.UUID]int64{}}
 	for i, key := range usage {
-		keys[i], daily[key.ID] = key.Key, key.Requests
+		active.keys[i], active.daily[key.ID] = key.Key, key.Requests
+		active.totals[key.ID], _ = key.Total()
 	}
-	return newActiveKeys(keys, daily), err
-}
-
-func newActiveKeys(keys []models.Key, daily map[uuid.UUID][]int64) activeKeys {
-	active := activeKeys{keys: keys, daily: daily, totals: map[uuid.UUID]int64{}, twins: twinsOf(keys)}
-	for id, days := range daily {
-		for _, requests := range days {
-			active.totals[id] += requests
-			active.most = max(active.most, requests)
-		}
-	}
-	return active
+	active.twins = twinsOf(active.keys, p.now())
+	return active, err
 }
 
 // twinsOf maps each key under rotation to the other key of the rotation.
-func twinsOf(keys []models.Key) map[uuid.UUID]templates.APIKeyTwin {
-	masked, twins := map[uuid.UUID]string{}, map[uuid.UUID]templates.APIKeyTwin{}
+func twinsOf(keys []models.Key, now time.Time) map[uuid.UUID]templates.APIKeyTwin {
+	byID, twins := map[uuid.UUID]models.Key{}, map[uuid.UUID]templates.APIKeyTwin{}
 	for _, key := range keys {
-		masked[key.ID] = key.Masked()
+		byID[key.ID] = key
 	}
 	for _, key := range keys {
-		if key.ReplacesID == nil || masked[*key.ReplacesID] == "" {
+		if key.ReplacesID == nil {
 			continue
 		}
-		old := *key.ReplacesID
-		twins[key.ID] = templates.APIKeyTwin{Masked: masked[old], OldID: old, Replaces: true}
+		old, ok := byID[*key.ReplacesID]
+		if !ok {
+			continue
+		}
+		twins[key.ID] = twinOf(old, old.ID, now)
 		// Keys are sorted newest first, and a rotation continues with the newest
 		// replacement.
-		if _, found := twins[old]; !found {
-			twins[old] = templates.APIKeyTwin{Masked: key.Masked(), OldID: old}
+		if _, found := twins[old.ID]; !found {
+			twins[old.ID] = twinOf(key, old.ID, now)
 		}
 	}
 	return twins
+}
+
+// twinOf returns one of the two keys of the rotation of the key with the id old.
+func twinOf(key models.Key, old uuid.UUID, now time.Time) templates.APIKeyTwin {
+	return templates.APIKeyTwin{
+		Label: key.Label, Created: templates.ShortDate(key.CreatedAt, now), OldID: old, Replaces: key.ID == old,
+	}
 }
 
 func (p *keyPages) find(c *gin.Context) (models.Key, error) {
@@ -84,7 +84,7 @@ func (p *keyPages) row(key models.Key, active activeKeys) templates.APIKeyRow {
 	row := templates.APIKeyRow{
 		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now),
-		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID], active.most),
+		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID]),
 	}
 	if twin, ok := active.twins[key.ID]; ok {
 		row.Twin = &twin
@@ -180,45 +180,4 @@ func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename te
 	}
 	row.Rename = &rename
 	return p.reply(c, reply{status: status, fragment: row, page: p.pageWith(c, row)})
-}
-
-// showUsage opens the details of a key below its row.
-func (p *keyPages) showUsage(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
-	}
-	if key.RevokedAt != nil {
-		return p.showRevoked(c, key, true)
-	}
-	details, err := p.details(c, key)
-	if err != nil {
-		return err
-	}
-	row, err := p.readRow(c, key)
-	if err != nil {
-		return err
-	}
-	row.Details = &details
-	return p.reply(c, reply{fragment: details, page: p.pageWith(c, row)})
-}
-
-// details returns the chart and the figures of a key, active or revoked.
-func (p *keyPages) details(c *gin.Context, key models.Key) (templates.APIKeyDetails, error) {
-	ctx, now := c.Request.Context(), p.now()
-	daily, err := p.keys.Usage(ctx, key.AccountID, chartDays, key.ID)
-	if err != nil {
-		return templates.APIKeyDetails{}, err
-	}
-	creator, err := p.keys.Creator(ctx, key.AccountID, key.ID)
-	if err != nil {
-		return templates.APIKeyDetails{}, err
-	}
-	recent, err := p.keys.Usage(ctx, key.AccountID, lastDay, key.ID)
-	requests, _ := recent[key.ID].Total()
-	return templates.APIKeyDetails{
-		ID: key.ID, Chart: templates.NewUsageChart(daily[key.ID], chartDays, now),
-		LastDay:  templates.Count(requests),
-		LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
-	}, err
 }

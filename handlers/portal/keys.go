@@ -90,7 +90,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: homePath,
+		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *keyPages) explainRefusal(c *gin.Context, label string, err error) error
 		return p.refuse(c, http.StatusConflict, form)
 	}
 	if errors.Is(err, models.ErrKeyLimit) {
-		form.Problem = problem.From(err).Message
+		form.Problem, form.Full = problem.From(err).Message, true
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	return err

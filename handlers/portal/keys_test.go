@@ -67,8 +67,8 @@ func TestGeneratingShowsTheKeyOnceAsAPage(t *testing.T) {
 		key := onceInTheField(t, page)
 		page.says("$NAS_API_KEY", agent.ID.String(), s.base.String()+"/api/widget/token", "production")
 		done := page.one("button", "Done").form()
-		if done.attr("method") != "get" || done.attr("action") != "/api-keys" {
-			t.Error("Done is not a form that leads to the list")
+		if row := "/api-keys#api-key-" + c.keys()[0].ID.String(); done.attr("method") != "get" || done.attr("action") != row {
+			t.Error("Done is not a form that leads to the new row")
 		}
 		c.use(key)
 		neverAgain(t, c.visitor, key)

@@ -90,7 +90,6 @@ func (p *Portal) registerKeys(users routes) {
 	users.post(homePath, p.keys.generate)
 	users.page(revokedPath, p.keys.listRevoked)
 	users.page("/api-keys/:id", p.keys.show)
-	users.page("/api-keys/:id/usage", p.keys.showUsage)
 	users.page("/api-keys/:id/name", p.keys.editName)
 	users.change("/api-keys/:id/name", p.keys.rename)
 	users.page("/api-keys/:id/revocation", p.keys.newRevocation)

@@ -93,6 +93,14 @@ func (usageView) address(path, period string, key uuid.UUID) string {
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
+func (p *usagePages) chartedKey(c *gin.Context, key models.Key) (*templates.ChartedKey, error) {
+	creator, err := p.keys.Creator(c.Request.Context(), key.AccountID, key.ID)
+	now := p.now()
+	return &templates.ChartedKey{
+		Key: key, LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
+	}, err
+}
+
 // show shows the chart of one key or of all, and a table of all keys.
 func (p *usagePages) show(c *gin.Context) error {
 	view, err := p.view(c)
@@ -122,7 +130,9 @@ func (p *usagePages) show(c *gin.Context) error {
 		page.Total, page.Refused = templates.Count(requests), templates.Count(refusals)
 		if view.key != uuid.Nil {
 			charted = view.usages[view.chosen()]
-			page.Key = &charted.Key
+			if page.Key, err = p.chartedKey(c, charted.Key); err != nil {
+				return err
+			}
 		}
 		page.Chart = templates.NewUsageChart(charted, view.span, p.now())
 	}

@@ -3,7 +3,7 @@
   'use strict';
 
   document.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog[open]')) {
+    if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog[open], :popover-open')) {
       return;
     }
     const focused = document.activeElement ?? document.body;

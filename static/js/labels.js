@@ -1,5 +1,5 @@
-// The label of a new key. A warning appears if another active key has the same label. This is not
-// an error, because several keys may have the same label.
+// The form of a new key. A warning appears if another active key has the same label. This is not an
+// error, because several keys may have the same label. At the limit of keys the button is disabled.
 (() => {
   'use strict';
 
@@ -9,9 +9,19 @@
     }
   });
 
+  // The list says whether the account is at its limit.
+  function limit(form) {
+    const { full = '' } = document.getElementById('api-key-list').dataset;
+    form.querySelector('button').disabled = Boolean(full);
+    say('api-key-limit', document.getElementById('api-key-form-problem') ? '' : full);
+  }
+
   // A key was generated, so the form is empty again.
   document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
     const form = document.getElementById('api-key-form');
+    if (form) {
+      limit(form);
+    }
     if (ctx.sourceElement !== form || !document.querySelector('dialog[data-reveal]')) {
       return;
     }
@@ -23,11 +33,15 @@
   });
 
   function warn(label) {
-    const region = document.getElementById('label-taken');
     const taken = [...document.querySelectorAll('#api-key-rows .key-label')]
       .filter((cell) => label && cell.textContent.trim().toLowerCase() === label)
       .map((cell) => cell.parentElement.querySelector('.key-masked').textContent.trim());
-    const text = taken.length ? `${region.dataset.labelTaken} ${taken.slice(0, 3).join(', ')}` : '';
+    const { labelTaken } = document.getElementById('label-taken').dataset;
+    say('label-taken', taken.length ? `${labelTaken} ${taken.slice(0, 3).join(', ')}` : '');
+  }
+
+  function say(id, text) {
+    const region = document.getElementById(id);
     if (region.textContent !== text) {
       region.textContent = text;
     }

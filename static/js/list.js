@@ -1,11 +1,10 @@
-// The list of keys: filtering while the user types, closing details, and merging polled changes.
+// The list of keys: filtering while the user types, and merging polled changes.
 (() => {
   'use strict';
 
   const list = () => document.getElementById('api-key-list');
   const rowsOf = (root) => root.querySelector('#api-key-rows');
-  const keyRows = (rows) => [...rows.querySelectorAll(':scope > tr:not(.details)')];
-  const detailsOf = (row) => document.getElementById(`${row.id}-details`);
+  const keyRows = (rows) => [...rows.children];
 
   if (!list()) {
     return;
@@ -27,7 +26,7 @@
   });
 
   // Sorts the new rows like the rows of the page, so that nothing moves under a pointer. Rows in
-  // use and open details stay. A new row follows the same row as in the new list.
+  // use stay. A new row follows the same row as in the new list.
   function arrange(rows, newRows, fragment) {
     const places = new Map(keyRows(rows).map((row, place) => [row.id, place]));
     let last = -1;
@@ -37,8 +36,7 @@
     });
     for (const row of keyRows(rows)) {
       const found = arranged.find(({ row: { id } }) => id === row.id);
-      const details = detailsOf(row);
-      if (!found && (isInUse(row) || details && isInUse(details))) {
+      if (!found && isInUse(row)) {
         arranged.push({ row: row.cloneNode(true), place: places.get(row.id) });
         fragment.querySelector('#api-key-seen').value = document.getElementById('api-key-seen').value;
       } else if (found && row.matches('[data-confirmation]')) {
@@ -47,12 +45,10 @@
           copy.querySelector(cell).replaceWith(found.row.querySelector(cell));
         }
         found.row = copy;
-      } else if (found && row.querySelector('[data-menu][open]')) {
-        found.row.querySelector('[data-menu]').open = true;
       }
     }
     arranged.sort((a, b) => a.place - b.place);
-    newRows.replaceChildren(...arranged.flatMap(({ row }) => [row, detailsOf(row)?.cloneNode(true) ?? '']));
+    newRows.replaceChildren(...arranged.map(({ row }) => row));
   }
 
   function isInUse(element) {
@@ -84,10 +80,6 @@
     for (const row of keyRows(rows)) {
       const matches = ['.key-label', '.key-masked'].some((cell) => row.querySelector(cell).textContent.toLowerCase().includes(text));
       row.hidden = !matches && !isInUse(row);
-      const details = detailsOf(row);
-      if (details) {
-        details.hidden = row.hidden;
-      }
     }
     const all = keyRows(rows);
     const shown = all.filter((row) => !row.hidden).length;
@@ -100,25 +92,7 @@
     list().querySelector('[data-no-match]').hidden = shown > 0;
   }
 
-  // Details: the server sends them, and they close here.
-  document.addEventListener('submit', (event) => {
-    const details = event.target.matches('[data-discloses]') && detailsOf(event.target.closest('tr'));
-    if (details) {
-      event.preventDefault();
-      event.stopPropagation();
-      details.remove();
-      markOpen();
-    }
-  }, { capture: true });
-
-  function markOpen() {
-    for (const form of document.querySelectorAll('[data-discloses]')) {
-      form.querySelector('button').setAttribute('aria-expanded', Boolean(detailsOf(form.closest('tr'))));
-    }
-  }
-
   document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
-    markOpen();
     if (ctx.request.method === 'POST') {
       pasted = false; // the key was probably revoked
     }

@@ -1,23 +1,27 @@
-// A menu closes when the user presses Escape, clicks elsewhere or moves the focus out of it.
+// A menu is a popover, which the browser opens and closes. This sets aria-expanded, and closes a menu
+// when the focus moves out of it.
 (() => {
   'use strict';
 
-  const open = () => document.querySelector('[data-menu][open]');
+  const buttonOf = (menu) => document.querySelector(`[popovertarget="${menu.id}"]`);
+  const open = () => document.querySelector('[popover]:popover-open');
 
-  document.addEventListener('keydown', (event) => {
+  document.addEventListener('toggle', ({ target, newState }) => {
+    if (target.matches('[popover]')) {
+      buttonOf(target)?.setAttribute('aria-expanded', newState === 'open');
+    }
+  }, { capture: true });
+  // A poll morphs the list under an open menu.
+  document.addEventListener('htmx:after:swap', () => {
     const menu = open();
-    if (event.key === 'Escape' && menu) {
-      event.preventDefault();
-      menu.open = false;
-      menu.querySelector('summary').focus();
+    if (menu) {
+      buttonOf(menu).setAttribute('aria-expanded', 'true');
     }
   });
-  for (const type of ['pointerdown', 'focusin']) {
-    document.addEventListener(type, ({ target }) => {
-      const menu = open();
-      if (menu && !menu.contains(target)) {
-        menu.open = false;
-      }
-    });
-  }
+  document.addEventListener('focusin', ({ target }) => {
+    const menu = open();
+    if (menu && !menu.contains(target) && target !== buttonOf(menu)) {
+      menu.hidePopover();
+    }
+  });
 })();

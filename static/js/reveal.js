@@ -71,7 +71,12 @@
     const leave = guard(dialog, () => {
       forget(field);
       dialog.remove();
-      document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
+      const row = document.getElementById(dialog.dataset.row);
+      if (row) {
+        mark(row);
+      } else {
+        document.querySelector('#label, #rotation-replacement, #invitation-email').focus();
+      }
     });
 
     field.addEventListener('click', () => {
@@ -108,6 +113,14 @@
     });
 
     dialog.showModal();
+  }
+
+  // The new row takes the focus, and stands out for a moment.
+  function mark(row) {
+    row.tabIndex = -1;
+    row.focus();
+    row.dataset.new = '';
+    setTimeout(() => delete row.dataset.new, 4000);
   }
 
   function isOutside(dialog, { target, clientX, clientY }) {
