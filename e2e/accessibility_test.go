@@ -155,6 +155,7 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 		{"not found", func() { v.Open("/no-such-page") }},
 		{"API reference", func() { pages.OpenReference(v.Tab) }},
 		{"guides", func() { pages.OpenGuides(v.Tab) }},
+		{"gateway", func() { pages.OpenGateway(v.Tab) }},
 		{"changelog", func() { pages.OpenChangelog(v.Tab) }},
 	})
 }

@@ -15,7 +15,7 @@ func TestContentsLeadToAnOperationWhoseCommandRuns(t *testing.T) {
 	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "curl")
 	docs := pages.OpenChangelog(v.Tab)
 	docs.FollowContents("Verify a widget token")
-	v.ExpectPath("/docs/guides")
+	v.ExpectPath("/docs/gateway")
 	if url := v.Page.URL(); !strings.HasSuffix(url, "#verify") {
 		t.Errorf("the link leads to %s", url)
 	}
@@ -31,5 +31,34 @@ func TestContentsLeadToAnOperationWhoseCommandRuns(t *testing.T) {
 		if !strings.Contains(output, agentID) || strings.Contains(output, secret) {
 			t.Errorf("%s prints\n%s", shell, output)
 		}
+	}
+}
+
+// Readers search a page with their browser, also on a phone.
+func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
+	t.Parallel()
+	p := ownPortal(t, settings{extra: []string{"PORTAL_OPERATOR_TOKEN=" + strings.Repeat("operator", 8)}})
+	v := visit(t, p.URL)
+	if err := v.Page.SetViewportSize(360, 780); err != nil {
+		t.Fatal(err)
+	}
+	for path, heading := range map[string]string{
+		"/docs": "Use the API", "/docs/guides": "Guides", "/docs/gateway": "Run behind a gateway",
+		"/docs/operate": "Operate", "/docs/operate/people": "Operate: people and keys", "/docs/changelog": "Changelog",
+	} {
+		v.Open(path)
+		v.ExpectHeading(heading)
+		if height := v.Evaluate(`() => document.documentElement.scrollHeight`).(int); height > 12_000 {
+			t.Errorf("%s is %d px high", path, height)
+		}
+	}
+	// Sections that have moved to another page are found by their old addresses.
+	for old, path := range map[string]string{
+		"/docs#authorizeKey": "/docs/gateway", "/docs#RATE_LIMITED": "/docs/guides", "/docs#listUsers": "/docs/operate/people",
+		"/docs/guides#verify": "/docs/gateway", "/docs/guides#quick-start": "/docs",
+	} {
+		v.Open("/docs/changelog")
+		v.Open(old)
+		v.ExpectPath(path)
 	}
 }

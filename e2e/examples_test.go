@@ -136,7 +136,7 @@ func TestGuidesVerifyATokenAsCopied(t *testing.T) {
 			c := start(t).newCustomer(t)
 			agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "guides")
 			token := c.expectServed(t, secret, agentID)
-			docs := pages.OpenGuides(visit(t, c.URL).Tab)
+			docs := pages.OpenGateway(visit(t, c.URL).Tab)
 			forged := token[:len(token)-8] + "AAAAAAAA"
 			// The tests of the program run the Go example.
 			for name, command := range map[string][]string{"Node": {"node", "verify.mjs"}, "Python": {pythonWithJWT(t), "verify.py"}} {
@@ -177,11 +177,15 @@ func TestGuidesCommandsRunAsCopied(t *testing.T) {
 	c := ownPortal(t, settings{extra: []string{"PORTAL_RATE_LIMIT=1:1"}}).newCustomer(t)
 	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "guides")
 	token := c.expectServed(t, secret, agentID)
-	docs := pages.OpenGuides(visit(t, c.URL).Tab)
+	tab := visit(t, c.URL).Tab
+	docs := pages.OpenReference(tab)
+	examples := map[string]string{"List agents": docs.Example("List agents"), "curl": docs.Example("curl"), "Terminal": docs.Example("Terminal")}
+	docs = pages.OpenGuides(tab)
+	examples["Introspect"] = docs.Example("Introspect")
 	for name, want := range map[string]string{
 		"List agents": `"id":"` + agentID + `"`, "curl": `"access_token"`, "Introspect": `"active":true`,
 	} {
-		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(docs.Example(name), "AGENT_ID", agentID))
+		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(examples[name], "AGENT_ID", agentID))
 		command.Env = append(exampleEnvironment(c.newKey(t, name)), "WIDGET_TOKEN="+token)
 		output, err := command.CombinedOutput()
 		if err != nil || !strings.Contains(string(output), want) {
@@ -189,7 +193,7 @@ func TestGuidesCommandsRunAsCopied(t *testing.T) {
 		}
 	}
 	// The key is entered when the terminal no longer shows the input.
-	terminal := strings.Replace(docs.Example("Terminal"), "; read", "; printf ready; read", 1) + "\n" + `printf '%s' "$NAS_API_KEY" | wc -c`
+	terminal := strings.Replace(examples["Terminal"], "; read", "; printf ready; read", 1) + "\n" + `printf '%s' "$NAS_API_KEY" | wc -c`
 	if output := inTerminal(t, "sh", terminal, "ready", "nas_secret"); strings.Contains(output, "nas_") || !strings.Contains(output, "10") {
 		t.Errorf("the environment example prints\n%s", output)
 	}

@@ -56,7 +56,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.OpenAPI, d.Changelog = api.OpenAPI(), api.Changelog()
+	d.OpenAPI, d.Changelog, d.OperatorAPI = api.OpenAPI(), api.Changelog(), d.OperatorToken != ""
 	pages, err := portal.New(d.Deps)
 	if err != nil {
 		return nil, err

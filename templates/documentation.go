@@ -1,6 +1,9 @@
 package templates
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Span is a part of a sentence: words, or code in a monospaced font.
 type Span struct {
@@ -28,8 +31,120 @@ func NewProse(text string) Prose {
 	return prose
 }
 
-func documentationScreen(file string, section Section) screen {
-	return screen{file: "documentation/" + file, layout: layoutDocumentation, section: section}
+// Documentation is the content of all pages about the API.
+type Documentation struct {
+	API      Reference
+	Guides   Guides
+	Releases []Release
+	Contents Contents
+	Operated bool // the operator API is on
+}
+
+// DocumentationPage is a page about the API.
+type DocumentationPage struct {
+	*Documentation
+
+	Path, Title string
+	Sections    []GuideSection
+	Groups      []OperationGroup
+
+	file string
+	book Section
+}
+
+func (p DocumentationPage) screen() screen {
+	return screen{file: "documentation/" + p.file, layout: layoutDocumentation, section: p.book}
+}
+
+// NewDocumentation returns the pages of the books: "Use the API", "Run behind a gateway" and, where
+// the operator API is on, "Operate". No page is longer than 12,000 px on a phone, because readers
+// search a page with their browser.
+func NewDocumentation(d Documentation) []DocumentationPage {
+	pages := []DocumentationPage{
+		{
+			Path: "/docs", Title: "Use the API", file: "api.html", book: SectionAPI,
+			Sections: []GuideSection{
+				{"quick-start", "From key to widget in five minutes"},
+				{"introduction", "Base URL and authentication"},
+			},
+			Groups: []OperationGroup{
+				d.API.group("widget-tokens"), d.API.group("agents"),
+				d.API.group("public", "showDescription", "showHealth", "showReadiness"),
+			},
+		},
+		{
+			Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI,
+			Sections: []GuideSection{
+				{"widget", "Start from a complete widget"},
+				{"renew", "Renew early and cache"},
+				{"introspection", "Introspect a token"},
+				{"rate-limits", "Rate limits and backoff"},
+				{"rotation", "Rotate a key"},
+				{"unauthorized", "Handle each 401"},
+				{"errors", "Errors"},
+			},
+		},
+		{
+			Path: "/docs/gateway", Title: "Run behind a gateway", file: "gateway.html", book: SectionGateway,
+			Sections: []GuideSection{
+				{"gateways", "Authorize requests at a gateway"},
+				{"runtime", "Run a voice runtime of your own"},
+				{"verify", "Verify a widget token"},
+			},
+			Groups: []OperationGroup{
+				d.API.group("gateways").as("authorization", "Authorization"),
+				d.API.group("public", "showSigningKeys", "showAuthorizationServer", "showOpenIDConfiguration").
+					as("discovery", "Discovery"),
+			},
+		},
+	}
+	if d.Operated {
+		pages = append(pages, DocumentationPage{
+			Path: "/docs/operate", Title: "Operate", file: "operate.html", book: SectionOperate,
+			Sections: []GuideSection{{"operator-api", "Operator API"}},
+			Groups: []OperationGroup{d.API.group("operator-api",
+				"listAccounts", "showAccount", "putAccount", "listAccountAgents", "putAgent", "removeAgent")},
+		}, DocumentationPage{
+			Path: "/docs/operate/people", Title: "Operate: people and keys", file: "operate.html", book: SectionOperate,
+			Groups: []OperationGroup{d.API.group("operator-api",
+				"listUsers", "addUser", "removeUser", "createSignInLink", "listKeys", "revokeKey").as("people", "People and keys")},
+		})
+	}
+	pages = append(pages, DocumentationPage{
+		Path: "/docs/changelog", Title: "Changelog", file: "changelog.html", book: SectionChangelog,
+	})
+	for i := range pages {
+		d.Contents = append(d.Contents, pages[i].contents(d))
+		pages[i].Documentation = &d
+	}
+	return pages
+}
+
+// contents returns the part of the index about the page.
+func (p DocumentationPage) contents(d Documentation) ContentsGroup {
+	part := ContentsGroup{Name: p.Title}
+	add := func(name, id, method string) {
+		part.Entries = append(part.Entries, ContentsEntry{Name: name, URL: p.Path + "#" + id, Method: method})
+	}
+	for _, section := range p.Sections {
+		add(section.Name, section.ID, "")
+		if section.ID == "errors" {
+			for _, code := range d.API.Errors {
+				add(code.Code, code.Code, "")
+			}
+		}
+	}
+	for _, group := range p.Groups {
+		for _, o := range group.Operations {
+			add(o.Summary, o.ID, o.Method)
+		}
+	}
+	if p.book == SectionChangelog {
+		for _, release := range d.Releases {
+			add(release.Version, "v"+release.Version, "")
+		}
+	}
+	return part
 }
 
 // Contents is the index of the documentation. Every documentation page shows it.
@@ -47,52 +162,18 @@ type ContentsEntry struct {
 	Method    string // of an operation; empty otherwise
 }
 
-// NewContents returns the index.
-func NewContents(reference ReferencePage, changelog ChangelogPage) Contents {
-	guides := ContentsGroup{Name: "Guides"}
-	for _, guide := range GuideSections() {
-		guides.Entries = append(guides.Entries, ContentsEntry{Name: guide.Name, URL: "/docs/guides#" + guide.ID})
-	}
-	contents := Contents{
-		guides,
-		{Name: "API reference", Entries: []ContentsEntry{
-			{Name: "Introduction", URL: "/docs#introduction"},
-			{Name: "Errors", URL: "/docs#errors"},
-		}},
-	}
-	for _, group := range reference.Groups {
-		part := ContentsGroup{Name: group.Name}
-		for _, o := range group.Operations {
-			part.Entries = append(part.Entries, ContentsEntry{Name: o.Summary, URL: "/docs#" + o.ID, Method: o.Method})
-		}
-		contents = append(contents, part)
-	}
-	codes := ContentsGroup{Name: "Error codes"}
-	for _, code := range reference.Errors {
-		codes.Entries = append(codes.Entries, ContentsEntry{Name: code.Code, URL: "/docs#" + code.Code})
-	}
-	versions := ContentsGroup{Name: "Changelog"}
-	for _, release := range changelog.Releases {
-		versions.Entries = append(versions.Entries, ContentsEntry{Name: release.Version, URL: "/docs/changelog#v" + release.Version})
-	}
-	return append(contents, codes, versions)
+// Reference describes the operations and the errors of the API.
+type Reference struct {
+	Version string
+	Summary string
+	Intro   Prose
+	BaseURL string
+	Groups  []OperationGroup
+	Errors  []ErrorCode
 }
 
-// ReferencePage is /docs.
-type ReferencePage struct {
-	Contents Contents
-	Version  string
-	Summary  string
-	Intro    Prose
-	BaseURL  string
-	Groups   []OperationGroup
-	Errors   []ErrorCode
-}
-
-func (ReferencePage) screen() screen { return documentationScreen("reference.html", SectionReference) }
-
-// Snippets returns all examples of the page.
-func (p ReferencePage) Snippets() []Snippet {
+// Snippets returns all examples.
+func (p Reference) Snippets() []Snippet {
 	var all []Snippet
 	for _, group := range p.Groups {
 		for _, operation := range group.Operations {
@@ -106,6 +187,25 @@ func (p ReferencePage) Snippets() []Snippet {
 type OperationGroup struct {
 	ID, Name, Description string
 	Operations            []Operation
+}
+
+// group returns the group with this id. If operations are given, it has only these.
+func (p Reference) group(id string, operations ...string) OperationGroup {
+	at := slices.IndexFunc(p.Groups, func(group OperationGroup) bool { return group.ID == id })
+	if at < 0 {
+		return OperationGroup{ID: id}
+	}
+	group := p.Groups[at]
+	if len(operations) > 0 {
+		group.Operations = slices.DeleteFunc(slices.Clone(group.Operations), func(o Operation) bool { return !slices.Contains(operations, o.ID) })
+	}
+	return group
+}
+
+// as returns the group with another id and name.
+func (g OperationGroup) as(id, name string) OperationGroup {
+	g.ID, g.Name = id, name
+	return g
 }
 
 // Operation is a method of a path.
@@ -171,14 +271,6 @@ type ErrorCode struct {
 
 // ErrorMessage is an example of an error. Reason is the value of X-Error-Reason, if it has one.
 type ErrorMessage struct{ Cause, Reason, Message string }
-
-// ChangelogPage is /docs/changelog.
-type ChangelogPage struct {
-	Contents Contents
-	Releases []Release
-}
-
-func (ChangelogPage) screen() screen { return documentationScreen("changelog.html", SectionChangelog) }
 
 // Release is a version of the API.
 type Release struct {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// GuidesPage is /docs/guides.
-type GuidesPage struct {
-	Contents Contents
+// Guides are the examples of the guides.
+type Guides struct {
 	BaseURL  string
 	Examples // of the quick start
 
@@ -23,17 +22,14 @@ type GuidesPage struct {
 	Unauthorized []ErrorMessage // each way to get a 401
 }
 
-func (GuidesPage) screen() screen { return documentationScreen("guides.html", SectionGuides) }
-
-// NewGuidesPage returns the guides for the portal at baseURL. The caller adds the contents and the
-// messages.
-func NewGuidesPage(baseURL string) GuidesPage {
+// NewGuides returns the guides for the portal at baseURL. The caller adds the messages.
+func NewGuides(baseURL string) Guides {
 	baseURL = strings.TrimSuffix(baseURL, "/")
 	fill := strings.NewReplacer("BASE_URL", baseURL)
 	snippet := func(id, name, language, file string) Snippet {
 		return newExample(id, name, language, "documentation/snippets/"+file, fill)
 	}
-	return GuidesPage{
+	return Guides{
 		BaseURL:  baseURL,
 		Examples: NewExamples(baseURL+"/api/widget/token", ""),
 		Agents:   snippet("agents", "List agents", "bash", "agents.sh"),
@@ -55,8 +51,8 @@ func NewGuidesPage(baseURL string) GuidesPage {
 	}
 }
 
-// Snippets returns all examples of the page.
-func (p GuidesPage) Snippets() []Snippet {
+// Snippets returns all examples.
+func (p Guides) Snippets() []Snippet {
 	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Runtime.Snippet}
 	for _, file := range p.Reference {
 		all = append(all, file.Snippet)
@@ -64,21 +60,5 @@ func (p GuidesPage) Snippets() []Snippet {
 	return slices.Concat(all, p.Servers.Snippets, p.Verify.Snippets, p.Gateways.Snippets)
 }
 
-// GuideSection is the heading of a guide.
+// GuideSection is the heading of a guide. The template of its page uses the same id.
 type GuideSection struct{ ID, Name string }
-
-// GuideSections returns the guides in the order of the page. Its template uses the same ids.
-func GuideSections() []GuideSection {
-	return []GuideSection{
-		{"quick-start", "From key to widget in five minutes"},
-		{"widget", "Start from a complete widget"},
-		{"verify", "Verify a widget token"},
-		{"renew", "Renew early and cache"},
-		{"introspection", "Introspect a token"},
-		{"rate-limits", "Rate limits and backoff"},
-		{"rotation", "Rotate a key"},
-		{"gateways", "Authorize requests at a gateway"},
-		{"runtime", "Run a voice runtime of your own"},
-		{"unauthorized", "Handle each 401"},
-	}
-}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestHighlightedCodeKeepsItsText(t *testing.T) {
-	for _, snippet := range templates.NewGuidesPage("https://portal.example.com").Snippets() {
+	for _, snippet := range templates.NewGuides("https://portal.example.com").Snippets() {
 		var text strings.Builder
 		colored := 0
 		for _, token := range snippet.Tokens() {

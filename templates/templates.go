@@ -64,8 +64,9 @@ const (
 	SectionAccount   Section = "account"  // a link beside the navigation
 	SectionSettings  Section = "settings" // likewise, for owners
 
-	SectionReference Section = "reference"
-	SectionGuides    Section = "guides"
+	SectionAPI       Section = "api"
+	SectionGateway   Section = "gateway"
+	SectionOperate   Section = "operate"
 	SectionChangelog Section = "changelog"
 )
 

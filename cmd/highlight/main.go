@@ -35,7 +35,7 @@ func run() error {
 		return err
 	}
 	tokens := map[string][]templates.Token{}
-	for _, snippet := range append(page.Snippets(), templates.NewGuidesPage("").Snippets()...) {
+	for _, snippet := range append(page.Snippets(), templates.NewGuides("").Snippets()...) {
 		if tokens[snippet.Source], err = highlight(snippet.Language, snippet.Source); err != nil {
 			return fmt.Errorf("%s: %w", snippet.ID, err)
 		}

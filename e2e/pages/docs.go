@@ -9,8 +9,14 @@ import (
 // Docs is a page of the public documentation.
 type Docs struct{ *Tab }
 
-// OpenReference opens the API reference.
-func OpenReference(b *Tab) Docs { return openDocs(b, "/docs", "API reference") }
+// OpenReference opens the book about the API, which begins with the first call.
+func OpenReference(b *Tab) Docs { return openDocs(b, "/docs", "Use the API") }
+
+// OpenGateway opens the book about gateways.
+func OpenGateway(b *Tab) Docs { return openDocs(b, "/docs/gateway", "Run behind a gateway") }
+
+// OpenOperate opens the book for operators.
+func OpenOperate(b *Tab) Docs { return openDocs(b, "/docs/operate", "Operate") }
 
 // OpenGuides opens the guides.
 func OpenGuides(b *Tab) Docs { return openDocs(b, "/docs/guides", "Guides") }

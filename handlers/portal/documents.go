@@ -3,7 +3,6 @@ package portal
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -22,54 +21,48 @@ type documents struct {
 
 	assets          *static.Assets
 	securityContact string
+	operatorAPI     bool
 	// documentation returns the pages about the API. The first call builds them, so that the
 	// start is fast.
-	documentation func() (documentation, error)
+	documentation func() ([]templates.DocumentationPage, error)
 }
 
 func newDocuments(d Deps, s *site, assets *static.Assets) documents {
-	return documents{s, assets, d.SecurityContact, sync.OnceValues(func() (documentation, error) {
-		return newDocumentation(d.OpenAPI, d.Changelog, d.BaseURL)
+	return documents{s, assets, d.SecurityContact, d.OperatorAPI, sync.OnceValues(func() ([]templates.DocumentationPage, error) {
+		return newDocumentation(d)
 	})}
 }
 
-// documentation holds the public pages about the API. They are the same for everyone.
-type documentation struct {
-	reference templates.ReferencePage
-	guides    templates.GuidesPage
-	changelog templates.ChangelogPage
-}
-
 // newDocumentation reads the OpenAPI document and the changelog of the API.
-func newDocumentation(openapi []byte, changelog string, baseURL *url.URL) (documentation, error) {
-	var d documentation
+func newDocumentation(deps Deps) ([]templates.DocumentationPage, error) {
+	d := templates.Documentation{Guides: templates.NewGuides(deps.BaseURL.String()), Operated: deps.OperatorAPI}
 	var err error
-	if d.reference, err = reference.New(openapi, baseURL.String()); err != nil {
-		return d, fmt.Errorf("API reference: %w", err)
+	if d.API, err = reference.New(deps.OpenAPI, deps.BaseURL.String()); err != nil {
+		return nil, fmt.Errorf("API reference: %w", err)
 	}
-	if d.changelog.Releases, err = reference.Changelog(changelog); err != nil {
-		return d, fmt.Errorf("API reference: %w", err)
+	if d.Releases, err = reference.Changelog(deps.Changelog); err != nil {
+		return nil, fmt.Errorf("API reference: %w", err)
 	}
-	d.guides = templates.NewGuidesPage(baseURL.String())
-	for _, code := range d.reference.Errors {
+	for _, code := range d.API.Errors {
 		if code.Status == "401" {
-			d.guides.Unauthorized = code.Messages
+			d.Guides.Unauthorized = code.Messages
 		}
 	}
-	contents := templates.NewContents(d.reference, d.changelog)
-	d.reference.Contents, d.guides.Contents, d.changelog.Contents = contents, contents, contents
-	return d, nil
+	return templates.NewDocumentation(d), nil
 }
 
-// show returns the handler of one of the pages about the API.
-func (p *documents) show(page func(documentation) templates.Page) handler {
-	return func(c *gin.Context) error {
-		built, err := p.documentation()
-		if err != nil {
-			return err
-		}
-		return p.sendPage(c, http.StatusOK, page(built))
+// show shows a page about the API.
+func (p *documents) show(c *gin.Context) error {
+	pages, err := p.documentation()
+	if err != nil {
+		return err
 	}
+	for _, page := range pages {
+		if page.Path == c.FullPath() {
+			return p.sendPage(c, http.StatusOK, page)
+		}
+	}
+	return problem.NotFound()
 }
 
 // securityContactAge is how long a copy of security.txt is valid. RFC 9116 recommends less than a

@@ -5,15 +5,30 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"portal/handlers/handlerstest"
 )
+
+// documentationPaths are the pages of a portal with the operator API.
+var documentationPaths = []string{"/docs", "/docs/guides", "/docs/gateway", "/docs/operate", "/docs/operate/people", "/docs/changelog"}
+
+// operated returns the portal over the same store with the operator API.
+func (s *site) operated(t *testing.T) *site {
+	t.Helper()
+	deps := handlerstest.Deps(t, s.store, httpBase, nil)
+	deps.OperatorToken = strings.Repeat("operator", 8)
+	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
+}
 
 var anchor = regexp.MustCompile(`href="(/docs[^"#]*)#([^"]+)"`)
 
 func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 	s := sqliteSite(t, httpBase)
-	v := s.visitor(t)
+	s.visitor(t).get("/docs/operate").is(http.StatusNotFound)
+	s.visitor(t).get("/docs").none("link", "Operate")
+	v := s.operated(t).visitor(t)
 	bodies := map[string]string{}
-	for _, path := range []string{"/docs", "/docs/guides", "/docs/changelog"} {
+	for _, path := range documentationPaths {
 		page := v.get(path)
 		if page.status != http.StatusOK {
 			t.Fatalf("%s: %d", path, page.status)
@@ -30,7 +45,10 @@ func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s#%s, which does not exist", path, link[1], link[2])
 			}
 		}
-		if strings.Contains(body, "BASE_URL") {
+		if !strings.Contains(body, "href=\"/docs/operate#listAccounts\"") {
+			t.Errorf("%s does not lead to the operator API", path)
+		}
+		if strings.Contains(body, "BASE_URL") || strings.Contains(body, "portal.example.com") {
 			t.Errorf("%s has a placeholder", path)
 		}
 	}
@@ -62,7 +80,7 @@ func TestMarkupHoldsNoScriptsOrStyles(t *testing.T) {
 	for _, path := range []string{
 		"/login", "/api-keys", "/api-keys/" + key.ID.String() + "/revocation", "/agents",
 		"/agents/" + agent.ID.String() + "/removal", "/activity", "/account", "/integrate", "/usage", "/nothing",
-		"/docs", "/docs/guides", "/docs/changelog",
+		"/docs", "/docs/guides", "/docs/gateway", "/docs/changelog",
 	} {
 		for _, body := range []string{c.get(path).body, s.visitor(t).get(path).body, c.fragments().get(path).body} {
 			if found := forbidden.FindString(body); found != "" {

@@ -21,12 +21,14 @@ import (
 // Deps are the dependencies of the portal.
 type Deps struct {
 	Store      *models.Store
-	CookieKeys [][]byte         // of 32 bytes; the first signs, all verify
-	SessionMax time.Duration    // lifetime of the session cookie
-	BaseURL    *url.URL         // the public URL; under https cookies are Secure
-	OpenAPI    []byte           // the OpenAPI document of the JSON API
-	Changelog  string           // of the JSON API, as Markdown
-	Now        func() time.Time // nil: time.Now
+	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
+	SessionMax time.Duration // lifetime of the session cookie
+	BaseURL    *url.URL      // the public URL; under https cookies are Secure
+	OpenAPI    []byte        // the OpenAPI document of the JSON API
+	Changelog  string        // of the JSON API, as Markdown
+	// OperatorAPI means that the operator API is on.
+	OperatorAPI bool
+	Now         func() time.Time // nil: time.Now
 
 	Provider     *identity.Config // the OpenID Connect provider; nil: none
 	PasswordsOff bool             // nobody signs in with a password

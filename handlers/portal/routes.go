@@ -48,9 +48,14 @@ func (p *Portal) Register(r gin.IRouter) {
 func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get(static.Prefix+"*name", p.documents.showAsset)
 	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
-	anyone.get("/docs", p.documents.show(func(d documentation) templates.Page { return d.reference }))
-	anyone.get("/docs/guides", p.documents.show(func(d documentation) templates.Page { return d.guides }))
-	anyone.get("/docs/changelog", p.documents.show(func(d documentation) templates.Page { return d.changelog }))
+	anyone.get("/docs", p.documents.show)
+	anyone.get("/docs/guides", p.documents.show)
+	anyone.get("/docs/gateway", p.documents.show)
+	anyone.get("/docs/changelog", p.documents.show)
+	if p.documents.operatorAPI {
+		anyone.get("/docs/operate", p.documents.show)
+		anyone.get("/docs/operate/people", p.documents.show)
+	}
 }
 
 func (p *Portal) registerSignIn(anyone, quick routes) {

@@ -1,4 +1,5 @@
-// The contents of the documentation are open beside the text and closed above it.
+// The contents of the documentation are open beside the text and closed above it. They also lead to
+// a section that has moved.
 (() => {
   'use strict';
 
@@ -6,4 +7,12 @@
   const fit = () => { document.querySelector('.docs-menu').open = wide.matches; };
   fit();
   wide.addEventListener('change', fit);
+
+  // Links from elsewhere may name a section that is on another page now.
+  if (location.hash.length > 1 && !document.getElementById(location.hash.slice(1))) {
+    const moved = [...document.querySelectorAll('.docs-contents a')].find(({ hash }) => hash === location.hash);
+    if (moved) {
+      location.replace(moved.href);
+    }
+  }
 })();

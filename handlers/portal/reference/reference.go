@@ -11,15 +11,18 @@ import (
 	"portal/templates"
 )
 
-// New reads the OpenAPI document into the page of the API reference. The examples call the portal
+// exampleURL is the portal's address in the OpenAPI document.
+const exampleURL = "https://portal.example.com"
+
+// New reads the OpenAPI document into the API reference. The examples call the portal
 // at baseURL. It returns an error if the document refers to a component that it does not have.
-func New(openapi []byte, baseURL string) (templates.ReferencePage, error) {
+func New(openapi []byte, baseURL string) (templates.Reference, error) {
 	baseURL = strings.TrimSuffix(baseURL, "/")
-	r := &reader{fill: strings.NewReplacer("BASE_URL", baseURL)}
+	r := &reader{fill: strings.NewReplacer("BASE_URL", baseURL, exampleURL, baseURL)}
 	if err := json.Unmarshal(openapi, &r.document); err != nil {
-		return templates.ReferencePage{}, fmt.Errorf("read openapi.json: %w", err)
+		return templates.Reference{}, fmt.Errorf("read openapi.json: %w", err)
 	}
-	page := templates.ReferencePage{
+	page := templates.Reference{
 		Version: r.Info.Version, Summary: r.Info.Summary, Intro: templates.NewProse(r.Info.Description),
 		BaseURL: baseURL,
 	}
@@ -38,7 +41,7 @@ func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, 
 // reader reads a document.
 type reader struct {
 	document
-	fill    *strings.Replacer // replaces BASE_URL in the examples
+	fill    *strings.Replacer // replaces the portal's address in the examples
 	missing []error           // references to components that the document does not have
 }
 

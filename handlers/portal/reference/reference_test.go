@@ -20,7 +20,7 @@ func read(t *testing.T, file string) []byte {
 	return content
 }
 
-func page(t *testing.T) templates.ReferencePage {
+func page(t *testing.T) templates.Reference {
 	t.Helper()
 	p, err := reference.New(read(t, "openapi.json"), "https://portal.example.com/")
 	if err != nil {
