@@ -165,8 +165,8 @@ func (c *Calls) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) 
 }
 
 func (c *Calls) endCall(ctx context.Context, room livekit.Room, work *hangUp) error {
-	deleted, err := c.liveKit.EndRoom(ctx, room)
-	if deleted {
+	ended, err := c.liveKit.EndRoom(ctx, room)
+	if ended {
 		atomic.AddInt64(&work.Ended, 1)
 	}
 	return err

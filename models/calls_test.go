@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ import (
 	"portal/models/widget"
 )
 
-// callFixture is a fixture with a LiveKit server, whose calls are rooms without participants.
+// callFixture is a fixture with a LiveKit server.
 type callFixture struct {
 	*fixture
 	server *livekitserver.Server
@@ -35,24 +34,15 @@ func eachDatabaseWithCalls(t *testing.T, run func(t *testing.T, f callFixture)) 
 	})
 }
 
-// open opens a call and returns the name of its room.
-func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) string {
+func (f callFixture) open(t *testing.T, agentID, keyID uuid.UUID) *livekitserver.Call {
 	t.Helper()
-	name := fmt.Sprintf("%s_%s_%s", agentID, keyID, strings.ReplaceAll(uuid.NewString(), "-", ""))
-	must(t, f.server.CreateRoom(t.Context(), name))
-	return name
+	return modelstest.Value(f.server.Join(t.Context(), agentID, keyID))(t)
 }
 
-func (f callFixture) isOpen(t *testing.T, name string) bool {
+func expectEnd(t *testing.T, calls ...*livekitserver.Call) {
 	t.Helper()
-	rooms := modelstest.Value(f.server.Portal().Rooms(t.Context()))(t)
-	return slices.ContainsFunc(rooms, func(room livekit.Room) bool { return room.Name == name })
-}
-
-func (f callFixture) expectEnd(t *testing.T, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		eventually(t, "the call ends", func() bool { return !f.isOpen(t, name) })
+	for _, call := range calls {
+		eventually(t, "the call ends", func() bool { return !call.Open() })
 	}
 }
 
@@ -88,7 +78,7 @@ func TestRevocationEndsCalls(t *testing.T) {
 		another := f.open(t, agent.ID, other.ID)
 		must(t, f.server.CreateRoom(ctx, "lobby"))
 		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)))
-		f.expectEnd(t, first, second)
+		expectEnd(t, first, second)
 		ended := f.endedCalls(t, c, 2)
 		if len(ended) != 1 || *ended[0].SubjectID != key.ID || ended[0].Label != key.Label ||
 			*ended[0].ActorID != c.user.ID || ended[0].Address != c.actor.Address {
@@ -97,21 +87,21 @@ func TestRevocationEndsCalls(t *testing.T) {
 
 		// The participant joins again with the same token, twice within a minute.
 		for range 2 {
-			must(t, f.server.CreateRoom(ctx, first))
+			again := modelstest.Value(first.Again(ctx))(t)
 			f.clock.Advance(2 * time.Second)
-			f.expectEnd(t, first)
+			expectEnd(t, again)
 		}
 		f.clock.Advance(time.Minute)
 		if ended := f.endedCalls(t, c, 4); len(ended) != 2 {
 			t.Errorf("%d activities, want 2", len(ended))
 		}
-		if !f.isOpen(t, another) {
+		if !another.Open() {
 			t.Error("a call of another key was ended")
 		}
 
-		must(t, f.server.CreateRoom(ctx, first))
+		again := modelstest.Value(first.Again(ctx))(t)
 		f.clock.Advance(2 * time.Second)
-		f.expectEnd(t, first)
+		expectEnd(t, again)
 		f.clock.Advance(widget.MaxTTL + 3*time.Minute)
 		eventually(t, "the work is dropped once every token has expired", func() bool { return f.hangUps(t) == 0 })
 		f.endedCalls(t, c, 5)
@@ -125,7 +115,7 @@ func TestOpenCallsHaveAVisitor(t *testing.T) {
 	f := callFixture{newFixture(t, modelstest.SQLiteURL(t), models.Options{LiveKit: server.Portal()}), server}
 	c := f.customer(t)
 	key, _ := f.key(t, c)
-	f.open(t, newID(), key.ID)
+	must(t, server.CreateRoom(t.Context(), fmt.Sprintf("%s_%s_%032x", newID(), key.ID, 1)))
 	expect := func(calls int) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%d calls are open", calls), func() bool {
@@ -136,9 +126,14 @@ func TestOpenCallsHaveAVisitor(t *testing.T) {
 	first := modelstest.Value(server.Join(t.Context(), agent.ID, key.ID))(t)
 	second := modelstest.Value(server.Join(t.Context(), agent.ID, key.ID))(t)
 	expect(2)
-	must(t, first())
+	must(t, first.Leave())
 	expect(1)
-	must(t, second())
+	f.revoke(t, key)
+	expectEnd(t, second)
+	f.endedCalls(t, c, 1)
+	f.clock.Advance(2 * time.Second)
+	expect(0)
+	f.endedCalls(t, c, 1)
 }
 
 func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
@@ -163,8 +158,8 @@ func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
 			agent := f.agent(t, c)
 			call, other := f.open(t, agent.ID, newID()), f.open(t, newID(), newID())
 			must(t, test.end(agent))
-			f.expectEnd(t, call)
-			if !f.isOpen(t, other) {
+			expectEnd(t, call)
+			if !other.Open() {
 				t.Errorf("%s: the call of another account was ended", name)
 			}
 			must(t, test.allow(agent))
@@ -194,12 +189,12 @@ func TestCallsEndAfterALongOutageOfLiveKit(t *testing.T) {
 			f.clock.Advance(passed)
 			eventually(t, "another attempt fails", func() bool { return f.Stats().HangUpFailures > before })
 		}
-		if age, err := f.Calls.EndingFor(t.Context()); err != nil || age != widget.MaxTTL+3*time.Minute+4*time.Second || !f.isOpen(t, call) {
+		if age, err := f.Calls.EndingFor(t.Context()); err != nil || age != widget.MaxTTL+3*time.Minute+4*time.Second || !call.Open() {
 			t.Fatalf("the age of the work is %s: %v", age, err)
 		}
 		link.Cut(false)
 		f.clock.Advance(2 * time.Second)
-		f.expectEnd(t, call)
+		expectEnd(t, call)
 		f.endedCalls(t, c, 1)
 		eventually(t, "the work is dropped", func() bool { return f.hangUps(t) == 0 })
 	})
@@ -265,7 +260,7 @@ func TestCallsEndOnceLiveKitIsBack(t *testing.T) {
 		calls := callFixture{f, server}
 		call := calls.open(t, newID(), key.ID)
 		f.clock.Advance(2 * time.Second)
-		calls.expectEnd(t, call)
+		expectEnd(t, call)
 		calls.endedCalls(t, c, 1)
 		if n := strings.Count(log.String(), "cannot end calls"); n != 1 || strings.Contains(log.String(), livekitserver.APISecret) {
 			t.Errorf("the log has the failure %d times:\n%s", n, log)
@@ -279,7 +274,7 @@ func TestInstancesShareTheWorkOfEndingCalls(t *testing.T) {
 		f.fixture.open(t, models.Options{LiveKit: f.server.Portal()})
 		c := f.customer(t)
 		var keys []models.Key
-		var calls []string
+		var calls []*livekitserver.Call
 		for range 5 {
 			key, _ := f.key(t, c)
 			keys = append(keys, key)
@@ -288,7 +283,7 @@ func TestInstancesShareTheWorkOfEndingCalls(t *testing.T) {
 		for _, key := range keys {
 			f.revoke(t, key)
 		}
-		f.expectEnd(t, calls...)
+		expectEnd(t, calls...)
 		f.endedCalls(t, c, int64(len(calls)))
 	})
 }

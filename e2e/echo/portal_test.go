@@ -131,9 +131,9 @@ func TestLiveKitUnderstandsRequests(t *testing.T) {
 	if err != nil || len(rooms) != 1 || rooms[0].Name != service.room {
 		t.Fatalf("rooms %v, error %v", rooms, err)
 	}
-	for _, want := range []bool{false, true} {
-		if deleted, err := server.EndRoom(t.Context(), rooms[0]); err != nil || deleted != want {
-			t.Errorf("deleted: %t, want %t; error %v", deleted, want, err)
+	for _, want := range []bool{true, false} {
+		if ended, err := server.EndRoom(t.Context(), rooms[0]); err != nil || ended != want {
+			t.Errorf("ended: %t, want %t; error %v", ended, want, err)
 		}
 		service.participants = service.participants[1:]
 	}

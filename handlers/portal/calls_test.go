@@ -21,15 +21,15 @@ func TestConfirmationShowsTheOpenCalls(t *testing.T) {
 	server := modelstest.LiveKit(t)
 	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: server.Portal()})
 	c := s.customer(t)
-	key, agent := c.key("busy"), uuid.NewString()
+	key := c.key("busy")
+	join := func() { modelstest.Value(server.Join(t.Context(), uuid.New(), key.ID))(t) }
 	path := "/api-keys/" + key.ID.String() + "/revocation"
 	confirmation := func() element { return c.fragments().get(path).is(http.StatusOK).one("cell", "busy").parent() }
 
 	confirmation().says("No calls are open now.")
-	room := agent + "_" + key.ID.String() + "_x"
-	modelstest.Must(t, server.CreateRoom(t.Context(), room))
+	join()
 	confirmation().says("1 call is open now. Revoking ends it.")
-	modelstest.Must(t, server.CreateRoom(t.Context(), room+"y"))
+	join()
 	c.get(path).is(http.StatusOK).one("cell", "busy").parent().says("2 calls are open now. Revoking ends them.")
 	s.customer(t).get(path).is(http.StatusNotFound)
 

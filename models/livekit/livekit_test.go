@@ -118,9 +118,9 @@ func TestMissingRoomIsNoError(t *testing.T) {
 	if err := server.CreateRoom(t.Context(), "lobby"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []bool{true, false} {
-		if ended, err := server.Portal().EndRoom(t.Context(), livekit.Room{Name: "lobby"}); err != nil || ended != want {
-			t.Errorf("ended: %t, want %t; error %v", ended, want, err)
+	for range 2 {
+		if ended, err := server.Portal().EndRoom(t.Context(), livekit.Room{Name: "lobby"}); err != nil || ended {
+			t.Errorf("ended: %t, error %v", ended, err)
 		}
 	}
 }

@@ -62,9 +62,9 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 }
 
 // EndRoom disconnects the participants with our tokens, or deletes the room if none is in it. It
-// reports whether it has deleted the room. It does not delete it at once: a client that joins again
-// while LiveKit deletes its room would be in a room that LiveKit does not list.
-func (s *Server) EndRoom(ctx context.Context, room Room) (deleted bool, err error) {
+// reports whether it has disconnected any. It does not delete the room at once: a client that joins
+// again while LiveKit deletes its room would be in a room that LiveKit does not list.
+func (s *Server) EndRoom(ctx context.Context, room Room) (ended bool, err error) {
 	admin := videoGrant{RoomCreate: true, RoomAdmin: true, Room: room.Name}
 	var list struct {
 		Participants []struct {
@@ -82,18 +82,18 @@ func (s *Server) EndRoom(ctx context.Context, room Room) (deleted bool, err erro
 		}
 		found = true
 		err := s.call(ctx, "RemoveParticipant", admin, roomRequest{room.Name, participant.Identity}, nil)
+		ended = ended || err == nil
 		if !errors.Is(err, errNotFound) {
 			errs = append(errs, err)
 		}
 	}
 	if found {
-		return false, errors.Join(errs...)
+		return ended, errors.Join(errs...)
 	}
-	err = s.call(ctx, "DeleteRoom", admin, roomRequest{Room: room.Name}, nil)
-	if errors.Is(err, errNotFound) {
-		return false, nil
+	if err = s.call(ctx, "DeleteRoom", admin, roomRequest{Room: room.Name}, nil); errors.Is(err, errNotFound) {
+		err = nil
 	}
-	return err == nil, err
+	return false, err
 }
 
 // roomRequest is the body of a request. Every method uses some of its fields.

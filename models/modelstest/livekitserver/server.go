@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -134,15 +135,41 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	return nil
 }
 
-// Join opens a call: a visitor joins a new room with the portal's token. The call goes on until leave
-// is called.
-func (s *Server) Join(ctx context.Context, agentID, keyID uuid.UUID) (leave func() error, err error) {
+// Call is a visitor's connection to a room.
+type Call struct {
+	Leave func() error
+
+	server *Server
+	token  string
+	ended  chan struct{}
+}
+
+// Join opens a call: a visitor joins a new room with the portal's token. The call goes on until the
+// visitor leaves or is disconnected.
+func (s *Server) Join(ctx context.Context, agentID, keyID uuid.UUID) (*Call, error) {
 	token, err := s.Portal().ParticipantToken(livekit.Participant{
 		Identity: uuid.NewString(), AgentID: agentID, KeyID: keyID, ExpiresAt: time.Now().Add(time.Minute),
 	})
 	if err != nil {
 		return nil, err
 	}
+	return s.join(ctx, token)
+}
+
+// Again opens the call again with its token.
+func (c *Call) Again(ctx context.Context) (*Call, error) { return c.server.join(ctx, c.token) }
+
+// Open reports whether the visitor is in the call.
+func (c *Call) Open() bool {
+	select {
+	case <-c.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *Server) join(ctx context.Context, token string) (*Call, error) {
 	address := "http://" + s.URL.Host + "/rtc?protocol=9&access_token=" + token
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -165,7 +192,12 @@ func (s *Server) Join(ctx context.Context, agentID, keyID uuid.UUID) (leave func
 	if _, err := response.Body.Read(make([]byte, 1)); err != nil {
 		return nil, errors.Join(err, response.Body.Close())
 	}
-	return response.Body.Close, nil
+	call := &Call{response.Body.Close, s, token, make(chan struct{})}
+	go func() {
+		_, _ = io.Copy(io.Discard, response.Body) // until the server ends the call
+		close(call.ended)
+	}()
+	return call, nil
 }
 
 // freeUDPPort returns a free UDP port of the loopback interface. Another process may take it before
