@@ -81,7 +81,7 @@ func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 		{"revoked keys", func() { c.expectRefused(t, secret, agentID); revoked = pages.OpenKeys(v.Tab).OpenRevoked() }},
 		{"the chart of a revoked key", func() {
 			revoked.Row(unbroken).Expect("cell", c.email)
-			revoked.Row(unbroken).Follow("1 request")
+			revoked.Row(unbroken).Follow("1 refused")
 			v.ExpectText(`1 refused`)
 		}},
 		// This is the page for browsers without JavaScript. axe-core needs JavaScript.

@@ -39,7 +39,16 @@ func (i inspector) check(t *testing.T, state string) {
 			t.Errorf("%s, %s, %d px wide: %s", state, *view.scheme, view.width, violation)
 		}
 	}
+	if at := i.Evaluate(columnOfContent); at != nil && at != "248 to 1440" {
+		t.Errorf("%s: the content is at %v px, want the place that it has on all pages", state, at)
+	}
 }
+
+const columnOfContent = `() => {
+	const main = document.querySelector("body:has(nav[aria-label=Main]) main")
+	const at = main?.getBoundingClientRect()
+	return at ? at.left + " to " + at.right : null
+}`
 
 // checkWidths checks that the page fits on each side of the breakpoints, and that tables and lists
 // of steps contain all of their content.

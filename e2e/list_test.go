@@ -11,6 +11,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -128,6 +129,19 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 		later()
 	}
 	keys.Row("used elsewhere").ExpectCell("Last Used", "1 minute ago")
+}
+
+func TestTheFormIsDisabledAtTheLimitOfKeys(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t))
+	c.newKeys(t, models.MaxActiveKeys-1, "key %d")
+	keys := pages.OpenKeys(v.Tab)
+	keys.Add("the last")
+	keys.ExpectAttribute("button", "Generate key", "disabled", "")
+	keys.ExpectText(`^This account has 100 active keys, its limit`)
+	keys.Row("key 50").Revoke().Confirm()
+	keys.ExpectNoText(`This account has 100 active keys`)
+	keys.Generate("another")
 }
 
 // maxPhoneHeight is the limit for the height of a key on a phone, in pixels: the label, a line of

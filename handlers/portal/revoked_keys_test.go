@@ -39,10 +39,10 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 			if len(rows) != 2 {
 				t.Fatalf("%d rows", len(rows))
 			}
-			for i, want := range []string{"leaked", key.Masked(), "just now", c.email, "2 requests"} {
+			for i, want := range []string{"leaked", key.Masked(), "just now", c.email, "2 refused"} {
 				rows[1].all("cell", "")[i].exactly(want)
 			}
-			usage := v.get(page.one("link", "2 requests").attr("href")).is(http.StatusOK)
+			usage := v.get(page.one("link", "2 refused").attr("href")).is(http.StatusOK)
 			usage.says("leaked "+key.Masked(), "1 request in the last 90 days", "2 refused")
 			for _, query := range []string{"?before=x", "?before="} {
 				v.get("/api-keys/revoked" + query).is(http.StatusNotFound)
