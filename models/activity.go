@@ -118,8 +118,8 @@ type Activity struct {
 	// ActorName is the user's email, "Operator" or "Someone".
 	ActorName string `bun:",scanonly"`
 
-	// Repeats is the number of further wrong passwords of the same user in the same ten
-	// minutes. Elsewhere means that some of them came from another address.
+	// Repeats is the number of further wrong passwords of the same user, or of the same change,
+	// in the same ten minutes. Elsewhere means that some of them came from another address.
 	Repeats   int64 `bun:",scanonly"`
 	Elsewhere bool  `bun:",scanonly"`
 
@@ -132,6 +132,30 @@ type Activity struct {
 	// deleted.
 	KeyLastFour      string `bun:",scanonly"`
 	ReplacedLastFour string `bun:",scanonly"`
+}
+
+// repeatPeriod is how long one activity counts the wrong passwords of a user, or the same change by
+// a user. Otherwise an attacker or a member could fill the activity log.
+const repeatPeriod = 10 * time.Minute
+
+// repeatable are the changes that a user can repeat without an end.
+var repeatable = []Action{
+	ActionKeyRenamed, ActionAgentRenamed, ActionAccountRenamed,
+	ActionUserMadeOwner, ActionUserMadeMember, ActionSecondFactorRequired, ActionSecondFactorOptional,
+}
+
+// activityRepeat counts what one activity records.
+type activityRepeat struct {
+	bun.BaseModel `bun:"table:activity_repeats,alias:repeated"`
+
+	UserID     uuid.UUID `bun:",pk"`
+	Action     Action    `bun:",pk"`
+	Period     time.Time `bun:",pk"` // start of the period
+	Change     string    `bun:",pk"` // the subject and its names before and after; empty for a wrong password
+	ActivityID uuid.UUID
+	Address    string // of the first one
+	Repeats    int64  // after the first one
+	Elsewhere  bool   // one of them came from another address
 }
 
 // MaskedKey returns the masked key that is the subject, or "" if there is none.

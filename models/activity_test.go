@@ -186,3 +186,24 @@ func TestActivityIsAppendOnly(t *testing.T) {
 		}
 	})
 }
+
+func TestRepeatedChangeIsOneActivity(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.clock.Advance(10*time.Minute - time.Duration(f.clock.Now().UnixNano())%(10*time.Minute)) // a period begins
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		first := key.Label
+		for i := range 5 {
+			must(t, errOf(f.Keys.Rename(t.Context(), c.ID, key.ID, []string{"renamed", first}[i%2], c.actor)))
+		}
+		recorded := f.recorded(t, c, models.ActionKeyRenamed)
+		if len(recorded) != 2 || recorded[0].Label != first || recorded[0].Repeats != 1 || recorded[1].Label != "renamed" || recorded[1].Repeats != 2 {
+			t.Errorf("recorded %+v", recorded)
+		}
+		f.clock.Advance(10 * time.Minute)
+		must(t, errOf(f.Keys.Rename(t.Context(), c.ID, key.ID, first, c.actor)))
+		if recorded := f.recorded(t, c, models.ActionKeyRenamed); len(recorded) != 3 {
+			t.Errorf("ten minutes later: %d activities", len(recorded))
+		}
+	})
+}

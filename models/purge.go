@@ -76,7 +76,7 @@ func (s *Store) purge(ctx context.Context) error {
 		{"password_reset_links", "token_hash", "expires_at < ?", []any{now}},
 		{"email_changes", "user_id", "expires_at < ?", []any{now}},
 		{"outbox", "id", "created_at < ?", []any{now.Add(-mailKept - purgeInterval)}},
-		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-refusalPeriod)}},
+		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},
 		// All activities of these users are older. A key's page names the user who generated it.

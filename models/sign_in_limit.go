@@ -154,23 +154,6 @@ func (g *guesses) checkCode(
 	return err
 }
 
-// refusalPeriod is how long one activity counts the wrong passwords for a user. Otherwise an
-// attacker could fill the activity log.
-const refusalPeriod = 10 * time.Minute
-
-// activityRepeat counts the wrong passwords that one activity records.
-type activityRepeat struct {
-	bun.BaseModel `bun:"table:activity_repeats,alias:repeated"`
-
-	UserID     uuid.UUID `bun:",pk"`
-	Action     Action    `bun:",pk"`
-	Period     time.Time `bun:",pk"` // start of the period
-	ActivityID uuid.UUID
-	Address    string // of the first one
-	Repeats    int64  // after the first one
-	Elsewhere  bool   // one of them came from another address
-}
-
 // record records a wrong password or code in the account's activity log, or counts it if the same
 // period has one. It does so in the background, because the response would otherwise take longer
 // for a known email.
@@ -188,21 +171,12 @@ func (g *guesses) record(user User, actor Actor, action Action) {
 }
 
 func recordRefusal(ctx context.Context, tx Tx, user User, actor Actor, action Action) error {
-	repeat := activityRepeat{
-		UserID: user.ID, Action: action, Period: tx.Now().Truncate(refusalPeriod),
-		ActivityID: newID(), Address: actor.Address,
-	}
-	var recorded uuid.UUID
-	err := tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period) DO UPDATE").
-		Set("repeats = repeated.repeats + 1").
-		Set("elsewhere = repeated.elsewhere OR repeated.address <> EXCLUDED.address").
-		Returning("activity_id").Scan(ctx, &recorded)
-	if err != nil || recorded != repeat.ActivityID {
+	activity := Activity{ID: newID(), AccountID: user.AccountID, Action: action, SubjectID: &user.ID, Label: user.Email}
+	first, err := tx.countRepeat(ctx, activityRepeat{UserID: user.ID, Action: action, ActivityID: activity.ID, Address: actor.Address})
+	if err != nil || !first {
 		return err
 	}
-	return tx.RecordActivity(ctx, actor, Activity{
-		ID: recorded, AccountID: user.AccountID, Action: action, SubjectID: &user.ID, Label: user.Email,
-	})
+	return tx.RecordActivity(ctx, actor, activity)
 }
 
 // signInFailureCounts are the counters of [SignInFailures].

@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -104,7 +106,7 @@ func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, actio
 }
 
 // RecordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
-// it. It also queues the mails about it.
+// it. It also queues the mails about it. If a user repeats a change, it only counts the repeat.
 func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
@@ -113,11 +115,32 @@ func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity)
 	activity.ActorKind, activity.Address = actor.Kind, actor.Address
 	if actor.Kind == ActorUser {
 		activity.ActorID = &actor.ID
+		if slices.Contains(repeatable, activity.Action) {
+			first, err := tx.countRepeat(ctx, activityRepeat{
+				UserID: actor.ID, Action: activity.Action, ActivityID: activity.ID, Address: actor.Address,
+				Change: fmt.Sprintf("%s\n%s\n%s", activity.SubjectID, activity.FormerLabel, activity.Label),
+			})
+			if err != nil || !first {
+				return err
+			}
+		}
 	}
 	if err := tx.Insert(ctx, &activity); err != nil {
 		return err
 	}
 	return queueNotice(ctx, tx, activity)
+}
+
+// countRepeat counts a wrong password or a change in its period. It reports whether it is the first
+// one, which the caller records.
+func (tx Tx) countRepeat(ctx context.Context, repeat activityRepeat) (first bool, err error) {
+	repeat.Period = tx.Now().Truncate(repeatPeriod)
+	var recorded uuid.UUID
+	err = tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period, change) DO UPDATE").
+		Set("repeats = repeated.repeats + 1").
+		Set("elsewhere = repeated.elsewhere OR repeated.address <> EXCLUDED.address").
+		Returning("activity_id").Scan(ctx, &recorded)
+	return recorded == repeat.ActivityID, err
 }
 
 // RecordEnd is Record for a revocation, removal or disabling. It also queues the end of the calls

@@ -357,21 +357,23 @@ CREATE TRIGGER activities_no_delete BEFORE DELETE ON activities
 CREATE TRIGGER activities_no_truncate BEFORE TRUNCATE ON activities
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- One activity records the wrong passwords of one user in ten minutes. This table counts them,
--- because the rows of activities never change.
+-- One activity records the wrong passwords of one user in ten minutes, or the same change by one
+-- user. This table counts them, because the rows of activities never change.
 CREATE TABLE activity_repeats (
     user_id     uuid NOT NULL,
     action      text NOT NULL,
     -- The start of the ten minutes.
     period      timestamptz NOT NULL,
     activity_id uuid NOT NULL UNIQUE,
-    -- The address of the first wrong password.
+    -- The subject and its names before and after a change; empty for a wrong password.
+    change      text NOT NULL,
+    -- The address of the first one.
     address     text NOT NULL,
-    -- The number of wrong passwords after the first one.
+    -- The number after the first one.
     repeats     bigint NOT NULL DEFAULT 0,
     -- Whether one of them came from another address than the first one.
     elsewhere   boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (user_id, action, period)
+    PRIMARY KEY (user_id, action, period, change)
 );
 CREATE INDEX activity_repeats_period ON activity_repeats (period);
 

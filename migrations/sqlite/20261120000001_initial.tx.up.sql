@@ -359,21 +359,23 @@ BEGIN
     SELECT RAISE(ABORT, 'activities is append-only');
 END;
 
--- One activity records the wrong passwords of one user in ten minutes. This table counts them,
--- because the rows of activities never change.
+-- One activity records the wrong passwords of one user in ten minutes, or the same change by one
+-- user. This table counts them, because the rows of activities never change.
 CREATE TABLE activity_repeats (
     user_id     TEXT NOT NULL,
     action      TEXT NOT NULL,
     -- The start of the ten minutes.
     period      TIMESTAMP NOT NULL,
     activity_id TEXT NOT NULL UNIQUE,
-    -- The address of the first wrong password.
+    -- The subject and its names before and after a change; empty for a wrong password.
+    change      TEXT NOT NULL,
+    -- The address of the first one.
     address     TEXT NOT NULL,
-    -- The number of wrong passwords after the first one.
+    -- The number after the first one.
     repeats     INTEGER NOT NULL DEFAULT 0,
     -- Whether one of them came from another address than the first one.
     elsewhere   BOOLEAN NOT NULL DEFAULT false,
-    PRIMARY KEY (user_id, action, period)
+    PRIMARY KEY (user_id, action, period, change)
 );
 CREATE INDEX activity_repeats_period ON activity_repeats (period);
 
