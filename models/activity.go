@@ -46,6 +46,7 @@ const (
 	ActionKeyGenerated Action = "api_key.generated"
 	ActionKeyRenamed   Action = "api_key.renamed"
 	ActionKeyRevoked   Action = "api_key.revoked"
+	ActionKeyLeaked    Action = "api_key.leaked" // revoked, because it was reported as leaked
 	ActionAgentCreated Action = "agent.created"
 	ActionAgentRemoved Action = "agent.removed"
 	ActionCallsEnded   Action = "calls.ended" // because of a revocation, removal or disabling
@@ -132,7 +133,14 @@ type Activity struct {
 	// deleted.
 	KeyLastFour      string `bun:",scanonly"`
 	ReplacedLastFour string `bun:",scanonly"`
+
+	// LeakSource and LeakURL are those of the subject, if it is a key that was reported as leaked.
+	LeakSource LeakSource `bun:",scanonly"`
+	LeakURL    string     `bun:"leak_url,scanonly"`
 }
+
+// Leak returns the report of the key that is the subject.
+func (a Activity) Leak() Leak { return Leak{a.LeakSource, a.LeakURL} }
 
 // repeatPeriod is how long one activity counts the wrong passwords of a user, or the same change by
 // a user. Otherwise an attacker or a member could fill the activity log.
@@ -195,6 +203,7 @@ func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page Activi
 	query := l.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Someone' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
+		ColumnExpr("COALESCE(k.leak_source, '') AS leak_source, COALESCE(k.leak_url, '') AS leak_url").
 		ColumnExpr("COALESCE(r.repeats, 0) AS repeats, COALESCE(r.elsewhere, FALSE) AS elsewhere").
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
 		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").

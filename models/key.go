@@ -26,6 +26,8 @@ type Key struct {
 	ReplacesID *uuid.UUID // the key that this one replaces in a rotation
 	CreatedBy  *uuid.UUID // the user who generated the key; nil for operators and old keys
 
+	Leak // of a key that was reported as leaked
+
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`
 }

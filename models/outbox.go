@@ -49,13 +49,15 @@ type Mail struct {
 	Attempts   int       // including the current one
 
 	// The activity. ActorName is the user's email, "Operator" or "Someone".
-	AccountName string    `bun:",scanonly"`
-	ActorName   string    `bun:",scanonly"`
-	Label       string    `bun:",scanonly"`
-	KeyLastFour string    `bun:",scanonly"`
-	Address     string    `bun:",scanonly"`
-	UserAgent   string    `bun:",scanonly"` // of the session that began; empty if it has ended
-	At          time.Time `bun:",scanonly"`
+	AccountName string     `bun:",scanonly"`
+	ActorName   string     `bun:",scanonly"`
+	Label       string     `bun:",scanonly"`
+	KeyLastFour string     `bun:",scanonly"`
+	LeakSource  LeakSource `bun:",scanonly"`
+	LeakURL     string     `bun:"leak_url,scanonly"`
+	Address     string     `bun:",scanonly"`
+	UserAgent   string     `bun:",scanonly"` // of the session that began; empty if it has ended
+	At          time.Time  `bun:",scanonly"`
 
 	// The invitation, of a mail that has one.
 	Role      Role      `bun:"-"`
@@ -64,6 +66,9 @@ type Mail struct {
 
 // MaskedKey returns the masked key that the mail is about, or "" if there is none.
 func (m Mail) MaskedKey() string { return maskedIfKnown(m.KeyLastFour) }
+
+// Leaked is [Leak.Leaked] of the key that the mail is about.
+func (m Mail) Leaked() string { return Leak{m.LeakSource, m.LeakURL}.Leaked() }
 
 // Outbox holds the mails that are to be sent.
 type Outbox struct{ db *DB }
@@ -115,6 +120,7 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Someone' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address").
 		ColumnExpr("COALESCE(activity.at, mail.created_at) AS at").
+		ColumnExpr("COALESCE(k.leak_source, '') AS leak_source, COALESCE(k.leak_url, '') AS leak_url").
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(session.user_agent, '') AS user_agent").
 		Join("LEFT JOIN accounts AS a ON a.id = mail.account_id").
 		Join("LEFT JOIN activities AS activity ON activity.id = mail.activity_id").
@@ -240,6 +246,8 @@ func noticeRecipients(ctx context.Context, tx Tx, activity Activity) ([]string, 
 		if activity.ActorKind == ActorOperator {
 			return ownersOf(ctx, tx, activity.AccountID)
 		}
+	case ActionKeyLeaked:
+		return leakRecipients(ctx, tx, activity.AccountID, activity.SubjectID)
 	default: // no mail reports the others
 	}
 	return nil, nil

@@ -57,6 +57,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	t.Helper()
 	ctx, c := t.Context(), f.customer(t)
 	key, secret := f.key(t, c)
+	_, leaked := f.key(t, c)
 	agent, other := f.agent(t, c), f.agent(t, c)
 	page := models.Page{Limit: 10}
 	token := f.session(t, c)
@@ -108,6 +109,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.Find(ctx, c.ID, key.ID)),
 		errOf(s.Keys.FindAsOperator(ctx, key.ID)),
 		errOf(s.Keys.FindBySecret(ctx, secret)),
+		errOf(s.Keys.ReportLeaked(ctx, []models.LeakedText{models.NewLeakedText(leaked, "")}, models.LeakGitHub, "")),
 		errOf(s.Keys.Rename(ctx, c.ID, key.ID, "renamed", c.actor)),
 		errOf(s.Keys.All(ctx, c.ID, page)),
 		errOf(s.Keys.All(ctx, c.ID, models.Page{Limit: 10, After: key.ID})),

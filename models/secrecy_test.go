@@ -66,6 +66,12 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, errOf(f.API.Authenticate(ctx, secret)))
 	must(t, errOf(f.Keys.FindBySecret(ctx, secret)))
 	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, actor)))
+	_, leaked, err := f.Keys.Generate(ctx, account.ID, form("leaked"), actor)
+	must(t, err)
+	s["leaked key"] = leaked[4:34]
+	must(t, errOf(f.Keys.ReportLeaked(ctx, []models.LeakedText{
+		models.NewLeakedText(leaked, "https://example.com/?key="+leaked), models.NewLeakedText(s["password"], ""),
+	}, models.LeakGitHub, "")))
 	_, _ = f.API.Authenticate(ctx, secret)
 	_, _ = f.API.Authenticate(ctx, secret[:30])
 	s["reset token"] = f.resetToken(t, "ada@example.com")

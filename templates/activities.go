@@ -87,6 +87,7 @@ var ActivityGroups = []ActivityGroup{
 		{models.ActionKeyGenerated, "New keys"},
 		{models.ActionKeyRenamed, "Renamed keys"},
 		{models.ActionKeyRevoked, "Revoked keys"},
+		{models.ActionKeyLeaked, "Keys reported as leaked"},
 		{models.ActionCallsEnded, "Ended calls"},
 	}},
 	{"agents", "Agents", "All agent events", []NamedAction{

@@ -24,6 +24,7 @@ type Mail struct {
 	Actor     string // an email, or "Operator"
 	Label     string // of the key; for a changed email, the new one
 	Key       string // masked key
+	Leaked    string // where the key was found; empty unless it was reported as leaked
 	Device    string // such as "Firefox on Linux"; may be empty
 	Address   string // IP address of the actor; may be empty
 	At        Moment // of the change

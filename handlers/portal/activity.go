@@ -88,7 +88,7 @@ func (p *activityPages) read(c *gin.Context, view activityView) (page templates.
 func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activities []models.Activity) ([]templates.ActivityItem, error) {
 	var revoked []uuid.UUID
 	for _, activity := range activities {
-		if activity.Action == models.ActionKeyRevoked {
+		if activity.Action == models.ActionKeyRevoked || activity.Action == models.ActionKeyLeaked {
 			revoked = append(revoked, *activity.SubjectID)
 		}
 	}
@@ -110,7 +110,7 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 			item.KeyAddress = activityView{key: *activity.SubjectID}.address(activityPath, "")
 		}
 		switch activity.Action {
-		case models.ActionKeyRevoked:
+		case models.ActionKeyRevoked, models.ActionKeyLeaked:
 			_, refusals := usage[*activity.SubjectID].Total()
 			item.Refusals = templates.Count(refusals)
 		case models.ActionSessionRevoked:

@@ -62,6 +62,9 @@ CREATE TABLE api_keys (
     created_by  uuid,
     created_at  timestamptz NOT NULL,
     revoked_at  timestamptz,
+    -- Who reported the key as leaked, and where it was found; NULL for a key that nobody reported.
+    leak_source text,
+    leak_url    text,
     UNIQUE (account_id, form_id)
 );
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;

@@ -63,6 +63,9 @@ CREATE TABLE api_keys (
     created_by  TEXT,
     created_at  TIMESTAMP NOT NULL,
     revoked_at  TIMESTAMP,
+    -- Who reported the key as leaked, and where it was found; NULL for a key that nobody reported.
+    leak_source TEXT,
+    leak_url    TEXT,
     UNIQUE (account_id, form_id)
 ) WITHOUT ROWID;
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;

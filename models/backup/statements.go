@@ -21,7 +21,7 @@ type expressions struct {
 // are those of the restored state, and the copies are empty.
 func (r restoring) readCurrent(prefix string) string {
 	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.state == withAccounts)).Replace(`
-CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at FROM PREFIXapi_keys WHERE COMPARED;
+CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at, leak_source, leak_url FROM PREFIXapi_keys WHERE COMPARED;
 CREATE TEMPORARY TABLE current_accounts AS
 	SELECT id, disabled_at, second_factor_required FROM PREFIXaccounts WHERE COMPARED;
 CREATE TEMPORARY TABLE current_users AS
@@ -59,6 +59,8 @@ CREATE TEMPORARY TABLE closed_keys AS
 UPDATE api_keys SET revoked_at =
 		COALESCE((SELECT c.revoked_at FROM closed_keys AS c WHERE c.id = api_keys.id), NOW)
 	WHERE id IN (SELECT id FROM closed_keys);
+UPDATE api_keys SET leak_source = c.leak_source, leak_url = c.leak_url
+	FROM current_keys AS c WHERE c.id = api_keys.id AND c.leak_source IS NOT NULL;
 `
 
 // keepUsers first frees the emails of the current users, because one user may have another's old

@@ -1,0 +1,135 @@
+package models_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const leakURL = "https://git.example.com/acme/site/.env#L3"
+
+func leakedAt(url string, keys ...string) (texts []models.LeakedText) {
+	for _, key := range keys {
+		texts = append(texts, models.NewLeakedText(key, url))
+	}
+	return texts
+}
+
+func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.Store = f.open(t, models.Options{Mail: true})
+		ctx, c, disabled := t.Context(), f.customer(t), f.customer(t)
+		member, outsider := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
+		key, secret, err := f.Keys.Generate(ctx, c.ID, form("production"), models.UserActor(member.ID, ""))
+		must(t, err)
+		_, kept := f.key(t, c)
+		revoked, revokedSecret := f.key(t, c)
+		f.revoke(t, revoked)
+		_, ofDisabled := f.key(t, disabled)
+		f.exec(t, "UPDATE accounts SET disabled_at = created_at WHERE id = ?", disabled.ID)
+		hangUps := f.hangUps(t)
+		f.exec(t, "DELETE FROM outbox")
+
+		texts := leakedAt(leakURL, secret, "nas_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz4YgeBw", revokedSecret, "", ofDisabled, secret[:39]+"!", secret)
+		want := []models.LeakOutcome{
+			models.LeakRevoked, models.LeakUnknown, models.LeakInactive, models.LeakUnknown, models.LeakRevoked,
+			models.LeakUnknown, models.LeakInactive,
+		}
+		for _, want := range [][]models.LeakOutcome{want, {
+			models.LeakInactive, models.LeakUnknown, models.LeakInactive, models.LeakUnknown, models.LeakInactive,
+			models.LeakUnknown, models.LeakInactive,
+		}} {
+			if got := modelstest.Value(f.Keys.ReportLeaked(ctx, texts, models.LeakGitHub, ""))(t); !slices.Equal(got, want) {
+				t.Errorf("outcomes %s, want %s", got, want)
+			}
+			f.clock.Advance(time.Hour)
+		}
+		checkError(t, "the key", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyRevoked)
+		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled)), models.ErrKeyRevoked)
+		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept)), nil)
+		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
+		if found.LeakSource != models.LeakGitHub || found.LeakURL != leakURL || found.LastUsedAt != nil {
+			t.Errorf("found %+v", found)
+		}
+		if before := modelstest.Value(f.Keys.Find(ctx, c.ID, revoked.ID))(t); before.Leaked() != "" || before.RevokedAt.After(*found.RevokedAt) {
+			t.Errorf("the key that was revoked before changed: %+v", before)
+		}
+		activities := f.recorded(t, c, models.ActionKeyLeaked)
+		if len(activities) != 1 || activities[0].Leak().Leaked() != "Reported as leaked by GitHub: "+leakURL || activities[0].ActorName != "Someone" {
+			t.Errorf("recorded %+v", activities)
+		}
+		if n := f.hangUps(t) - hangUps; n != 2 {
+			t.Errorf("%d ends of calls are queued, want 2", n)
+		}
+		for recipient, want := range map[string]int{c.user.Email: 1, member.Email: 1, outsider.Email: 0, disabled.user.Email: 1} {
+			if n := f.count(t, "SELECT count(*) FROM outbox WHERE recipient = ? AND kind = ?", recipient, models.ActionKeyLeaked); n != want {
+				t.Errorf("%d mails to %s, want %d", n, recipient, want)
+			}
+		}
+	})
+}
+
+func TestReportOfOneKeyToTwoInstancesCountsOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		_, secret := f.key(t, c)
+		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
+		var mu sync.Mutex
+		outcomes := map[models.LeakOutcome]int{}
+		_, errs := atOnce(8, func(i int) error {
+			got, err := stores[i%2].Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakPublic, "203.0.113.9")
+			mu.Lock()
+			defer mu.Unlock()
+			for _, outcome := range got {
+				outcomes[outcome]++
+			}
+			return err
+		})
+		recorded := f.recorded(t, c, models.ActionKeyLeaked)
+		if len(errs) > 0 || outcomes[models.LeakRevoked] != 1 || outcomes[models.LeakInactive] != 7 || len(recorded) != 1 {
+			t.Errorf("outcomes %v, recorded %+v, errors %v", outcomes, recorded, errs)
+		}
+		if len(recorded) == 1 && (recorded[0].Address != "203.0.113.9" || recorded[0].Leak().Leaked() != "Reported as leaked") {
+			t.Errorf("recorded %+v", recorded[0])
+		}
+	})
+}
+
+func TestURLOfALeakIsSafeToShow(t *testing.T) {
+	t.Parallel()
+	secret := "nas_" + strings.Repeat("aB3", 12)
+	f := newFixture(t, modelstest.SQLiteURL(t), models.Options{})
+	c := f.customer(t)
+	long, cut := strings.Repeat("x", 480), strings.Repeat("\u00e9", 486)
+	const masked = "nas_...3aB3"
+	for reported, want := range map[string]string{
+		"":                                      "",
+		leakURL:                                 leakURL,
+		" http://example.com/a\x00\u202eb\n":    "http://example.com/ab",
+		"javascript:alert(1)":                   "javascript:alert(1)",
+		"config/prod.env":                       "config/prod.env",
+		"https:nothing":                         "https:nothing",
+		"https://e.com/nas_tools/x":             "https://e.com/nas_tools/x",
+		"https://e.com/?k=" + secret + "&l":     "https://e.com/?k=" + masked + "&l",
+		"https://e.com/%6e%61s%5f" + secret[4:]: "https://e.com/" + masked,
+		"https://e.com/" + secret[:20] + "\u200b" + secret[20:]: "https://e.com/" + masked,
+		"https://e.com/" + strings.Repeat("\u00e9", 600):        "https://e.com/" + cut,
+		"https://e.com/" + long + "/" + secret:                  "https://e.com/" + long + "/nas_.",
+	} {
+		link := ""
+		if strings.Contains(want, "://") {
+			link = want
+		}
+		key, value := f.key(t, c)
+		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(reported, value), models.LeakGitLab, "")))
+		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
+		if found.LeakURL != want || found.LeakLink() != link {
+			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.LeakURL, found.LeakLink(), want, link)
+		}
+	}
+}
