@@ -35,9 +35,10 @@ func verify(token string) (*auth.ClaimGrants, error) {
 
 func TestLiveKitReadsParticipantTokens(t *testing.T) {
 	server := portal.New(portal.Options{URL: &url.URL{}, APIKey: apiKey, APISecret: apiSecret, AgentName: "voice"})
-	agentID := uuid.New()
+	agentID, keyID := uuid.New(), uuid.New()
 	token, err := server.ParticipantToken(portal.Participant{
-		Identity: "visitor", AgentID: agentID, KeyID: uuid.New(), ExpiresAt: time.Now().Add(time.Minute),
+		Identity: "visitor", AgentID: agentID, KeyID: keyID, ExpiresAt: time.Now().Add(time.Minute),
+		User: &portal.User{ID: "7", Name: "Zoë"}, Metadata: map[string]string{"plan": "gold"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +47,12 @@ func TestLiveKitReadsParticipantTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := auth.NewAccessToken(apiKey, apiSecret).SetIdentity("visitor").
-		SetAttributes(map[string]string{"agentId": agentID.String()}).
-		SetAgents(&livekit.RoomAgentDispatch{AgentName: "voice", Metadata: `{"agentId":"` + agentID.String() + `"}`})
+	want := auth.NewAccessToken(apiKey, apiSecret).SetIdentity("visitor").SetName("Zoë").
+		SetAttributes(map[string]string{"agentId": agentID.String(), "userId": "7"}).
+		SetAgents(&livekit.RoomAgentDispatch{
+			AgentName: "voice",
+			Metadata:  `{"agentId":"` + agentID.String() + `","keyId":"` + keyID.String() + `","user":{"id":"7","name":"Zoë"},"metadata":{"plan":"gold"}}`,
+		})
 	grant := &auth.VideoGrant{RoomJoin: true, Room: got.Video.Room}
 	grant.SetCanPublish(true)
 	grant.SetCanPublishSources([]livekit.TrackSource{livekit.TrackSource_MICROPHONE})

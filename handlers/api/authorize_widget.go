@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type widgetAuthorizationBody struct {
 	AgentID   uuid.UUID `json:"agentId"`
 	KeyID     uuid.UUID `json:"keyId"`
 	ExpiresAt time.Time `json:"expiresAt"`
+
+	*widget.Context
 }
 
 // authorizeWidget returns the account, the agent and the key of the request's widget token, also in
@@ -50,11 +53,28 @@ func (a *API) authorizeWidget(c *gin.Context) error {
 	c.Header("X-Account-Id", active.AccountID.String())
 	c.Header("X-Agent-Id", active.claims.AgentID.String())
 	c.Header("X-Key-Id", active.KeyID.String())
+	if context := active.claims.Context; context != nil && context.User != nil {
+		c.Header("X-User-Id", percentEncode(context.User.ID))
+	}
 	c.PureJSON(http.StatusOK, widgetAuthorizationBody{
 		AccountID: active.AccountID, AgentID: active.claims.AgentID, KeyID: active.KeyID,
 		ExpiresAt: time.Unix(active.claims.ExpiresAt, 0).UTC(),
+		Context:   active.claims.Context,
 	})
 	return nil
+}
+
+// percentEncode returns the text with every byte that is not visible ASCII, and %, as %XX.
+func percentEncode(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c > ' ' && c <= '~' && c != '%' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // authenticateWidget returns the request's widget token. It returns a 401 unless the token is

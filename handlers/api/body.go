@@ -61,23 +61,8 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	return body, nil
 }
 
-// readAgentID returns the agentId of the body. It returns the errors of [readObject], and a 400 for
-// a missing or malformed id.
-func readAgentID(c *gin.Context) (uuid.UUID, error) {
-	body, err := readBody(c, jsonType)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	if id, ok := usualAgentID(body); ok {
-		return id, nil
-	}
-	object := parseObject(body, `{"agentId": "<uuid>"}`)
-	id := object.id("agentId")
-	return id, object.err
-}
-
 // usualAgentID returns the id of a body that is {"agentId":"<uuid>"}, with or without a space after
-// the colon, as encoders write it. BenchmarkReadAgentID compares it with [parseObject], which reads
+// the colon, as encoders write it. BenchmarkReadTokenRequest compares it with [parseObject], which reads
 // all other bodies.
 func usualAgentID(body []byte) (id uuid.UUID, ok bool) {
 	rest, begins := bytes.CutPrefix(body, []byte(`{"agentId":`))
@@ -110,12 +95,10 @@ func readObject(c *gin.Context, example string) *object {
 
 func parseObject(body []byte, example string) *object {
 	o := &object{example: example}
-	err := json.Unmarshal(body, &o.fields)
-	if _, unsuitable := errors.AsType[*json.UnmarshalTypeError](err); unsuitable && o.fields != nil {
-		err = nil // a number, in any field, that does not fit into a float64
-	}
-	// encoding/json replaces invalid UTF-8 instead of refusing it.
-	if err != nil || o.fields == nil || !utf8.Valid(body) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	// The decoder ignores the text after the object, and replaces invalid UTF-8.
+	if !json.Valid(body) || !utf8.Valid(body) || decoder.Decode(&o.fields) != nil || o.fields == nil {
 		o.refuse("The request body is not exactly one JSON object. Send " + example + ".")
 	}
 	return o
@@ -151,6 +134,16 @@ func (o *object) id(name string) uuid.UUID {
 		o.refuse("The field " + name + " is not a UUID of 36 characters, such as 0198c2f4-7a31-7c6e-9d52-3f8be6a1c004.")
 	}
 	return id
+}
+
+// optional returns the fields of an object, or nil if the field is missing or null.
+func (o *object) optional(name string) map[string]any {
+	value := o.fields[name]
+	fields, ok := value.(map[string]any)
+	if !ok && value != nil {
+		o.refuse("The field " + name + " is not an object.")
+	}
+	return fields
 }
 
 // truth returns a field that must be true or false, or nil if it is missing.

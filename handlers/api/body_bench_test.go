@@ -10,8 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// BenchmarkReadAgentID reads the body of a request for a widget token.
-func BenchmarkReadAgentID(b *testing.B) {
+// BenchmarkReadTokenRequest reads the body of a request for a widget token.
+func BenchmarkReadTokenRequest(b *testing.B) {
+	a := newIssuer(b)
 	for name, body := range map[string]string{
 		"by hand":       `{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`,
 		"encoding/json": `{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004" }`,
@@ -24,7 +25,7 @@ func BenchmarkReadAgentID(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c.Request.Body = io.NopCloser(strings.NewReader(body))
-				if _, err := readAgentID(c); err != nil {
+				if _, err := a.readTokenRequest(c); err != nil {
 					b.Fatal(err)
 				}
 			}

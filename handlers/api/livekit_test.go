@@ -34,19 +34,27 @@ func withLiveKit(t *testing.T, databaseURL, agentName string) *service {
 // call is the response to a request for a token.
 type call struct {
 	AccessToken string `json:"access_token"`
-	LiveKit     *struct {
-		ServerURL        string `json:"server_url"`
-		ParticipantToken string `json:"participant_token"`
-	} `json:"livekit"`
+	LiveKit     *room  `json:"livekit"`
+	room               // for LiveKit's SDKs
+}
+
+type room struct {
+	ServerURL        string `json:"server_url"`
+	ParticipantToken string `json:"participant_token"`
 }
 
 // call requests a token and returns the claims of its LiveKit token, with numbers as json.Number.
 func (s *service) call(c customer) (call, jwt.MapClaims) {
 	s.t.Helper()
+	return s.callWith(c, agentRequest(c.agent.ID))
+}
+
+func (s *service) callWith(c customer, request string) (call, jwt.MapClaims) {
+	s.t.Helper()
 	var answer call
-	s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID))).is(http.StatusOK).into(&answer)
-	if answer.LiveKit == nil || answer.LiveKit.ServerURL != "wss://livekit.example.com" {
-		s.t.Fatalf("livekit: %+v", answer.LiveKit)
+	s.post("/api/widget/token", bearer(c.secret), jsonBody(request)).is(http.StatusOK).into(&answer)
+	if answer.LiveKit == nil || answer.ServerURL != "wss://livekit.example.com" || *answer.LiveKit != answer.room {
+		s.t.Fatalf("livekit: %+v, and at the top level %+v", answer.LiveKit, answer.room)
 	}
 	claims := jwt.MapClaims{}
 	token, err := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired(), jwt.WithJSONNumber()).
@@ -97,12 +105,26 @@ func TestLiveKitTokenDispatchesTheAgent(t *testing.T) {
 	t.Parallel()
 	s := withLiveKit(t, modelstest.SQLiteURL(t), "receptionist")
 	c := s.customer()
-	_, claims := s.call(c)
-	want := map[string]any{"agents": []any{
-		map[string]any{"agentName": "receptionist", "metadata": `{"agentId":"` + c.agent.ID.String() + `"}`},
-	}}
-	if !reflect.DeepEqual(claims["roomConfig"], want) {
-		t.Errorf("got %v, want %v", claims["roomConfig"], want)
+	for context, name := range map[string]any{
+		``:                   nil,
+		`,"user":{"id":"7"}`: nil,
+		`,"user":{"id":"7","name":"Zoë"},"metadata":{"plan":"gold"}`: "Zoë",
+	} {
+		_, claims := s.callWith(c, `{"agentId":"`+c.agent.ID.String()+`"`+context+`}`)
+		want := map[string]any{"agents": []any{map[string]any{
+			"agentName": "receptionist",
+			"metadata":  `{"agentId":"` + c.agent.ID.String() + `","keyId":"` + c.key.ID.String() + `"` + context + `}`,
+		}}}
+		if !reflect.DeepEqual(claims["roomConfig"], want) {
+			t.Errorf("got %v, want %v", claims["roomConfig"], want)
+		}
+		attributes := map[string]any{"agentId": c.agent.ID.String()}
+		if context != "" {
+			attributes["userId"] = "7"
+		}
+		if !reflect.DeepEqual(claims["attributes"], attributes) || claims["name"] != name {
+			t.Errorf("%s: attributes %v, name %v", context, claims["attributes"], claims["name"])
+		}
 	}
 }
 

@@ -2,10 +2,15 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -35,19 +40,21 @@ type liveKitBody struct {
 var tokenBuffers = sync.Pool{New: func() any { return new([1024]byte) }}
 
 // createWidgetToken exchanges the caller's API key for a short-lived token for one agent of the
-// caller's account.
+// caller's account. The token can have a context: what the caller says about the visitor.
 func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
-	agentID, err := readAgentID(c)
+	grant, err := a.readTokenRequest(c)
 	if err != nil {
 		return err
 	}
+	agentID := grant.AgentID // not grant, which the closure would make escape to the heap
 	err = a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, agentID) })
 	if err != nil {
 		return err
 	}
+	grant.AccountID, grant.KeyID = caller.AccountID, caller.KeyID
 	buffer, _ := tokenBuffers.Get().(*[1024]byte)
 	defer tokenBuffers.Put(buffer)
-	body, err := a.appendTokenResponse(buffer[:0], widget.Grant{AccountID: caller.AccountID, KeyID: caller.KeyID, AgentID: agentID})
+	body, err := a.appendTokenResponse(buffer[:0], grant)
 	if err != nil {
 		return err
 	}
@@ -66,13 +73,14 @@ func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	b = strconv.AppendInt(append(b, beforeLifetime...), int64(a.tokens.TTL()/time.Second), 10)
+	b = strconv.AppendInt(append(b, beforeLifetime...), claims.ExpiresAt-claims.IssuedAt, 10)
 	if a.liveKit != nil {
 		access, err := a.liveKitAccess(claims)
 		if err != nil {
 			return nil, err
 		}
 		b = append(append(b, beforeLiveKit...), access...)
+		b = append(append(b, ','), access[1:len(access)-1]...) // for LiveKit's TokenSource.endpoint
 	}
 	return append(b, afterToken...), nil
 }
@@ -80,11 +88,110 @@ func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) 
 // liveKitAccess returns the JSON of the access to a new room, for as long as the widget token with
 // these claims is valid.
 func (a *API) liveKitAccess(claims widget.Claims) ([]byte, error) {
-	token, err := a.liveKit.ParticipantToken(livekit.Participant{
+	participant := livekit.Participant{
 		Identity: claims.ID.String(), AgentID: claims.AgentID, KeyID: claims.KeyID, ExpiresAt: time.Unix(claims.ExpiresAt, 0),
-	})
+	}
+	if claims.Context != nil {
+		participant.User, participant.Metadata = (*livekit.User)(claims.User), claims.Metadata
+	}
+	token, err := a.liveKit.ParticipantToken(participant)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(liveKitBody{ServerURL: a.liveKit.URL(), ParticipantToken: token})
+}
+
+// Limits of a token's context.
+const (
+	maxContextText   = 128 // characters of an id or a name
+	maxMetadata      = 20  // strings
+	maxMetadataBytes = 2048
+)
+
+// readTokenRequest returns the grant that the body asks for, without the account and the key. It
+// returns the errors of [readBody], and a 400 for any other body than the described one.
+func (a *API) readTokenRequest(c *gin.Context) (widget.Grant, error) {
+	body, err := readBody(c, jsonType)
+	if err != nil {
+		return widget.Grant{}, err
+	}
+	if id, ok := usualAgentID(body); ok {
+		return widget.Grant{AgentID: id}, nil
+	}
+	o := parseObject(body, `{"agentId": "<uuid>"}`)
+	grant := widget.Grant{AgentID: o.id("agentId")}
+	context := widget.Context{User: o.user(), Metadata: o.metadata()}
+	if context.User != nil || context.Metadata != nil {
+		grant.Context = &context
+	}
+	grant.Life = o.life(a.tokens.TTL())
+	return grant, o.err
+}
+
+// user returns the field user, or nil if it is missing.
+func (o *object) user() *widget.User {
+	fields := o.optional("user")
+	if fields == nil {
+		return nil
+	}
+	user := &widget.User{ID: o.contextText("user.id", fields["id"])}
+	if name := fields["name"]; name != nil {
+		user.Name = o.contextText("user.name", name)
+	}
+	return user
+}
+
+// contextText returns a value that must be a string for people to read.
+func (o *object) contextText(name string, value any) string {
+	text, _ := value.(string)
+	if length := utf8.RuneCountInString(text); length == 0 || length > maxContextText || strings.ContainsFunc(text, unicode.IsControl) {
+		o.refuse(fmt.Sprintf("%s must be a string of 1 to %d characters, without control characters.", name, maxContextText))
+	}
+	return text
+}
+
+// metadata returns the field metadata, or nil if it is missing.
+func (o *object) metadata() map[string]string {
+	fields := o.optional("metadata")
+	if fields == nil {
+		return nil
+	}
+	metadata := map[string]string{}
+	size := len("{}")
+	for name, value := range fields {
+		if value == nil {
+			continue
+		}
+		text, ok := value.(string)
+		if !ok || strings.ContainsFunc(text, unicode.IsControl) {
+			o.refuse("The values of metadata must be strings without control characters.")
+		}
+		metadata[o.contextText("A name in metadata", name)] = text
+		size += quotedLength(name) + len(":") + quotedLength(text) + len(",")
+	}
+	if len(metadata) > maxMetadata || size-len(",") > maxMetadataBytes {
+		o.refuse(fmt.Sprintf("The field metadata must have at most %d strings, and as JSON at most %d bytes.", maxMetadata, maxMetadataBytes))
+	}
+	return metadata
+}
+
+// quotedLength returns the length of the shortest JSON string with this text, which has no control
+// characters.
+func quotedLength(text string) int {
+	return len(`""`) + len(text) + strings.Count(text, `"`) + strings.Count(text, `\`)
+}
+
+// life returns the field expiresIn, or 0 if it is missing.
+func (o *object) life(longest time.Duration) time.Duration {
+	value := o.fields["expiresIn"]
+	if value == nil {
+		return 0
+	}
+	number, _ := value.(json.Number)
+	seconds, err := number.Float64()
+	if err != nil || seconds != math.Trunc(seconds) || seconds < 60 || seconds > longest.Seconds() {
+		o.refuse(fmt.Sprintf("The field expiresIn must be a whole number of seconds, 60 to %d.", int64(longest.Seconds())))
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }

@@ -21,6 +21,9 @@ type tokenBody struct {
 	ExpiresIn   int    `json:"expires_in"`
 
 	LiveKit *liveKitBody `json:"livekit,omitempty"`
+
+	ServerURL        string `json:"server_url,omitempty"`
+	ParticipantToken string `json:"participant_token,omitempty"`
 }
 
 func newIssuer(tb testing.TB) *API {

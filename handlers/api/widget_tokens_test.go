@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,4 +78,97 @@ func verified(t *testing.T, token string, published jose.JSONWebKeySet, c *model
 		jwt.WithIssuer(issuer), jwt.WithAudience("widget"), jwt.WithExpirationRequired(), jwt.WithLeeway(time.Second))
 	modelstest.Must(t, err)
 	return parsed
+}
+
+// contextRequest returns a request for a token with further fields.
+func contextRequest(c customer, fields string) string {
+	return `{"agentId":"` + c.agent.ID.String() + `",` + fields + `}`
+}
+
+func TestTokenCarriesItsContext(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		long := strings.Repeat("é", 128)
+		twenty := `"1":"","2":"","3":"","4":"","5":"","6":"","7":"","8":"","9":"","10":"","11":"","12":"","13":"","14":"","15":"","16":"","17":"","18":"","19":""`
+		for fields, want := range map[string]struct{ context, user string }{
+			`"user":{"id":"customer-1042","name":"María"}`:              {`{"user":{"id":"customer-1042","name":"María"}}`, "customer-1042"},
+			`"user":{"id":"a b%c","name":null,"email":"x@example.com"}`: {`{"user":{"id":"a b%c"}}`, "a%20b%25c"},
+			`"user":{"id":"~!é<","name":"` + long + `"}`:                {`{"user":{"id":"~!é<","name":"` + long + `"}}`, "~!%C3%A9<"},
+			`"user":{"id":"1","id":"2"}`:                                {`{"user":{"id":"2"}}`, "2"},
+			`"metadata":{"plan":"gold","note":null}`:                    {`{"metadata":{"plan":"gold"}}`, ""},
+			`"metadata":{}`:                                             {`{"metadata":{}}`, ""},
+			`"metadata":{` + twenty + `,"` + long + `":"<\u2028>"}`:     {`{"metadata":{` + twenty + `,"` + long + `":"<\u2028>"}}`, ""},
+			`"metadata":{"x":"` + strings.Repeat(`\"`, 1020) + `"}`:     {`{"metadata":{"x":"` + strings.Repeat(`\"`, 1020) + `"}}`, ""},
+			`"metadata":{"x":"` + strings.Repeat(`\u00e9`, 1020) + `"}`: {`{"metadata":{"x":"` + strings.Repeat(`é`, 1020) + `"}}`, ""},
+			`"user":null,"metadata":null,"expiresIn":null`:              {`{}`, ""},
+			`"User":1,"METADATA":2,"expiresin":"x"`:                     {`{}`, ""},
+		} {
+			var token struct {
+				AccessToken string `json:"access_token"`
+			}
+			s.post("/api/widget/token", bearer(c.secret), jsonBody(contextRequest(c, fields))).is(http.StatusOK).into(&token)
+			authorized := s.get(authorizeWidget, bearer(token.AccessToken)).is(http.StatusOK)
+			introspected := s.post("/api/widget/introspect", bearer(c.secret), tokenForm(token.AccessToken)).is(http.StatusOK)
+			if want.user == "" {
+				authorized.lacks("X-User-Id")
+			} else {
+				authorized.has("X-User-Id", want.user)
+			}
+			var wanted widget.Context
+			modelstest.Must(t, json.Unmarshal([]byte(want.context), &wanted))
+			for _, a := range []answer{authorized, introspected} {
+				var got widget.Context
+				if a.into(&got); !reflect.DeepEqual(got, wanted) {
+					t.Errorf("%s: got %s", fields, a.body)
+				}
+			}
+		}
+		for _, secret := range []string{"customer-1042", "Mar", "gold"} {
+			if strings.Contains(s.log.String(), secret) {
+				t.Errorf("the log has %s", secret)
+			}
+		}
+	})
+}
+
+func TestTokenLivesAsLongAsRequested(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	c := s.customer()
+	for seconds, want := range map[string]int64{"60": 60, "599": 599, "6e2": 600, "90.0": 90, "null": 600} {
+		var body struct {
+			AccessToken string `json:"access_token"`
+			ExpiresIn   int64  `json:"expires_in"`
+		}
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(contextRequest(c, `"expiresIn":`+seconds))).is(http.StatusOK).into(&body)
+		claims := modelstest.Value(s.tokens.Verify(body.AccessToken))(t)
+		if body.ExpiresIn != want || claims.ExpiresAt-claims.IssuedAt != want {
+			t.Errorf("%s: expires_in %d, and exp after %d s", seconds, body.ExpiresIn, claims.ExpiresAt-claims.IssuedAt)
+		}
+	}
+}
+
+func TestInvalidContextIsRefused(t *testing.T) {
+	s := newService(t, modelstest.SQLiteURL(t))
+	c := s.customer()
+	long, half := strings.Repeat("é", 129), strings.Repeat("<", 1020)
+	for field, values := range map[string][]string{
+		"user": {
+			`1`, `"x"`, `[]`, `true`, `{}`, `{"ID":"1"}`, `{"id":null}`, `{"id":1}`, `{"id":1e999}`, `{"id":""}`, `{"id":"` + long + `"}`,
+			`{"id":"\u0000"}`, `{"id":"\n"}`, `{"id":"\u007f"}`, `{"id":"\u0085"}`, `{"id":"1","name":1}`, `{"id":"1","name":""}`,
+			`{"id":"1","name":{}}`, `{"id":"1","name":"` + long + `"}`, `{"id":"1","name":"\t"}`, `{"name":"x"}`, `1e999`,
+		},
+		"metadata": {
+			`1`, `"x"`, `[]`, `{"x":1}`, `{"x":{}}`, `{"x":true}`, `{"":"x"}`, `{"\n":"x"}`, `{"` + long + `":"x"}`, `{"x":"\n"}`,
+			`{"x":"` + half + half + `>"}`, `{"x":"` + half + `","y":"` + half + `"}`, `{"x":"` + strings.Repeat(`\\`, 1021) + `"}`,
+			`{"1":"","2":"","3":"","4":"","5":"","6":"","7":"","8":"","9":"","10":"","11":"","12":"","13":"","14":"","15":"","16":"","17":"","18":"","19":"","20":"","21":""}`,
+		},
+		"expiresIn": {`"60"`, `59`, `601`, `60.5`, `-60`, `1e999`, `true`, `{}`, `[60]`},
+	} {
+		for _, value := range values {
+			message := s.post("/api/widget/token", bearer(c.secret), jsonBody(contextRequest(c, `"`+field+`":`+value))).
+				fails(http.StatusBadRequest, "INVALID_REQUEST")
+			if !strings.Contains(message, field) {
+				t.Errorf("%s: %s: the message does not name the field: %s", field, value, message)
+			}
+		}
+	}
 }

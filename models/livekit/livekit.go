@@ -20,9 +20,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// agentAttribute is the attribute of a participant with the id of the portal's agent. A participant
-// cannot change it.
-const agentAttribute = "agentId"
+// Attributes of a participant, which it cannot change: the id of the portal's agent, and that of
+// the visitor in the customer's system, if it is known.
+const (
+	agentAttribute = "agentId"
+	userAttribute  = "userId"
+)
 
 // errExpired means that a token would expire before it is issued.
 var errExpired = errors.New("livekit: the token would be expired")
@@ -74,12 +77,22 @@ type Participant struct {
 	Identity       string // unique
 	AgentID, KeyID uuid.UUID
 	ExpiresAt      time.Time
+
+	User     *User             // nil: not known
+	Metadata map[string]string // for the agent; nil: none
+}
+
+// User is a visitor in the customer's system.
+type User struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
 }
 
 // claims are the claims of a LiveKit token.
 type claims struct {
 	jwt.RegisteredClaims
 
+	Name       string            `json:"name,omitempty"`
 	Video      videoGrant        `json:"video"`
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Room       *roomConfig       `json:"roomConfig,omitempty"`
@@ -110,9 +123,12 @@ type agentDispatch struct {
 	Metadata  string `json:"metadata"`
 }
 
-// metadata tells LiveKit's agent which agent of the portal the call is for.
+// metadata is what LiveKit's agent gets to know about the call.
 type metadata struct {
-	AgentID uuid.UUID `json:"agentId"`
+	AgentID  uuid.UUID         `json:"agentId"`
+	KeyID    uuid.UUID         `json:"keyId"`
+	User     *User             `json:"user,omitempty"`
+	Metadata map[string]string `json:"metadata,omitzero"`
 }
 
 // ParticipantToken returns a token for a new room. The participant may join that room, publish the
@@ -129,8 +145,11 @@ func (s *Server) ParticipantToken(p Participant) (string, error) {
 		},
 		Attributes: map[string]string{agentAttribute: p.AgentID.String()},
 	}
+	if p.User != nil {
+		c.Name, c.Attributes[userAttribute] = p.User.Name, p.User.ID
+	}
 	if s.agentName != "" {
-		data, err := json.Marshal(metadata{p.AgentID})
+		data, err := json.Marshal(metadata{p.AgentID, p.KeyID, p.User, p.Metadata})
 		if err != nil {
 			return "", fmt.Errorf("encode the metadata of the agent: %w", err)
 		}

@@ -55,6 +55,14 @@ func BenchmarkClaims(b *testing.B) {
 			tokens.appendClaims(buffer, claims)
 		}
 	})
+	b.Run("with a context", func(b *testing.B) {
+		b.ReportAllocs()
+		buffer, claims := make([]byte, 0, 1024), claims
+		claims.Context = &Context{User: &User{ID: "customer-1042", Name: "Maria"}, Metadata: map[string]string{"plan": "gold"}}
+		for b.Loop() {
+			tokens.appendClaims(buffer, claims)
+		}
+	})
 	b.Run("json.Marshal", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -10,11 +10,14 @@ const maxRemembered = 1 << 15
 
 // memory remembers the claims of tokens whose signatures were valid, by the hash of the token.
 // Verifying a signature takes longer than the rest of a request. Nothing else about a token is
-// remembered: its times, key and agent are checked each time.
+// remembered: its times, key and agent are checked each time, and a context is read from it.
 type memory struct {
 	mu     sync.Mutex
 	claims map[[sha256.Size]byte]Claims
 }
+
+// inToken stands for the context of a token, which would take up to 4 KiB.
+var inToken = &Context{}
 
 func (m *memory) find(hash [sha256.Size]byte) (claims Claims, found bool) {
 	m.mu.Lock()
@@ -32,6 +35,9 @@ func (m *memory) add(hash [sha256.Size]byte, claims Claims) {
 			delete(m.claims, other)
 			break
 		}
+	}
+	if claims.Context != nil {
+		claims.Context = inToken
 	}
 	m.claims[hash] = claims
 }

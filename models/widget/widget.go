@@ -5,6 +5,7 @@ package widget
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,8 +37,13 @@ const (
 	// nbf is this long before iat, because many verifiers allow no difference.
 	verifierSkew = 60 * time.Second
 
-	// maxLength is far above the length of every issued token, in bytes.
-	maxLength = 4096
+	// maxLength is above the length of every issued token, in bytes. The longest context makes one
+	// of 6,000.
+	maxLength = 8192
+
+	// usualClaims is above the length of the claims without a context, in bytes. Longer ones make
+	// append allocate.
+	usualClaims = 512
 )
 
 // ErrInvalid means that a token is malformed or forged, or that it is for somebody else.
@@ -49,6 +55,22 @@ var ErrExpired = fmt.Errorf("%w: it has expired", ErrInvalid)
 // Grant is the access that a token gives: with a key of an account to one of its agents.
 type Grant struct {
 	AccountID, KeyID, AgentID uuid.UUID
+
+	Context *Context      // nil: none
+	Life    time.Duration // at most [Tokens.TTL]; zero: that
+}
+
+// Context is what the customer's backend says about the visitor. It is signed, not secret: the
+// visitor can read it.
+type Context struct {
+	User     *User             `json:"user,omitempty"`
+	Metadata map[string]string `json:"metadata,omitzero"`
+}
+
+// User is the visitor in the customer's own system.
+type User struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
 }
 
 // Claims are the claims of a token. Times are in Unix seconds.
@@ -63,6 +85,8 @@ type Claims struct {
 	NotBefore int64     `json:"nbf"`
 	ExpiresAt int64     `json:"exp"`
 	ID        uuid.UUID `json:"jti"`
+
+	*Context // nil: none
 }
 
 // Tokens issues and verifies tokens. It is safe for concurrent use.
@@ -143,9 +167,10 @@ func (t *Tokens) Issue(b []byte, grant Grant) ([]byte, Claims, error) {
 	claims := Claims{
 		Issuer: t.issuer, Audience: audience, AccountID: grant.AccountID, KeyID: grant.KeyID,
 		AgentID: grant.AgentID, Scope: scope, IssuedAt: now,
-		NotBefore: now - int64(verifierSkew/time.Second), ExpiresAt: now + int64(t.ttl/time.Second), ID: uuid.New(),
+		NotBefore: now - int64(verifierSkew/time.Second), ExpiresAt: t.expiry(now, grant), ID: uuid.New(),
+		Context: grant.Context,
 	}
-	var payload [maxLength / 8]byte // a longer issuer makes append allocate
+	var payload [usualClaims]byte
 	start := len(b)
 	b = append(append(b, t.header...), '.')
 	b = base64.RawURLEncoding.AppendEncode(b, t.appendClaims(payload[:0], claims))
@@ -154,6 +179,15 @@ func (t *Tokens) Issue(b []byte, grant Grant) ([]byte, Claims, error) {
 		return nil, Claims{}, fmt.Errorf("sign widget token: %w", err)
 	}
 	return base64.RawURLEncoding.AppendEncode(append(b, '.'), signature), claims, nil
+}
+
+// expiry returns the claim exp of a token that is issued now.
+func (t *Tokens) expiry(now int64, grant Grant) int64 {
+	life := t.ttl
+	if grant.Life > 0 {
+		life = min(life, grant.Life)
+	}
+	return now + int64(life/time.Second)
 }
 
 // Verify returns the claims of an unexpired token that this service has issued. Otherwise it
@@ -171,6 +205,8 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 		if claims, err = t.parse(token); err != nil {
 			return Claims{}, err
 		}
+	} else if claims.Context != nil {
+		claims.Context = contextOf(token)
 	}
 	now := t.now()
 	if !now.Before(time.Unix(claims.ExpiresAt, 0)) {
@@ -207,6 +243,20 @@ func (t *Tokens) parse(token string) (claims Claims, err error) {
 		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return claims, nil
+}
+
+// contextOf returns the context in a verified token.
+func contextOf(token string) *Context {
+	payload := token[strings.IndexByte(token, '.')+1 : strings.LastIndexByte(token, '.')]
+	var context Context
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	if err == nil {
+		err = json.Unmarshal(text, &context)
+	}
+	if err != nil {
+		panic(err) // the token was parsed before
+	}
+	return &context
 }
 
 // GetExpirationTime returns the claim exp. This and the methods below implement [jwt.Claims].

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"maps"
 	"math/big"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -248,5 +249,38 @@ func TestTokenOfAnInstanceWithAFastClockIsValidAtOnce(t *testing.T) {
 	must(t, err)
 	if _, err := instance(0).Verify(string(token)); err != nil {
 		t.Error(err)
+	}
+}
+
+// The second verification takes the signature from memory.
+func TestTokenKeepsItsContext(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	tokens := widgetTokens(t, clock, newSecret, "")
+	long := strings.Repeat("\U0001f600", 128)
+	for name, context := range map[string]*widget.Context{
+		"a user":         {User: &widget.User{ID: "7"}},
+		"a name":         {User: &widget.User{ID: `"<7>" \`, Name: "Zoë\u2028"}},
+		"metadata":       {Metadata: map[string]string{"plan": "gold", "": ""}},
+		"empty metadata": {Metadata: map[string]string{}},
+		"the longest":    {User: &widget.User{ID: long, Name: long}, Metadata: map[string]string{"x": strings.Repeat("<", 2040)}},
+	} {
+		grant := newGrant()
+		grant.Context, grant.Life = context, 90*time.Second+time.Nanosecond
+		token := issue(t, tokens, grant)
+		for range 2 {
+			claims := modelstest.Value(tokens.Verify(token))(t)
+			if !reflect.DeepEqual(claims.Context, context) || claims.ExpiresAt-claims.IssuedAt != 90 {
+				t.Errorf("%s: got %+v for %d s", name, claims.Context, claims.ExpiresAt-claims.IssuedAt)
+			}
+		}
+		clock.Advance(91 * time.Second)
+		checkError(t, name, errOf(tokens.Verify(token)), widget.ErrExpired)
+	}
+	for name, grant := range map[string]widget.Grant{"no context": {}, "an empty context": {Context: &widget.Context{}}, "a long life": {Life: time.Hour}} {
+		claims := modelstest.Value(tokens.Verify(issue(t, tokens, grant)))(t)
+		if claims.Context != nil || claims.ExpiresAt-claims.IssuedAt != 600 {
+			t.Errorf("%s: context %+v for %d s", name, claims.Context, claims.ExpiresAt-claims.IssuedAt)
+		}
 	}
 }
