@@ -43,13 +43,14 @@ type Action string
 
 // The actions that are recorded.
 const (
-	ActionKeyGenerated Action = "api_key.generated"
-	ActionKeyRenamed   Action = "api_key.renamed"
-	ActionKeyRevoked   Action = "api_key.revoked"
-	ActionKeyLeaked    Action = "api_key.leaked" // revoked, because it was reported as leaked
-	ActionAgentCreated Action = "agent.created"
-	ActionAgentRemoved Action = "agent.removed"
-	ActionCallsEnded   Action = "calls.ended" // because of a revocation, removal or disabling
+	ActionKeyGenerated  Action = "api_key.generated"
+	ActionKeyRenamed    Action = "api_key.renamed"
+	ActionKeyRestricted Action = "api_key.restricted"
+	ActionKeyRevoked    Action = "api_key.revoked"
+	ActionKeyLeaked     Action = "api_key.leaked" // revoked, because it was reported as leaked
+	ActionAgentCreated  Action = "agent.created"
+	ActionAgentRemoved  Action = "agent.removed"
+	ActionCallsEnded    Action = "calls.ended" // because of a revocation, removal or disabling
 
 	ActionSignedIn        Action = "session.created"
 	ActionSignInFailed    Action = "session.refused" // a wrong password for a user of the account
@@ -116,6 +117,10 @@ type Activity struct {
 	// before it was changed. It is empty for other actions and for old activities.
 	FormerLabel string `bun:",nullzero"`
 
+	// Detail has the old and new restrictions of a key, one in each line, or the reason of its
+	// revocation. It is often empty.
+	Detail string `bun:",nullzero"`
+
 	// ActorName is the user's email, "Operator" or "Someone".
 	ActorName string `bun:",scanonly"`
 
@@ -148,7 +153,7 @@ const repeatPeriod = 10 * time.Minute
 
 // repeatable are the changes that a user can repeat without an end.
 var repeatable = []Action{
-	ActionKeyRenamed, ActionAgentRenamed, ActionAccountRenamed,
+	ActionKeyRenamed, ActionKeyRestricted, ActionAgentRenamed, ActionAccountRenamed,
 	ActionUserMadeOwner, ActionUserMadeMember, ActionSecondFactorRequired, ActionSecondFactorOptional,
 }
 
@@ -159,7 +164,7 @@ type activityRepeat struct {
 	UserID     uuid.UUID `bun:",pk"`
 	Action     Action    `bun:",pk"`
 	Period     time.Time `bun:",pk"` // start of the period
-	Change     string    `bun:",pk"` // the subject and its names before and after; empty for a wrong password
+	Change     string    `bun:",pk"` // the subject, its names and values before and after; empty for a wrong password
 	ActivityID uuid.UUID
 	Address    string // of the first one
 	Repeats    int64  // after the first one

@@ -243,6 +243,9 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		if err := tx.Delete(ctx, (*lastToken)(nil), "agent_id = ?", id); err != nil {
 			return err
 		}
+		if err := dropFromKeys(ctx, tx, accountID, id); err != nil {
+			return err
+		}
 		return tx.RecordEnd(ctx, accountID, actor, ActionAgentRemoved, agent.ID, agent.Name)
 	})
 	return agent, noRows(err, ErrAgentNotFound)

@@ -41,6 +41,9 @@ var epochStatements = []struct {
 }{
 	{"revoke a key", anyDatabase, "UPDATE api_keys SET revoked_at = {now} WHERE id = {key}", true},
 	{"revoke all keys", anyDatabase, "UPDATE api_keys SET revoked_at = {now}", true},
+	{"change a key's expiry", anyDatabase, "UPDATE api_keys SET expires_at = {now} WHERE id = {key}", true},
+	{"change a key's agents", anyDatabase, "UPDATE api_keys SET agents = '[]' WHERE id = {key}", true},
+	{"change a key's networks", anyDatabase, "UPDATE api_keys SET networks = '[]' WHERE id = {key}", true},
 	{"revoke and rename", anyDatabase, "UPDATE api_keys SET label = 'x', revoked_at = {now} WHERE id = {key}", true},
 	{"revoke by an upsert", anyDatabase, `INSERT INTO api_keys (id, account_id, label, key_hash, last_four, form_id, created_at)
 		VALUES ({key}, {account}, 'x', {hash}, 'abcd', {new}, {now}) ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.created_at`, true},
@@ -86,6 +89,7 @@ var epochStatements = []struct {
 	{"revoke no key", anyDatabase, "UPDATE api_keys SET revoked_at = {now} WHERE id = {new}", false},
 	{"delete no agent", anyDatabase, "DELETE FROM agents WHERE id = {new}", false},
 	{"rename a key", anyDatabase, "UPDATE api_keys SET label = 'x' WHERE id = {key}", false},
+	{"annotate a key", anyDatabase, "UPDATE api_keys SET note = 'x' WHERE id = {key}", false},
 	{"rename an agent", anyDatabase, "UPDATE agents SET name = 'x' WHERE id = {agent}", false},
 	{"rename an account", anyDatabase, "UPDATE accounts SET name = 'x' WHERE id = {account}", false},
 	{"use a key", anyDatabase, "INSERT INTO api_key_last_uses (api_key_id, used_at) VALUES ({key}, {now})", false},

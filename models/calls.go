@@ -138,10 +138,20 @@ func (c *Calls) subjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*hang
 			subjects[agent.ID] = subjects[agent.AccountID]
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	var keys []Key
+	err = c.db.NewSelect().Model(&keys).Column("id", "account_id", "label", "revoked_at", "expires_at", "agents").
+		Where("id IN (?)", bun.List(ids)).Scan(ctx)
+	for i := range keys {
+		subjects[keys[i].ID].key = &keys[i]
+	}
 	return subjects, err
 }
 
-// endCallsOf ends the calls of keys and agents and counts them.
+// endCallsOf ends the calls of keys and agents and counts them. The calls that an active key still
+// allows go on.
 func (c *Calls) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) error {
 	ctx, cancel := context.WithTimeout(ctx, endCallsTimeout)
 	defer cancel()
@@ -154,7 +164,7 @@ func (c *Calls) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) 
 	group.SetLimit(maxCallsEnding)
 	for _, room := range rooms {
 		work := subjects[room.KeyID]
-		if work == nil {
+		if work == nil || work.key != nil && work.key.reaches(room.AgentID, c.db.Now()) {
 			work = subjects[room.AgentID]
 		}
 		if work != nil {
@@ -197,6 +207,11 @@ func recordCalls(ctx context.Context, tx Tx, work *hangUp) error {
 	var cause Activity
 	err := tx.NewSelect().Model(&cause).Column("account_id", "subject_id", "label", "actor_kind", "actor_id", "address").
 		Where("id = ?", work.ActivityID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) && work.key != nil {
+		// The key has expired, or a user has repeated a change.
+		cause = Activity{AccountID: work.key.AccountID, SubjectID: &work.key.ID, Label: work.key.Label, ActorKind: ActorOperator}
+		err = nil
+	}
 	if err != nil {
 		return err
 	}
@@ -232,12 +247,14 @@ const (
 type hangUp struct {
 	bun.BaseModel `bun:"table:hang_ups"`
 
-	ActivityID uuid.UUID `bun:",pk"` // of the revocation, removal or disabling
+	ActivityID uuid.UUID `bun:",pk"` // of the revocation, removal, disabling or restriction; a key's id for its expiry
 	SubjectID  uuid.UUID
 	DueAt      time.Time
 	ExpiresAt  time.Time
 	Ended      int64      // calls that are in no activity yet
 	RecordedAt *time.Time // the last activity about ended calls
+
+	key *Key // the subject, if it is a key
 }
 
 // Enabled reports whether the store ends calls.
@@ -247,7 +264,9 @@ func (c *Calls) Enabled() bool { return c.liveKit != nil }
 // there is none.
 func (c *Calls) EndingFor(ctx context.Context) (time.Duration, error) {
 	var oldest hangUp
-	err := c.db.NewSelect().Model(&oldest).Column("expires_at").OrderExpr("expires_at").Limit(1).Scan(ctx)
+	err := c.db.NewSelect().Model(&oldest).Column("expires_at").
+		Where("expires_at <= ?", c.db.Now().Add(HangUpLife)). // the others wait for a key to expire
+		OrderExpr("expires_at").Limit(1).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

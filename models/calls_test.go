@@ -136,6 +136,34 @@ func TestOpenCallsHaveAVisitor(t *testing.T) {
 	f.endedCalls(t, c, 1)
 }
 
+func TestExpiryAndShorterListEndCalls(t *testing.T) {
+	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
+		f.inRealTime()
+		ctx, c := t.Context(), f.customer(t)
+		kept, dropped := f.agent(t, c), f.agent(t, c)
+		n := form("restricted")
+		n.Restrictions = models.Restrictions{ExpiresAt: f.in(3 * time.Hour), Agents: []uuid.UUID{kept.ID, dropped.ID}}
+		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
+		must(t, err)
+		goesOn, ends := f.open(t, kept.ID, key.ID), f.open(t, dropped.ID, key.ID)
+		n.Restrictions.Agents = []uuid.UUID{kept.ID}
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, n.Restrictions, "", c.actor)))
+		expectEnd(t, ends)
+		if ended := f.endedCalls(t, c, 1); *ended[0].SubjectID != key.ID || *ended[0].ActorID != c.user.ID || !goesOn.Open() {
+			t.Errorf("recorded %+v", ended)
+		}
+		f.clock.Advance(models.HangUpLife)
+		eventually(t, "only the expiry waits", func() bool { return f.hangUps(t) == 1 })
+		f.clock.Advance(2 * time.Hour)
+		expectEnd(t, goesOn)
+		if ended := f.endedCalls(t, c, 2); ended[0].ActorKind != models.ActorOperator || ended[0].Label != key.Label {
+			t.Errorf("recorded %+v", ended)
+		}
+		f.clock.Advance(models.HangUpLife)
+		eventually(t, "the work is dropped", func() bool { return f.hangUps(t) == 0 })
+	})
+}
+
 func TestDisabledAccountAndRemovedAgentEndCalls(t *testing.T) {
 	eachDatabaseWithCalls(t, func(t *testing.T, f callFixture) {
 		ctx, c := t.Context(), f.customer(t)

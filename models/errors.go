@@ -47,7 +47,7 @@ var (
 	ErrInvitationInvalid = errors.New("the invitation is no longer valid")
 	ErrInvitationExpired = fmt.Errorf("%w: it has expired", ErrInvitationInvalid)
 	ErrInvitationLimit   = fmt.Errorf("the account has reached its limit of %d pending invitations", MaxInvitations)
-	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked")
+	ErrKeyAlreadyRevoked = errors.New("the API key is already revoked or has expired")
 	ErrLastOwner         = errors.New("the user is the account's last owner who can sign in")
 	ErrLinkInvalid       = errors.New("the sign-in link has been used or has expired")
 	ErrNoFactor          = errors.New("the user has no second factor")

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +29,14 @@ type Key struct {
 
 	Leak // of a key that was reported as leaked
 
+	ExpiresAt *time.Time     // nil: never
+	Lifetime  time.Duration  `bun:",nullzero"` // the time until ExpiresAt when it was last set
+	Agents    []uuid.UUID    `bun:",nullzero"` // sorted; nil: all
+	Networks  []netip.Prefix `bun:",nullzero"` // nil: any
+	Note      string
+
+	RevocationReason string // may be empty
+
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`
 }
@@ -41,12 +50,14 @@ func masked(lastFour string) string { return keyPrefix + "..." + lastFour }
 type Keys struct {
 	db    *DB
 	usage *usage.Recorder
+
+	maxLifetime time.Duration // of new keys; 0: no limit
 }
 
-// Active returns the account's active keys, the newest first.
+// Active returns the account's active keys, the newest first. Expired keys are not active.
 func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 	keys := []Key{}
-	err := selectKeys(k.db, &keys).Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
+	err := k.whereActive(selectKeys(k.db, &keys)).Where("api_key.account_id = ?", accountID).
 		OrderExpr("api_key.id DESC").Scan(ctx)
 	if err != nil {
 		return nil, failed("list API keys", err)
@@ -79,8 +90,8 @@ func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 // be [ErrKeyNotFound].
 func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
-			Where("api_key.revoked_at IS NULL").OrderExpr("api_key.id DESC").Limit(1)
+		return k.whereActive(q).Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
+			OrderExpr("api_key.id DESC").Limit(1)
 	})
 }
 
@@ -149,7 +160,7 @@ type KeyName struct {
 	ID        uuid.UUID
 	Label     string
 	LastFour  string
-	RevokedAt *time.Time
+	RevokedAt *time.Time // when it was revoked or expired; nil while it is active
 }
 
 // Masked is [Key.Masked].
@@ -159,11 +170,13 @@ func (k KeyName) Masked() string { return masked(k.LastFour) }
 // [Keys.Revoked].
 func (k *Keys) Names(ctx context.Context, accountID uuid.UUID, revokedLimit int) ([]KeyName, error) {
 	const columns = "id, label, last_four, revoked_at"
-	active := k.db.NewSelect().Table("api_keys").ColumnExpr(columns).
-		Where("account_id = ? AND revoked_at IS NULL", accountID).OrderExpr("id DESC")
-	revoked := k.db.NewSelect().Table("api_keys").ColumnExpr(columns).
-		Where("account_id = ? AND revoked_at >= ?", accountID, k.db.Now().Add(-RevokedKeysKept)).
-		OrderExpr("revoked_at DESC, id DESC").Limit(int64(revokedLimit))
+	all := func() *bun.SelectQuery {
+		return k.db.NewSelect().TableExpr("api_keys AS api_key").ColumnExpr("id, label, last_four").
+			Where("account_id = ?", accountID)
+	}
+	active := k.whereActive(all()).ColumnExpr("revoked_at").OrderExpr("id DESC")
+	revoked := k.whereEnded(all(), k.db.Now().Add(-RevokedKeysKept)).ColumnExpr(endedAt + " AS revoked_at").
+		OrderExpr(endedAt + " DESC, id DESC").Limit(int64(revokedLimit))
 	names := []KeyName{}
 	// SQLite allows neither an order nor a limit inside a union, but it allows them in a table
 	// expression.
@@ -177,28 +190,31 @@ func (k *Keys) Names(ctx context.Context, accountID uuid.UUID, revokedLimit int)
 	return names, nil
 }
 
-// RevokedKeysKept is how long a revoked key is listed.
+// endedAt is the expression for when a key was revoked or, if it was not, when it expires.
+const endedAt = "COALESCE(api_key.revoked_at, api_key.expires_at)"
+
+// RevokedKeysKept is how long a revoked or expired key is listed.
 const RevokedKeysKept = 90 * Day
 
-// RevokedKey is a revoked key with its revocation.
+// RevokedKey is a revoked or expired key with its revocation.
 type RevokedKey struct {
 	Key `bun:",extend"`
 
-	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown
+	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown or expired
 }
 
-// Revoked returns a page of the account's keys that were revoked in the last 90 days, the latest
-// revocation first.
+// Revoked returns a page of the account's keys that were revoked or expired in the last 90 days, the
+// latest first.
 func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedKey], error) {
 	keys := []RevokedKey{}
-	query := selectKeys(k.db, &keys).
+	query := k.whereEnded(selectKeys(k.db, &keys), k.db.Now().Add(-RevokedKeysKept)).
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
 		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
-		Where("api_key.account_id = ? AND api_key.revoked_at >= ?", accountID, k.db.Now().Add(-RevokedKeysKept)).
-		OrderExpr("api_key.revoked_at DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
+		Where("api_key.account_id = ?", accountID).
+		OrderExpr(endedAt + " DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
 	if page.After != uuid.Nil {
-		query = query.Where("(api_key.revoked_at, api_key.id) < (SELECT revoked_at, id FROM api_keys WHERE account_id = ? AND id = ?)",
+		query = query.Where("("+endedAt+", api_key.id) < (SELECT COALESCE(revoked_at, expires_at), id FROM api_keys WHERE account_id = ? AND id = ?)",
 			accountID, page.After)
 	}
 	if err := query.Scan(ctx); err != nil {
@@ -225,8 +241,7 @@ func (k *Keys) Creator(ctx context.Context, accountID, keyID uuid.UUID) (string,
 // GeneratedBy returns the account's active keys that a user has generated, the newest first.
 func (k *Keys) GeneratedBy(ctx context.Context, accountID, userID uuid.UUID) ([]Key, error) {
 	keys := []Key{}
-	err := k.db.NewSelect().Model(&keys).
-		Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID).
+	err := k.whereActive(k.db.NewSelect().Model(&keys)).Where("api_key.account_id = ?", accountID).
 		Where("api_key.created_by = ?", userID).OrderExpr("api_key.id DESC").Scan(ctx)
 	return keys, failed("list the API keys of a user", err)
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,15 +17,23 @@ type NewKey struct {
 	Label    string    // 1 to 100 characters, no control characters
 	FormID   uuid.UUID // of the rendered form; each form generates at most one key
 	Replaces uuid.UUID // an active key of the same account, in a rotation; zero if none
+
+	// A key that replaces another one has its restrictions and note in place of these.
+	Restrictions Restrictions
+	Note         string // at most 500 characters
 }
 
 // Generate creates a key and records the activity. The second result is the whole key, which
 // is stored nowhere and cannot be read again.
 //
-// The error may be an [*InvalidError] for the field "label", a [*RepeatedFormError], [ErrKeyLimit]
-// or, for the key to replace, [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
+// The error may be an [*InvalidError] for the field "label", "expires", "agents", "networks" or
+// "note", a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
 	label, err := cleanName("label", "Label", n.Label)
+	if err != nil {
+		return Key{}, "", err
+	}
+	note, err := cleanNote("note", "Note", n.Note)
 	if err != nil {
 		return Key{}, "", err
 	}
@@ -32,7 +41,7 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 	hash := hashKey(secret)
 	key := Key{
 		ID: newID(), AccountID: accountID, Label: label, KeyHash: hash[:],
-		LastFour: secret[keyLength-4:], FormID: n.FormID, CreatedAt: k.db.Now(),
+		LastFour: secret[keyLength-4:], FormID: n.FormID, CreatedAt: k.db.Now(), Note: note,
 	}
 	if n.Replaces != uuid.Nil {
 		key.ReplacesID = &n.Replaces
@@ -47,10 +56,22 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
 			return err
 		}
+		if err := k.restrictNew(ctx, tx, n, &key); err != nil {
+			return err
+		}
 		if err := tx.Insert(ctx, &key); err != nil {
 			return err
 		}
-		return tx.Record(ctx, accountID, actor, ActionKeyGenerated, key.ID, key.Label)
+		if err := scheduleExpiry(ctx, tx, Key{}, key); err != nil {
+			return err
+		}
+		detail, err := describeChange(ctx, tx, nil, &key)
+		if err != nil {
+			return err
+		}
+		return tx.RecordActivity(ctx, actor, Activity{
+			AccountID: accountID, Action: ActionKeyGenerated, SubjectID: &key.ID, Label: key.Label, Detail: detail,
+		})
 	})
 	if err != nil {
 		return Key{}, "", err
@@ -58,8 +79,31 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 	return key, secret, nil
 }
 
-// checkNew returns an error if the form has already generated a key, the account has too many
-// keys, or the key to replace is missing or revoked.
+// restrictNew sets the restrictions of a new key: those of the key that it replaces, or else those
+// of the input.
+func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error {
+	if n.Replaces == uuid.Nil {
+		if n.Restrictions.ExpiresAt == nil && k.maxLifetime > 0 {
+			return k.setExpiry(ctx, tx, key, nil)
+		}
+		return k.restrict(ctx, tx, key, n.Restrictions)
+	}
+	replaced, err := k.lock(ctx, tx, key.AccountID, n.Replaces)
+	if err != nil {
+		return err
+	}
+	if replaced.RevokedAt != nil {
+		return ErrKeyAlreadyRevoked
+	}
+	if expired, err := tx.expired(ctx, replaced); err != nil || expired {
+		return cmp.Or(err, ErrKeyAlreadyRevoked)
+	}
+	k.renew(key, replaced)
+	return nil
+}
+
+// checkNew returns an error if the form has already generated a key, or the account has too many
+// keys.
 func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUID) error {
 	var made Key
 	err := tx.NewSelect().Model(&made).Where("account_id = ? AND form_id = ?", accountID, n.FormID).Scan(ctx)
@@ -69,20 +113,9 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	active, err := tx.NewSelect().Model((*Key)(nil)).
-		Where("account_id = ? AND revoked_at IS NULL", accountID).Count(ctx)
-	if err != nil {
-		return err
-	}
-	if active >= MaxActiveKeys {
+	active, err := k.whereActive(tx.NewSelect().Model((*Key)(nil))).Where("account_id = ?", accountID).Count(ctx)
+	if err == nil && active >= MaxActiveKeys {
 		return ErrKeyLimit
-	}
-	if n.Replaces == uuid.Nil {
-		return nil
-	}
-	replaced, err := k.lock(ctx, tx, accountID, n.Replaces)
-	if err == nil && replaced.RevokedAt != nil {
-		return ErrKeyAlreadyRevoked
 	}
 	return err
 }
@@ -92,13 +125,25 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 // revoked before. The error may also be [ErrKeyNotFound], or [ErrUnavailable], after which the
 // outcome is unknown.
 func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Key, error) {
-	return k.change(ctx, accountID, id, func(ctx context.Context, tx Tx, key *Key) error {
+	return k.RevokeBecause(ctx, accountID, id, "", actor)
+}
+
+// RevokeBecause is [Keys.Revoke] with a reason of at most 500 characters. The error may also be an
+// [*InvalidError] for the field "reason".
+func (k *Keys) RevokeBecause(ctx context.Context, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
+	reason, err := cleanNote("reason", "Reason", reason)
+	if err != nil {
+		return Key{}, err
+	}
+	return k.changeUnrevoked(ctx, accountID, id, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
 		now := tx.Now()
-		key.RevokedAt = &now
-		if err := tx.Update(ctx, key, "revoked_at"); err != nil {
+		key.RevokedAt, key.RevocationReason = &now, reason
+		if err := tx.Update(ctx, key, "revoked_at", "revocation_reason"); err != nil {
 			return err
 		}
-		return tx.RecordEnd(ctx, accountID, actor, ActionKeyRevoked, id, key.Label)
+		return tx.recordEnd(ctx, actor, Activity{
+			AccountID: accountID, Action: ActionKeyRevoked, SubjectID: &id, Label: key.Label, Detail: reason,
+		})
 	})
 }
 
@@ -110,7 +155,7 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 	if err != nil {
 		return Key{}, err
 	}
-	return k.change(ctx, accountID, id, func(ctx context.Context, tx Tx, key *Key) error {
+	return k.change(ctx, accountID, id, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
 		if key.Label == label {
 			return nil
 		}
@@ -129,21 +174,44 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 // too. A plain read may show a revocation that a failover can still undo. The error may be
 // [ErrKeyNotFound].
 func (k *Keys) FindReplicated(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
-	key, err := k.change(ctx, accountID, id, func(context.Context, Tx, *Key) error { return nil })
+	nothing := func(context.Context, Tx, *Key) error { return nil }
+	key, err := k.changeUnrevoked(ctx, accountID, id, Tx.lockAccountsTable, nothing)
 	if errors.Is(err, ErrKeyAlreadyRevoked) {
 		err = nil
 	}
 	return key, err
 }
 
-// change locks one of the account's keys and calls change with it, unless the key is revoked.
+// lockFunc locks an account for a change of its keys: [Tx.lockAccount], or [Tx.lockAccountsTable] if
+// the agents of the account do not matter.
+type lockFunc func(Tx, context.Context, uuid.UUID) error
+
+// change locks the account and one of its keys and calls change with the key, unless it is revoked
+// or has expired.
 func (k *Keys) change(
-	ctx context.Context, accountID, id uuid.UUID, change func(context.Context, Tx, *Key) error,
+	ctx context.Context, accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
+) (Key, error) {
+	var expired bool
+	key, err := k.changeUnrevoked(ctx, accountID, id, lock, func(ctx context.Context, tx Tx, key *Key) (err error) {
+		if expired, err = tx.expired(ctx, *key); err != nil || expired {
+			return err
+		}
+		return change(ctx, tx, key)
+	})
+	if err == nil && expired {
+		err = ErrKeyAlreadyRevoked
+	}
+	return key, err
+}
+
+// changeUnrevoked is change for a key that may have expired.
+func (k *Keys) changeUnrevoked(
+	ctx context.Context, accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
 ) (Key, error) {
 	var key Key
 	var revoked bool
 	err := k.db.InTx(ctx, "change API key", func(ctx context.Context, tx Tx) (err error) {
-		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+		if err := lock(tx, ctx, accountID); err != nil {
 			return err
 		}
 		if key, err = k.lock(ctx, tx, accountID, id); err != nil {

@@ -147,7 +147,7 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 func (k *Keys) revokeLeaked(ctx context.Context, key Key, leak Leak, actor Actor) (LeakOutcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
 	defer cancel()
-	_, err := k.change(ctx, key.AccountID, key.ID, func(ctx context.Context, tx Tx, key *Key) error {
+	_, err := k.change(ctx, key.AccountID, key.ID, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
 		now := tx.Now()
 		key.RevokedAt, key.Leak = &now, leak
 		if err := tx.Update(ctx, key, "revoked_at", "leak_source", "leak_url"); err != nil {

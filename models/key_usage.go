@@ -67,7 +67,7 @@ func (k *Keys) AddUsage(key Key, at time.Time, requests, refusals int64) {
 // list of keys shows both.
 func (k *Keys) ActiveUsage(ctx context.Context, accountID uuid.UUID, span UsageSpan) ([]KeyUsage, error) {
 	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("api_key.account_id = ? AND api_key.revoked_at IS NULL", accountID)
+		return k.whereActive(q).Where("api_key.account_id = ?", accountID)
 	})
 }
 
@@ -93,8 +93,8 @@ func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span Usage
 	first := span.Starts(k.db.Now())[0]
 	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ?", accountID).
-			Where("(api_key.revoked_at IS NULL OR api_key.revoked_at >= ? OR last_use.hour >= ?)", first, first).
-			OrderExpr("api_key.revoked_at IS NOT NULL, last_use.hour DESC NULLS LAST").Limit(MaxUsageKeys)
+			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0)", first).
+			OrderExpr("api_key.revoked_at IS NOT NULL OR COALESCE(api_key.expires_at <= ?, FALSE), last_use.hour DESC NULLS LAST", k.db.Now()).Limit(MaxUsageKeys)
 	})
 }
 

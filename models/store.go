@@ -73,6 +73,8 @@ type Options struct {
 	// MigrationWait limits the wait for other sessions' locks during a migration; 0 means 30 s,
 	// and 5 s with SQLite.
 	MigrationWait time.Duration
+	// KeyMaxLifetime is the longest time until a new API key expires; 0: no limit.
+	KeyMaxLifetime time.Duration
 	// LiveKit is the server with the calls that end with their key; nil: none.
 	LiveKit *livekit.Server
 }
@@ -158,7 +160,7 @@ func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticat
 	s := &Store{db: db, usage: recorder}
 	guesses := &guesses{db: db, limit: o.SignInLimit, background: &s.stopped}
 	passwords := &passwords{db: db, hasher: password.NewHasher(o.PasswordMemory), guesses: guesses, off: o.PasswordsOff}
-	s.Keys = &Keys{db: db, usage: recorder}
+	s.Keys = &Keys{db: db, usage: recorder, maxLifetime: o.KeyMaxLifetime}
 	s.Agents = &Agents{db: db, lastTokens: newLastSeenBuffer()}
 	s.Accounts = &Accounts{db: db, passwords: passwords}
 	s.People = &People{db: db, passwords: passwords}

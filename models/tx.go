@@ -118,7 +118,7 @@ func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity)
 		if slices.Contains(repeatable, activity.Action) {
 			first, err := tx.countRepeat(ctx, activityRepeat{
 				UserID: actor.ID, Action: activity.Action, ActivityID: activity.ID, Address: actor.Address,
-				Change: fmt.Sprintf("%s\n%s\n%s", activity.SubjectID, activity.FormerLabel, activity.Label),
+				Change: fmt.Sprintf("%s\n%s\n%s\n%s", activity.SubjectID, activity.FormerLabel, activity.Label, activity.Detail),
 			})
 			if err != nil || !first {
 				return err
@@ -147,12 +147,45 @@ func (tx Tx) countRepeat(ctx context.Context, repeat activityRepeat) (first bool
 // of the subject, even without a LiveKit server, because operators' commands do not know whether
 // the portal has one.
 func (tx Tx) RecordEnd(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
-	activity := Activity{ID: newID(), AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label}
+	return tx.recordEnd(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
+}
+
+func (tx Tx) recordEnd(ctx context.Context, actor Actor, activity Activity) error {
+	activity.ID = newID()
 	if err := tx.RecordActivity(ctx, actor, activity); err != nil {
 		return err
 	}
+	return tx.hangUp(ctx, activity.ID, *activity.SubjectID, tx.Now())
+}
+
+// hangUp queues the end of the calls of a subject.
+func (tx Tx) hangUp(ctx context.Context, activityID, subjectID uuid.UUID, from time.Time) error {
+	return tx.Insert(ctx, &hangUp{ActivityID: activityID, SubjectID: subjectID, DueAt: from, ExpiresAt: from.Add(HangUpLife)})
+}
+
+// laterNow returns the later one of this process's time and the database's. A key that has expired
+// by the database's clock therefore stays expired if the process's clock is behind. A SQLite
+// database has the clock of the process.
+func (tx Tx) laterNow(ctx context.Context) (time.Time, error) {
 	now := tx.Now()
-	return tx.Insert(ctx, &hangUp{ActivityID: activity.ID, SubjectID: subjectID, DueAt: now, ExpiresAt: now.Add(HangUpLife)})
+	if !isPostgres(tx) {
+		return now, nil
+	}
+	var database time.Time
+	err := tx.NewSelect().ColumnExpr("clock_timestamp()").Scan(ctx, &database)
+	if database.After(now) {
+		now = database.UTC()
+	}
+	return now, err
+}
+
+// expired reports whether a key has expired.
+func (tx Tx) expired(ctx context.Context, key Key) (bool, error) {
+	if key.ExpiresAt == nil {
+		return false, nil
+	}
+	now, err := tx.laterNow(ctx)
+	return key.Expired(now), err
 }
 
 // The locks below last until the transaction ends. Every transaction takes them in this order:

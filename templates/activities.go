@@ -86,6 +86,7 @@ var ActivityGroups = []ActivityGroup{
 	{"keys", "Keys", "All key events", []NamedAction{
 		{models.ActionKeyGenerated, "New keys"},
 		{models.ActionKeyRenamed, "Renamed keys"},
+		{models.ActionKeyRestricted, "Changed restrictions"},
 		{models.ActionKeyRevoked, "Revoked keys"},
 		{models.ActionKeyLeaked, "Keys reported as leaked"},
 		{models.ActionCallsEnded, "Ended calls"},

@@ -90,7 +90,7 @@ func TestActivityBeforeInvalidIDIsNotFound(t *testing.T) {
 }
 
 var allActions = []models.Action{
-	models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRevoked,
+	models.ActionKeyGenerated, models.ActionKeyRenamed, models.ActionKeyRestricted, models.ActionKeyRevoked,
 	models.ActionAgentCreated, models.ActionAgentRemoved, models.ActionCallsEnded,
 	models.ActionSignedIn, models.ActionSignInFailed, models.ActionSignedOut, models.ActionSessionRevoked,
 	models.ActionPasswordChanged, models.ActionPasswordReset,

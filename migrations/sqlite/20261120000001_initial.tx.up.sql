@@ -66,12 +66,24 @@ CREATE TABLE api_keys (
     -- Who reported the key as leaked, and where it was found; NULL for a key that nobody reported.
     leak_source TEXT,
     leak_url    TEXT,
+    -- From then on the key is refused, by the database's clock. NULL: never.
+    expires_at  TIMESTAMP,
+    -- The nanoseconds until expires_at when it was last set, for a rotation.
+    lifetime    INTEGER,
+    -- JSON lists: the ids of the agents that the key reaches, and the networks (CIDR) that it is
+    -- accepted from. NULL: all of them.
+    agents      TEXT,
+    networks    TEXT,
+    note        TEXT NOT NULL DEFAULT '',
+    -- What the user wrote when the key was revoked.
+    revocation_reason TEXT NOT NULL DEFAULT '',
     UNIQUE (account_id, form_id)
 ) WITHOUT ROWID;
 CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
--- For the lists of all keys and of revoked keys, which are read page by page.
+-- For the lists of all keys, and of revoked and expired keys, which are read page by page.
 CREATE INDEX api_keys_account ON api_keys (account_id, id);
-CREATE INDEX api_keys_revoked ON api_keys (account_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
+CREATE INDEX api_keys_ended ON api_keys (account_id, COALESCE(revoked_at, expires_at), id)
+    WHERE COALESCE(revoked_at, expires_at) IS NOT NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
 -- Usage. It is written in the background into tables of its own, so that authentication and
@@ -333,6 +345,8 @@ CREATE TABLE activities (
     -- The name of a key, agent or account before it was renamed, or the email of a user before it
     -- was changed; NULL for other activities.
     former_label TEXT,
+    -- The old and new restrictions of a key, or why it was revoked; NULL for other activities.
+    detail       TEXT,
     -- The number of sessions or calls that were ended at once; 1 for other activities.
     count        INTEGER NOT NULL DEFAULT 1,
     address      TEXT NOT NULL,
@@ -370,7 +384,7 @@ CREATE TABLE activity_repeats (
     -- The start of the ten minutes.
     period      TIMESTAMP NOT NULL,
     activity_id TEXT NOT NULL UNIQUE,
-    -- The subject and its names before and after a change; empty for a wrong password.
+    -- The subject, and its names and values before and after a change; empty for a wrong password.
     change      TEXT NOT NULL,
     -- The address of the first one.
     address     TEXT NOT NULL,
@@ -382,11 +396,12 @@ CREATE TABLE activity_repeats (
 );
 CREATE INDEX activity_repeats_period ON activity_repeats (period);
 
--- Work: end the calls that were opened with the tokens of a revoked key, a removed agent or a
--- disabled account. A call can begin as long as a token is valid, so the work is repeated until
--- then.
+-- Work: end the calls that were opened with the tokens of a revoked, expired or restricted key, a
+-- removed agent or a disabled account. A call can begin as long as a token is valid, so the work is
+-- repeated until then.
 CREATE TABLE hang_ups (
-    -- The activity of the revocation, removal or disabling.
+    -- The activity of the revocation, removal, disabling or restriction. The work for when a key
+    -- expires has the id of the key.
     activity_id TEXT PRIMARY KEY,
     -- The key, agent or account.
     subject_id  TEXT NOT NULL,
@@ -446,7 +461,8 @@ CREATE TRIGGER api_keys_insert_renews_epoch AFTER INSERT ON api_keys
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;
-CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE OF id, account_id, key_hash, form_id, revoked_at ON api_keys
+CREATE TRIGGER api_keys_update_renews_epoch AFTER UPDATE
+    OF id, account_id, key_hash, form_id, revoked_at, expires_at, agents, networks ON api_keys
 BEGIN
     UPDATE auth_epoch SET value = randomblob(16);
 END;

@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -295,6 +297,32 @@ func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
 			t.Fatalf("revoked %d: %v", count, err)
 		}
 		d.refuses(t, "missing", missing, models.ErrKeyRevoked)
+	})
+}
+
+func TestRestrictionsSurviveARestore(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		d := deploy(t, url)
+		id, _ := d.generate(t, "prod")
+		file := d.backUp(t)
+		expiry := time.Now().Add(models.Day)
+		want, err := d.Keys.Restrict(t.Context(), d.account.ID, id, models.Restrictions{
+			ExpiresAt: &expiry, Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		}, "", models.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
+			t.Fatal(err)
+		}
+		key, err := d.Keys.Find(t.Context(), d.account.ID, id)
+		if err != nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(*want.ExpiresAt) || !slices.Equal(key.Networks, want.Networks) {
+			t.Errorf("%+v, %v", key, err)
+		}
+		if n := modelstest.Value(modelstest.OpenDatabase(t, url).NewSelect().Table("hang_ups").Where("activity_id = ?", id).Count(t.Context()))(t); n != 1 {
+			t.Errorf("%d entries end the calls of the key", n)
+		}
 	})
 }
 

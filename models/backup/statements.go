@@ -21,7 +21,9 @@ type expressions struct {
 // are those of the restored state, and the copies are empty.
 func (r restoring) readCurrent(prefix string) string {
 	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.state == withAccounts)).Replace(`
-CREATE TEMPORARY TABLE current_keys AS SELECT id, revoked_at, leak_source, leak_url FROM PREFIXapi_keys WHERE COMPARED;
+CREATE TEMPORARY TABLE current_keys AS
+	SELECT id, revoked_at, expires_at, lifetime, agents, networks, revocation_reason, leak_source, leak_url
+	FROM PREFIXapi_keys WHERE COMPARED;
 CREATE TEMPORARY TABLE current_accounts AS
 	SELECT id, disabled_at, second_factor_required FROM PREFIXaccounts WHERE COMPARED;
 CREATE TEMPORARY TABLE current_users AS
@@ -61,6 +63,9 @@ UPDATE api_keys SET revoked_at =
 	WHERE id IN (SELECT id FROM closed_keys);
 UPDATE api_keys SET leak_source = c.leak_source, leak_url = c.leak_url
 	FROM current_keys AS c WHERE c.id = api_keys.id AND c.leak_source IS NOT NULL;
+UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, agents = c.agents, networks = c.networks,
+		revocation_reason = c.revocation_reason
+	FROM current_keys AS c WHERE c.id = api_keys.id;
 `
 
 // keepUsers first frees the emails of the current users, because one user may have another's old
@@ -107,7 +112,8 @@ DELETE FROM outbox;
 DELETE FROM hang_ups;
 `
 
-// record also queues the end of the calls of the keys that the restore revokes.
+// record also queues the end of the calls of the keys that the restore revokes, and of those that
+// expire.
 const record = `
 INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, address, at)
 	SELECT NEW_ID, k.account_id, 'operator', 'api_key.revoked', k.id, k.label, '', NOW
@@ -115,6 +121,8 @@ INSERT INTO activities (id, account_id, actor_kind, action, subject_id, label, a
 INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
 	SELECT a.id, a.subject_id, NOW, EXPIRY FROM activities AS a JOIN closed_keys AS c ON c.id = a.subject_id
 	WHERE a.action = 'api_key.revoked' AND a.at = NOW;
+INSERT INTO hang_ups (activity_id, subject_id, due_at, expires_at)
+	SELECT id, id, expires_at, expires_at FROM api_keys WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
 INSERT INTO activities (id, account_id, actor_kind, action, label, address, at)
 	SELECT NEW_ID, accounts.id, 'operator', 'database.restored', '', '', NOW FROM accounts;
 UPDATE auth_epoch SET value = EPOCH;

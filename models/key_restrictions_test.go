@@ -1,0 +1,254 @@
+package models_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+// inRealTime moves the clock to the real time, which is the time of the database.
+func (f *fixture) inRealTime() { f.clock.Advance(time.Since(f.clock.Now())) }
+
+func (f *fixture) in(d time.Duration) *time.Time {
+	at := f.clock.Now().Add(d).UTC().Truncate(time.Microsecond)
+	return &at
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	networks := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		networks[i] = netip.MustParsePrefix(text)
+	}
+	return networks
+}
+
+func TestKeyIsRestricted(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
+		first, second, foreign := f.agent(t, c), f.agent(t, c), f.agent(t, other)
+		n := form("production")
+		n.Restrictions = models.Restrictions{
+			ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{second.ID, first.ID, first.ID}, Networks: prefixes("192.0.2.0/24", "2001:db8::/32"),
+		}
+		n.Note = " for the shop\r\nask Bob "
+		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
+		must(t, err)
+		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
+		if r := found.Restrictions(); !r.ExpiresAt.Equal(*n.Restrictions.ExpiresAt) || !slices.Equal(r.Agents, []uuid.UUID{first.ID, second.ID}) ||
+			!slices.Equal(r.Networks, n.Restrictions.Networks) || found.Note != "for the shop\nask Bob" || found.Lifetime != 30*models.Day {
+			t.Fatalf("generated %+v", found)
+		}
+		before := f.epoch(t)
+		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, found.Restrictions(), found.Note, c.actor); err != nil || len(f.activities(t, c)) != 3 {
+			t.Errorf("unchanged: %v, %d activities", err, len(f.activities(t, c)))
+		}
+		for field, r := range map[string]models.Restrictions{
+			"expires":  {ExpiresAt: f.in(0)},
+			"agents":   {Agents: []uuid.UUID{foreign.ID}},
+			"networks": {Networks: []netip.Prefix{}},
+		} {
+			var invalid *models.InvalidError
+			if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, r, "", c.actor); !errors.As(err, &invalid) || invalid.Field != field {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+		if _, err := f.Keys.Restrict(ctx, other.ID, key.ID, models.Restrictions{}, "", other.actor); !errors.Is(err, models.ErrKeyNotFound) {
+			t.Errorf("another account: %v", err)
+		}
+		if string(f.epoch(t)) != string(before) {
+			t.Error("the epoch changed without a change")
+		}
+		changed, err := f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{Agents: []uuid.UUID{first.ID}}, "none", c.actor)
+		must(t, err)
+		if changed.ExpiresAt != nil || changed.Lifetime != 0 || changed.Networks != nil || string(f.epoch(t)) == string(before) {
+			t.Errorf("changed to %+v", changed)
+		}
+		detail := f.activities(t, c)[0].Detail
+		for _, want := range []string{"Expires: 20", " UTC → never\n", "(" + second.ID.String() + ") → " + first.Name, "Networks: 192.0.2.0/24, 2001:db8::/32 → any", `"for the shop\nask Bob" → "none"`} {
+			if !strings.Contains(detail, want) {
+				t.Errorf("the activity %q has no %q", detail, want)
+			}
+		}
+		for name, note := range map[string]string{"long": strings.Repeat("x", 501), "control": "a\x00b"} {
+			if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, note, c.actor); err == nil {
+				t.Errorf("%s note: no error", name)
+			}
+			if _, err := f.Keys.RevokeBecause(ctx, c.ID, key.ID, note, c.actor); err == nil {
+				t.Errorf("%s reason: no error", name)
+			}
+		}
+		must(t, errOf(f.Keys.RevokeBecause(ctx, c.ID, key.ID, "leaked", c.actor)))
+		if found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t); found.RevocationReason != "leaked" || f.activities(t, c)[0].Detail != "leaked" {
+			t.Errorf("the reason is %q", found.RevocationReason)
+		}
+		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, "", c.actor); !errors.Is(err, models.ErrKeyAlreadyRevoked) {
+			t.Errorf("revoked: %v", err)
+		}
+	})
+}
+
+func TestExpiredKeyHasEnded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		ctx, c := t.Context(), f.customer(t)
+		n := form("short")
+		n.Restrictions.ExpiresAt = f.in(time.Hour)
+		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
+		must(t, err)
+		for range models.MaxActiveKeys - 1 {
+			f.key(t, c)
+		}
+		checkError(t, "at the limit", errOfGenerate(f.Keys.Generate(ctx, c.ID, form("more"), c.actor)), models.ErrKeyLimit)
+		f.clock.Advance(time.Hour)
+		active := modelstest.Value(f.Keys.Active(ctx, c.ID))(t)
+		revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10}))(t).Items
+		names := modelstest.Value(f.Keys.Names(ctx, c.ID, 10))(t)
+		if len(active) != models.MaxActiveKeys-1 || len(revoked) != 1 || revoked[0].ID != key.ID || !revoked[0].Expired(f.clock.Now()) {
+			t.Errorf("%d active, ended: %+v", len(active), revoked)
+		}
+		if last := names[len(names)-1]; len(names) != models.MaxActiveKeys || last.RevokedAt == nil || !last.RevokedAt.Equal(*n.Restrictions.ExpiresAt) {
+			t.Errorf("the last name is %+v", last)
+		}
+		f.key(t, c)
+		_, err = f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, "", c.actor)
+		checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
+		_, err = f.Keys.Rename(ctx, c.ID, key.ID, "again", c.actor)
+		checkError(t, "rename", err, models.ErrKeyAlreadyRevoked)
+		must(t, errOf(f.Keys.Revoke(ctx, c.ID, active[0].ID, c.actor)))
+		rotation := form("anew")
+		rotation.Replaces = key.ID
+		checkError(t, "rotate", errOfGenerate(f.Keys.Generate(ctx, c.ID, rotation, c.actor)), models.ErrKeyAlreadyRevoked)
+		f.clock.Advance(models.RevokedKeysKept + time.Second)
+		if revoked := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10}))(t).Items; len(revoked) != 0 {
+			t.Errorf("after 90 days: %+v", revoked)
+		}
+	})
+}
+
+func errOfGenerate(_ models.Key, _ string, err error) error { return err }
+
+// A process whose clock is behind the database's cannot change a key that has expired.
+func TestExpiredKeyStaysExpiredWithAClockBehind(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f.inRealTime()
+	c := f.customer(t)
+	n := form("short")
+	n.Restrictions.ExpiresAt = f.in(time.Hour)
+	key, _, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
+	must(t, err)
+	f.exec(t, "UPDATE api_keys SET expires_at = now() - interval '1 second'")
+	f.clock.Advance(-time.Hour)
+	_, err = f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, "", c.actor)
+	checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
+}
+
+func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		f := newFixture(t, url, models.Options{})
+		f.inRealTime()
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		free, _ := f.key(t, c)
+		n := form("old")
+		n.Restrictions = models.Restrictions{ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.1/32")}
+		n.Note = "a note"
+		old, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
+		must(t, err)
+		f.clock.Advance(20 * models.Day)
+		limited := f.open(t, models.Options{KeyMaxLifetime: 7 * models.Day})
+		for _, rotation := range []struct {
+			store    *models.Store
+			key      models.Key
+			lifetime time.Duration
+		}{{f.Store, old, 30 * models.Day}, {limited, old, 7 * models.Day}, {limited, free, 7 * models.Day}, {f.Store, free, 0}} {
+			n := form("new")
+			n.Replaces = rotation.key.ID
+			made, _, err := rotation.store.Keys.Generate(ctx, c.ID, n, c.actor)
+			must(t, err)
+			if !slices.Equal(made.Agents, rotation.key.Agents) || !slices.Equal(made.Networks, rotation.key.Networks) || made.Note != rotation.key.Note {
+				t.Errorf("the replacement is %+v", made)
+			}
+			if (made.ExpiresAt == nil) != (rotation.lifetime == 0) || made.ExpiresAt != nil && !made.ExpiresAt.Equal(*f.in(rotation.lifetime)) {
+				t.Errorf("it expires at %v, want in %v", made.ExpiresAt, rotation.lifetime)
+			}
+		}
+		for name, r := range map[string]models.Restrictions{"no expiry": {}, "a long expiry": {ExpiresAt: f.in(7*models.Day + time.Second)}} {
+			n := form("new")
+			n.Restrictions = r
+			var invalid *models.InvalidError
+			if _, _, err := limited.Keys.Generate(ctx, c.ID, n, c.actor); !errors.As(err, &invalid) || invalid.Field != "expires" {
+				t.Errorf("%s with a maximum: %v", name, err)
+			}
+		}
+		// Existing keys keep their expiry, or do without.
+		for _, key := range []models.Key{old, free} {
+			r := key.Restrictions()
+			r.Networks = prefixes("198.51.100.0/24")
+			if changed, err := limited.Keys.Restrict(ctx, c.ID, key.ID, r, "", c.actor); err != nil || (changed.ExpiresAt == nil) != (key.ExpiresAt == nil) {
+				t.Errorf("%+v, %v", changed, err)
+			}
+		}
+	})
+}
+
+func TestRemovedAgentLeavesTheLists(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, c := t.Context(), f.customer(t)
+		agent := f.agent(t, c)
+		n := form("one agent")
+		n.Restrictions.Agents = []uuid.UUID{agent.ID}
+		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
+		must(t, err)
+		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
+		must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Anew"}, c.actor)))
+		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
+		if found.Agents == nil || len(found.Agents) != 0 {
+			t.Errorf("the list is %v", found.Agents)
+		}
+		if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, found.Restrictions(), "a note", c.actor); err != nil {
+			t.Errorf("annotate: %v", err)
+		}
+	})
+}
+
+func TestNetworksAreCanonical(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1/32", " 192.0.2.0/24 ": "192.0.2.0/24", "2001:DB8:0:0::1": "2001:db8::1/128", "0.0.0.0/0": "0.0.0.0/0", "::/0": "::/0",
+		"::ffff:192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.0/120": "192.0.2.0/24", "::ffff:0.0.0.0/96": "0.0.0.0/0",
+	} {
+		if networks, err := models.ParseNetworks([]string{"", input, input}); err != nil || len(networks) != 1 || networks[0].String() != want {
+			t.Errorf("%q: %v, %v", input, networks, err)
+		}
+	}
+	for _, input := range []string{
+		"", "example.com", "192.0.2.1/24", "192.0.02.1", "192.0.2.0/024", "fe80::1%eth0", "fe80::%eth0/64", "2001:db8::1/32", "192.0.2.0/33", "192.0.2",
+		"::ffff:0.0.0.0/95", "192.0.2.0/-1", "192.0.2.1:80", "[2001:db8::1]", "\xff",
+	} {
+		var invalid *models.InvalidError
+		if networks, err := models.ParseNetworks([]string{input}); !errors.As(err, &invalid) || invalid.Field != "networks" {
+			t.Errorf("%q: %v, %v", input, networks, err)
+		}
+	}
+	if _, err := models.ParseNetworks(strings.Split(strings.Repeat("192.0.2.1 ", 21), " ")); err != nil {
+		t.Errorf("repetitions count: %v", err)
+	}
+	var many []string
+	for i := range 21 {
+		many = append(many, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}).String())
+	}
+	if _, err := models.ParseNetworks(many); err == nil {
+		t.Error("21 networks: no error")
+	}
+}
