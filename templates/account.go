@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 // AccountPage is /account.
 type AccountPage struct {
@@ -43,6 +47,12 @@ type SessionItem struct {
 	Current                   bool   // the session of this request
 	Began, Seen               Moment
 	FirstAddress, LastAddress string // network addresses
+}
+
+// Phone reports whether the device is a phone or a tablet.
+func (s SessionItem) Phone() bool {
+	system := s.Device[strings.LastIndexByte(s.Device, ' ')+1:]
+	return system == "iPhone" || system == "iPad" || system == "Android"
 }
 
 // EmailForm shows the user's email and asks for a link to change it. It never contains the submitted
