@@ -142,7 +142,7 @@ func (r received) identity() string {
 			cgi.Add(strings.ReplaceAll(name, "_", "-"), value)
 		}
 	}
-	return fmt.Sprint(cgi["X-Account-Id"], cgi["X-Key-Id"], cgi["X-Agent-Id"])
+	return fmt.Sprint(cgi["X-Account-Id"], cgi["X-Key-Id"], cgi["X-Agent-Id"], cgi["X-User-Id"])
 }
 
 // echo responds with the request.
@@ -278,31 +278,35 @@ func replaceAll(text string, replacements map[string]string) string {
 
 // spoofed are headers with which a client tries to choose its identity.
 var spoofed = []string{
-	"X-Account-Id: spoofed", "X-Key-Id: spoofed", "X-Agent-Id: spoofed", "x-account-id: spoofed", "X-Original-URI: /?access_token=spoofed",
+	"X-Account-Id: spoofed", "X-Key-Id: spoofed", "X-Agent-Id: spoofed", "X-User-Id: spoofed", "x-account-id: spoofed", "X-Original-URI: /?access_token=spoofed",
 	"X-Forwarded-Uri: /?access_token=spoofed",
 	// CGI and WSGI read these as the headers above.
-	"X_Account_Id: spoofed", "X-Key_Id: spoofed", "x_agent-ID: spoofed",
+	"X_Account_Id: spoofed", "X-Key_Id: spoofed", "x_agent-ID: spoofed", "X_User-Id: spoofed",
 }
 
 // keepsIdentity checks that a client can neither remove nor add identity headers.
 func (g *gateway) keepsIdentity() {
 	g.t.Helper()
-	g.hasIdentity(fmt.Sprintf("[%s] [%s] []", g.account.ID, g.account.key.ID), "/v1/calls", "Authorization: Bearer "+g.account.secret)
+	g.hasIdentity(fmt.Sprintf("[%s] [%s] [] []", g.account.ID, g.account.key.ID), "/v1/calls", "Authorization: Bearer "+g.account.secret)
 	g.keepsIdentityOfCalls()
 }
 
 func (g *gateway) keepsIdentityOfCalls() {
 	g.t.Helper()
-	token := g.portal.token(g.t, g.account.secret, g.agentID)
-	g.hasIdentity(fmt.Sprintf("[%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID), "/connect?access_token="+token,
-		"X-Original-Uri: /connect?access_token="+token, "Referer: https://shop.example/?"+token)
+	for context, user := range map[string]string{
+		"": "", `,"metadata":{"user":"x"}`: "", `,"user":{"id":"customer-1042 é%"}`: "customer-1042%20%C3%A9%25",
+	} {
+		token := g.portal.tokenWith(g.t, g.account.secret, g.agentID, context)
+		g.hasIdentity(fmt.Sprintf("[%s] [%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID, user), "/connect?access_token="+token,
+			"X-Original-Uri: /connect?access_token="+token, "Referer: https://shop.example/?"+token)
+	}
 }
 
 // hasIdentity sends a request with spoofed headers, and with a Connection header that names the
 // identity headers: a proxy removes what it names, and must not remove what the gateway has added.
 func (g *gateway) hasIdentity(want, path string, headers ...string) {
 	g.t.Helper()
-	a := g.Send(http.MethodGet, path, "", slices.Concat(spoofed, headers, []string{"Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id"})...)
+	a := g.Send(http.MethodGet, path, "", slices.Concat(spoofed, headers, []string{"Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id, X-User-Id"})...)
 	var got received
 	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || got.identity() != want {
 		g.t.Errorf("%s: the service gets %s, want %s: %d %s", path, got.identity(), want, a.StatusCode, a.Body)
@@ -331,7 +335,7 @@ func (g *gateway) passesIdentity() {
 		if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.StatusCode != http.StatusOK {
 			g.t.Fatalf("%s: %d %s", method, a.StatusCode, a.Body)
 		}
-		if want := fmt.Sprintf("[%s] [%s] []", g.account.ID, g.account.key.ID); got.identity() != want {
+		if want := fmt.Sprintf("[%s] [%s] [] []", g.account.ID, g.account.key.ID); got.identity() != want {
 			g.t.Errorf("%s: the API gets %s, want %s", method, got.identity(), want)
 		}
 		if got.Method != method || got.URL != "/v1/calls%20now?q=a%2Fb" || got.Length != len(body) || len(got.Header["Authorization"]) > 0 {
@@ -409,7 +413,7 @@ func (g *gateway) connectsWebSockets() {
 	if err != nil || json.Unmarshal(message, &got) != nil {
 		g.t.Fatalf("%v: %s", err, message)
 	}
-	if want := fmt.Sprintf("[%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID); got.identity() != want {
+	if want := fmt.Sprintf("[%s] [%s] [%s] []", g.account.ID, g.account.key.ID, g.agentID); got.identity() != want {
 		g.t.Errorf("the runtime gets %s, want %s", got.identity(), want)
 	}
 	if got.URL != "/connect" || strings.Contains(fmt.Sprint(got.Header), "eyJ") {

@@ -195,7 +195,13 @@ func (i *instance) accepts(t *testing.T, key string) {
 // token exchanges an API key for a widget token.
 func (i *instance) token(t *testing.T, key string, agentID uuid.UUID) string {
 	t.Helper()
-	response := i.PostJSON("/api/widget/token", `{"agentId":"`+agentID.String()+`"}`, modelstest.Bearer(key))
+	return i.tokenWith(t, key, agentID, "")
+}
+
+// tokenWith requests a token with further fields, each after a comma.
+func (i *instance) tokenWith(t *testing.T, key string, agentID uuid.UUID, fields string) string {
+	t.Helper()
+	response := i.PostJSON("/api/widget/token", `{"agentId":"`+agentID.String()+`"`+fields+`}`, modelstest.Bearer(key))
 	return response.Is(http.StatusOK).Find(`"access_token":"([^"]+)"`)
 }
 
