@@ -40,8 +40,8 @@ type Deps struct {
 	Tracer   trace.Tracer         // for spans of requests; nil: none
 }
 
-// New returns the handler of every request. It returns an error if a trusted proxy is not a
-// network, if the registry already has the request metrics, or if the portal cannot be built.
+// New returns the handler of every request. If a trusted proxy is not a network, the registry
+// already has the request metrics, or the portal cannot be built, New returns an error.
 func New(d Deps) (http.Handler, error) {
 	engine, err := newRouter(d)
 	if err != nil {
@@ -103,7 +103,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// newEngine returns a gin engine that trusts only these proxies. It neither redirects nor prints
+// newEngine returns a gin engine that trusts only these proxies, and neither redirects nor prints
 // debug output.
 func newEngine(trustedProxies []string) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)

@@ -126,8 +126,8 @@ func withID(path, id string) string {
 	return before + id + after
 }
 
-// ids returns the ids of the tenant's objects of a kind. It fails the test if there are none, or if
-// the route does not have exactly one parameter.
+// ids returns the ids of the tenant's objects of a kind. If there are none, or if the route does
+// not have exactly one parameter, ids fails the test.
 func (c tenant) ids(t *testing.T, kind string, r gin.RouteInfo) []string {
 	t.Helper()
 	ids := c.objectIDs[kind]

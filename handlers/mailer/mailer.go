@@ -1,5 +1,5 @@
 // Package mailer sends the mails in the outbox of package models by SMTP. Each instance of the
-// portal runs one [Mailer]. The outbox leases each mail to one of them at a time.
+// portal runs one [Mailer], and the outbox leases each mail to one of them at a time.
 package mailer
 
 import (
@@ -57,7 +57,7 @@ type Stats struct {
 	Dropped uint64 // refused by the server or too old
 }
 
-// New returns a mailer. It returns an error if a template is invalid.
+// New returns a mailer, or an error if a template is invalid.
 func New(c Config) (*Mailer, error) {
 	mails, err := templates.NewMails()
 	if err != nil {
@@ -75,8 +75,8 @@ func (m *Mailer) Stats() Stats {
 	return Stats{Sent: m.sent.Load(), Failed: m.failed.Load(), Dropped: m.dropped.Load()}
 }
 
-// Run sends mails until ctx ends. The mail that is being sent then has three seconds. If it takes
-// longer, another instance sends it again after its lease.
+// Run sends mails until ctx ends. After that, the mail that is being sent has three seconds. If it
+// takes longer, another instance sends it again after its lease.
 func (m *Mailer) Run(ctx context.Context) {
 	abandon := afterStop(ctx)
 	for {
@@ -89,7 +89,7 @@ func (m *Mailer) Run(ctx context.Context) {
 	}
 }
 
-// sendDue sends the mails that are due. It returns the time to wait for the next call.
+// sendDue sends the mails that are due, and returns the time to wait for the next call.
 func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Duration {
 	for ctx.Err() == nil {
 		err := m.sendNext(ctx, abandon)
@@ -109,7 +109,7 @@ func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Dura
 	return m.poll
 }
 
-// sendNext claims a mail and sends it. It returns when abandon is closed, even if the server has
+// sendNext claims a mail and sends it. When abandon is closed, it returns even if the server has
 // not responded. The error may be [models.ErrNoMail], a *deliveryError or an error of the store.
 func (m *Mailer) sendNext(ctx context.Context, abandon <-chan struct{}) error {
 	claiming, cancel := context.WithTimeout(ctx, m.Store.Timeout())

@@ -15,11 +15,11 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// stepTimeout limits the dial and each mail on its connection. It is shorter than the lease of a
+// stepTimeout limits the dial and each mail on its connection, and is shorter than the lease of a
 // claimed mail.
 const stepTimeout = 30 * time.Second
 
-// Server is an SMTP server that accepts mails for delivery. It holds a password, so it has no
+// Server is an SMTP server that accepts mails for delivery. Because it holds a password, it has no
 // exported fields and is not printed.
 type Server struct {
 	options func() (host string, options []gomail.Option)
@@ -27,7 +27,7 @@ type Server struct {
 
 // ParseServer parses a URL such as smtp://user:password@mail.example.com:587. The scheme smtp
 // requires STARTTLS, except on a loopback address or with ?tls=off. The scheme smtps uses TLS from
-// the start. The error does not contain the URL.
+// the start. No error contains the URL.
 func ParseServer(value string) (Server, error) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
@@ -119,8 +119,8 @@ func ParseSender(value string) (*mail.Address, error) {
 	return sender, nil
 }
 
-// deliver hands one mail over to the server. It returns nil only after the server has accepted the
-// mail. It does not start to send the mail after the end of ctx.
+// deliver hands one mail over to the server, and returns nil only after the server has accepted it.
+// After the end of ctx, deliver does not start to send the mail.
 func (s Server) deliver(ctx context.Context, message *gomail.Msg) error {
 	host, options := s.options()
 	client, err := gomail.NewClient(host, options...)

@@ -12,10 +12,10 @@ import (
 )
 
 // AccessLog writes one line per request: method, route pattern, status, duration in nanoseconds,
-// request id, client address and the ids of the caller. The line of a 5xx has level error and the
-// cause from c.Error. It never writes path, query, headers or body. A client that disconnects
-// before the response is logged with status 499. Requests that are refused because there are too
-// many share one line a second.
+// request id, client address and the ids of the caller, but never path, query, headers or body. For
+// a 5xx, the line has level error and the cause from c.Error. If the client disconnects before the
+// response, the status is 499. Requests that are refused because there are too many share one line
+// a second.
 func AccessLog(logger *slog.Logger) gin.HandlerFunc {
 	refusals := &refusalLog{logger: logger}
 	return func(c *gin.Context) {
@@ -76,7 +76,7 @@ type refusalLog struct {
 	first []any // attributes of the first request
 }
 
-// add counts a request. It calls describe for the first request of a second.
+// add counts a request, and calls describe for the first request of a second.
 func (l *refusalLog) add(describe func() []any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +130,8 @@ func appendID(attrs []slog.Attr, name string, id uuid.UUID) []slog.Attr {
 // unmatched is the logged route of a request that matches no route. Its path is not logged.
 const unmatched = "unmatched"
 
-// statusClientGone is the status of a request whose client disconnected before the response. It
-// appears only in the log and the metrics.
+// statusClientGone is the status, in the log and the metrics only, of a request whose client
+// disconnected before the response.
 const statusClientGone = 499
 
 // outcome returns the route pattern and the status for the log and the metrics. ctx is the

@@ -8,9 +8,9 @@ import (
 	"portal/handlers/problem"
 )
 
-// CrossOrigin refuses unsafe requests that a browser sends from another origin, and renders the
-// error with render. It reads Sec-Fetch-Site and Origin. Requests with neither header do not come
-// from a browser and pass.
+// CrossOrigin refuses unsafe requests that a browser sends from another origin, as Sec-Fetch-Site
+// and Origin say, and renders the error with render. Requests with neither header do not come from
+// a browser and pass.
 func CrossOrigin(render Render) gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
 	return func(c *gin.Context) {

@@ -11,7 +11,7 @@ import (
 
 // Metrics counts requests by method, route pattern, status and code of the API's errors, and
 // measures their duration by method and route pattern. It also counts those that were refused
-// because there were too many. It returns an error if registry already has these metrics.
+// because there were too many. If registry already has these metrics, Metrics returns an error.
 func Metrics(registry prometheus.Registerer) (gin.HandlerFunc, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "portal_http_requests_total",

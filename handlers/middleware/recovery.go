@@ -12,9 +12,10 @@ import (
 	"portal/handlers/problem"
 )
 
-// Recovery turns a panic into a 500, which it renders with render. It logs the stack with the
+// Recovery turns a panic into a 500, which it renders with render. The log gets the stack with the
 // request id, but never the request, whose headers may contain keys and cookies. If part of the
-// response has been sent, it aborts the connection, so that the client sees an incomplete response.
+// response has been sent, Recovery aborts the connection, so that the client sees an incomplete
+// response.
 func Recovery(logger *slog.Logger, render Render) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		defer func() {

@@ -8,8 +8,8 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// RequestID gives every request a random id and sends it as X-Request-Id. It ignores an id from
-// the client, which could make two requests look like one in the log.
+// RequestID gives every request a random id and sends it as X-Request-Id. Because an id from the
+// client could make two requests look like one in the log, it is ignored.
 func RequestID() gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Writer.Header()[requestIDHeader] = []string{rand.Text()}

@@ -25,8 +25,8 @@ type Slots chan struct{}
 // NewSlots returns n free slots.
 func NewSlots(n int) Slots { return make(Slots, n) }
 
-// Run calls f in a slot. If none is free, it returns a 503 instead. The slot must not be held while
-// a client sends its body.
+// Run calls f in a slot, which must not be held while a client sends its body. If none is free, Run
+// returns a 503 instead.
 func (s Slots) Run(f func() error) error {
 	select {
 	case s <- struct{}{}:

@@ -13,15 +13,14 @@ import (
 // accountDisabled is the message for the keys and users of a disabled account.
 const accountDisabled = "This account is disabled. Contact the operator."
 
-// table maps the errors of package models that a handler can return. The first matching row
-// applies.
+// table maps the errors of package models that a handler can return, by the first matching row.
 var table = []struct {
 	err     error
 	problem Problem
 }{
 	{models.ErrUnavailable, Unavailable(nil)},
 	{context.DeadlineExceeded, Unavailable(nil)},
-	// The client has disconnected. The log and the metrics show this as 499.
+	// The client has disconnected, which the log and the metrics show as 499.
 	{context.Canceled, Unavailable(nil)},
 
 	{models.ErrKeyMissingPrefix, Unauthorized(ReasonPrefix, "This is not an API key: API keys begin with nas_. "+

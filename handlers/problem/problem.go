@@ -1,8 +1,8 @@
 // Package problem maps errors to HTTP responses: status, code and message. The JSON API and the
-// portal share its one table. The API renders a [Problem] as its error body, the portal as a page
+// portal share its one table: the API renders a [Problem] as its error body, the portal as a page
 // or an alert.
 //
-// The message of a 5xx never contains the underlying error. The log has it, with the request id.
+// The message of a 5xx never contains the underlying error; the log has it, with the request id.
 package problem
 
 import (
@@ -71,7 +71,7 @@ func (p Problem) Error() string {
 func (p Problem) Unwrap() error { return p.Cause }
 
 // RetryAfterSeconds returns the value of the Retry-After header (RFC 9110, section 10.2.3): whole
-// seconds, rounded up. It is empty if RetryAfter is not positive.
+// seconds, rounded up, or "" if RetryAfter is not positive.
 func (p Problem) RetryAfterSeconds() string {
 	if p.RetryAfter <= 0 {
 		return ""
@@ -108,7 +108,7 @@ func NotFound() Problem {
 	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Message: "There is no page or endpoint at this address."}
 }
 
-// MethodNotAllowed returns a 405. The caller sets the Allow header.
+// MethodNotAllowed returns a 405, for which the caller sets the Allow header.
 func MethodNotAllowed() Problem {
 	return Problem{
 		Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed,
@@ -132,8 +132,8 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
-// RateLimited returns a 429 for a caller whose next request is allowed after wait. with says what
-// has reached its limit. The caller sets the RateLimit and RateLimit-Policy headers.
+// RateLimited returns a 429 for a caller whose next request is allowed after wait, where with says
+// what has reached its limit. The caller sets the RateLimit and RateLimit-Policy headers.
 func RateLimited(with string, wait time.Duration) Problem {
 	return Problem{
 		Status: http.StatusTooManyRequests, Code: CodeRateLimited,

@@ -16,9 +16,9 @@ import (
 	"portal/models/database"
 )
 
-// Create copies the database to a new file, which only its owner may read. Other processes may use
-// the database meanwhile. The file contains no secret of the keyring. Create returns an error if
-// the file exists or if the database has no schema.
+// Create copies the database to a new file, which only its owner may read and which contains no
+// secret of the keyring. Other processes may use the database meanwhile. If the file exists or the
+// database has no schema, Create returns an error.
 func Create(ctx context.Context, databaseURL, file string) error {
 	if err := database.CheckURL(databaseURL); err != nil {
 		return err

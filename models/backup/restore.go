@@ -38,9 +38,9 @@ func migrate(ctx context.Context, db *database.Connections) error {
 // disabled state of the current database. Users who were removed stay removed, and identities that
 // were disconnected stay disconnected. Users who are not in the current database are disabled.
 //
-// Restore is atomic. Other processes may use the database meanwhile, and see either the old state
-// or the new one. It returns [ErrNothingToCompare] for [KeepUnrevokedKeys] without a current
-// database.
+// Restore is atomic: other processes may use the database meanwhile, and see either the old state
+// or the new one. With [KeepUnrevokedKeys] and no current database, it returns
+// [ErrNothingToCompare].
 func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (revoked int, err error) {
 	if err := database.CheckURL(databaseURL); err != nil {
 		return 0, err

@@ -138,7 +138,7 @@ func (r restoring) commitPostgres() string {
 	return "RESET search_path;\n" + statements + count + ";\nCOMMIT;\n"
 }
 
-// feedPsql runs psql with the statements before, the output of dump, and the statements after. It
+// feedPsql runs psql with the statements before, the output of dump, and the statements after, and
 // returns the number in psql's last line.
 func feedPsql(psql *exec.Cmd, before string, dump *exec.Cmd, after string) (int, error) {
 	var out, stderr bytes.Buffer

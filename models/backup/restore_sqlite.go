@@ -51,7 +51,7 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	return revoked, database.Failed("restore", err)
 }
 
-// copySQLite copies a database file and checks the copy. It does not change the original.
+// copySQLite copies a database file, which does not change, and checks the copy.
 func copySQLite(ctx context.Context, from, to string) (err error) {
 	if err := database.CreateSQLite(to); err != nil {
 		return err

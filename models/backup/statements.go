@@ -16,9 +16,9 @@ type expressions struct {
 	noHash string // a hash for the user in a row of users that no email has
 }
 
-// readCurrent returns the statements that copy what a restore keeps of the current database. The
-// names of its tables have this prefix. If there is no current database to compare with, the tables
-// are those of the restored state, and the copies are empty.
+// readCurrent returns the statements that copy what a restore keeps of the current database, whose
+// tables' names have this prefix. If there is no current database to compare with, the tables are
+// those of the restored state, and the copies are empty.
 func (r restoring) readCurrent(prefix string) string {
 	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.state == withAccounts)).Replace(`
 CREATE TEMPORARY TABLE current_keys AS
@@ -128,8 +128,8 @@ INSERT INTO activities (id, account_id, actor_kind, action, label, address, at)
 UPDATE auth_epoch SET value = EPOCH;
 `
 
-// newID returns the expression of an id. The arguments are the format of an expression for its
-// random part, and the parts of the time.
+// newID returns the expression of an id. The format makes the random part, and has two verbs for
+// the time.
 func (r restoring) newID(format string) string {
 	milliseconds := fmt.Sprintf("%012x", r.now.UnixMilli())
 	return fmt.Sprintf(format, milliseconds[:8], milliseconds[8:])

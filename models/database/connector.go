@@ -110,7 +110,7 @@ func (c *connector) abandon(a *connectAttempt) {
 	}()
 }
 
-// remove removes an abandoned attempt. It reports false if another caller has adopted it.
+// remove removes an abandoned attempt and reports true unless another caller has adopted it.
 func (c *connector) remove(a *connectAttempt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *connector) remove(a *connectAttempt) bool {
 	return true
 }
 
-// race starts all dials at once and returns the first connection. It cancels the others.
+// race starts all dials at once, returns the first connection and cancels the other dials.
 func race(ctx context.Context, dials []dial) (driver.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -174,8 +174,8 @@ func (p pooled) Connect(ctx context.Context) (driver.Conn, error) {
 
 // pooledConn is a connection whose reads and starts of transactions fail with [driver.ErrBadConn]
 // if the server has closed it, for example at a failover. The pool repeats them on other
-// connections, the last time on a new one. A write outside a transaction is only repeated if it was
-// certainly not sent, which pgx finds out.
+// connections, the last time on a new one. Outside a transaction, a write is only repeated if it
+// was certainly not sent, which pgx finds out.
 type pooledConn struct{ *stdlib.Conn }
 
 // BeginTx implements [driver.ConnBeginTx].

@@ -15,8 +15,8 @@ import (
 	"github.com/uptrace/bun/dialect"
 )
 
-// Timeout is the usual time limit of each use of the database. It leaves 0.2 s of the 2 s in which
-// every request gets a response.
+// Timeout is the usual time limit of each use of the database, which leaves 0.2 s of the 2 s in
+// which every request gets a response.
 const Timeout = 1800 * time.Millisecond
 
 // PortalConnections and apiConnections limit the pools of one instance, which open connections when
@@ -33,9 +33,9 @@ type Connections struct {
 	API    *bun.DB // for the API's reads, so that nothing else can take all connections
 
 	// Dial returns functions that open one PostgreSQL connection outside the pools, and that
-	// end the attempts to do so. It is nil with SQLite.
+	// end the attempts to do so. With SQLite, Dial is nil.
 	Dial func(Use) (dial func(context.Context) (*pgx.Conn, error), stop func() error)
-	// Single returns a SQLite pool of one connection. It is nil with PostgreSQL.
+	// Single returns a SQLite pool of one connection. With PostgreSQL, Single is nil.
 	Single func() *sql.DB
 }
 
@@ -48,7 +48,7 @@ const (
 	Reading
 )
 
-// Open prepares the connections to a database. It connects to none, and returns the error of
+// Open prepares the connections to a database without connecting, and returns the error of
 // [CheckURL]. SQLite waits for a lock for slightly less than timeout.
 func Open(databaseURL string, timeout time.Duration) (*Connections, error) {
 	if err := CheckURL(databaseURL); err != nil {
@@ -92,7 +92,7 @@ func Name(databaseURL string) string {
 	return "database " + postgresName(config)
 }
 
-// CheckURL returns an error if [Open] cannot use the URL. It does not connect.
+// CheckURL returns an error if [Open] cannot use the URL, without connecting.
 func CheckURL(databaseURL string) error {
 	if path, ok := SQLitePath(databaseURL); ok {
 		if path == "" || strings.Contains(path, ":memory:") {

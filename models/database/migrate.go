@@ -54,9 +54,9 @@ type migration struct {
 	wait   time.Duration // for the locks of other sessions, in total
 }
 
-// run brings the schema up to date. It may run in several processes at once and after a crash at
-// any point: each migration is marked as applied in its own transaction. It takes no lock if the
-// schema is up to date.
+// run brings the schema up to date, and takes no lock if nothing is missing. Because each migration
+// is marked as applied in its own transaction, run may be called in several processes at once and
+// after a crash at any point.
 func (m migration) run(ctx context.Context) error {
 	postgres := m.db.Dialect().Name() == dialect.PG
 	deadline := time.Now().Add(m.wait)
@@ -128,7 +128,7 @@ func applied(ctx context.Context, db *bun.DB) (files []string, err error) {
 }
 
 // Version returns the number of the last migration that a database has, or "" if it has no tables
-// of the portal. It creates and changes nothing.
+// of the portal, and changes nothing.
 func Version(ctx context.Context, databaseURL string) (string, error) {
 	db, err := openUnchanged(databaseURL)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// MigrationLock is the key of the advisory lock that lets one instance at a time migrate a
-	// PostgreSQL database. The value is arbitrary.
+	// MigrationLock is the arbitrary key of the advisory lock that lets one instance at a time
+	// migrate a PostgreSQL database.
 	MigrationLock = 0x6e61735f // "nas_"
 	// migrationLockInterval is the time between two attempts to take the lock.
 	migrationLockInterval = 100 * time.Millisecond
 )
 
-// lock takes the advisory lock until unlock. The lock belongs to a transaction that stays open, so
-// it is released if the process dies.
+// lock takes the advisory lock until unlock, in a transaction that stays open, so that the lock is
+// released if the process dies.
 func (m migration) lock(ctx context.Context, deadline time.Time) (unlock func(), err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (m migration) holder(ctx context.Context) string {
 	return fmt.Sprintf("process %d (application %q, since %s)", pid, name, since.UTC().Format(time.RFC3339))
 }
 
-// sleepUntil sleeps. It reports false if the deadline has passed or ctx ends.
+// sleepUntil sleeps, and reports false if the deadline has passed or ctx ends.
 func sleepUntil(ctx context.Context, pause time.Duration, deadline time.Time) bool {
 	if time.Now().After(deadline) {
 		return false

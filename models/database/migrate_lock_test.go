@@ -14,7 +14,7 @@ import (
 	"portal/models/modelstest"
 )
 
-// later is a migration of a later version. It locks some tables exclusively.
+// later is a migration of a later version that locks some tables exclusively.
 var later = fstest.MapFS{"20990101000000_later.tx.up.sql": {Data: []byte(
 	"ALTER TABLE api_keys ADD COLUMN later text; ALTER TABLE activities ADD COLUMN later text",
 )}}

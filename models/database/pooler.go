@@ -15,8 +15,8 @@ const poolerProbes = 5
 // errNoSession means that a connection does not stay in one session of the server.
 var errNoSession = errors.New("PgBouncer, or another pooler, changes the session of a connection: set pool_mode = session for the portal")
 
-// checkSessions returns an error if a pooler gives each transaction another session. The portal's
-// settings, prepared statements and locks belong to a session.
+// checkSessions returns an error if a pooler gives each transaction another session, because the
+// portal's settings, prepared statements and locks belong to a session.
 func (c *Connections) checkSessions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

@@ -31,9 +31,9 @@ const (
 	pgxConnectTimeout = 2 * time.Minute
 )
 
-// sessionSettings limit the damage if an instance freezes or loses its network. The server ends the
-// transaction of such an instance after 2 s and releases its locks. No statement waits longer for a
-// lock than a request waits for the statement.
+// sessionSettings limit the damage if an instance freezes or loses its network: the server ends its
+// transaction after 2 s and releases its locks. No statement waits longer for a lock than a request
+// waits for the statement.
 var sessionSettings = map[string]string{
 	"idle_in_transaction_session_timeout": "2s",
 	"lock_timeout":                        "1500ms",
@@ -152,7 +152,7 @@ func hosts(config *pgx.ConnConfig) []dial {
 	return dials
 }
 
-// dialHost connects to the host. The error is an [*openError].
+// dialHost connects to the host, and returns an [*openError] if it cannot.
 func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 	conn, err := dialAddresses(ctx, host)
 	if err == nil {
@@ -174,7 +174,7 @@ func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 	return nil, &openError{message, err}
 }
 
-// postgresName returns the name of the database. The server's default is the name of the user.
+// postgresName returns the name of the database, which is the name of the user by default.
 func postgresName(config *pgx.ConnConfig) string { return cmp.Or(config.Database, config.User) }
 
 // dialAddresses connects to the address of the host that answers first.

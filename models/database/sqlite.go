@@ -22,8 +22,8 @@ import (
 // another write, so that callers get SQLite's own error.
 const busyMargin = 300 * time.Millisecond
 
-// errFileReplaced means that another file has taken the database's path. It may hold keys that were
-// revoked since, and SQLite may mix it with the old database's -wal and -shm files.
+// errFileReplaced means that another file has taken the database's path. Such a file may hold keys
+// that were revoked since, and SQLite may mix it with the old database's -wal and -shm files.
 var errFileReplaced = errors.New("the SQLite file was replaced; restart the portal, and replace a database only with portal restore")
 
 // sqliteFile makes the connections to a SQLite file. After another file has taken the path, it
@@ -143,8 +143,8 @@ func (f *sqliteFile) connect(ctx context.Context) (driver.Conn, error) {
 	return &sqliteConn{known, f}, nil
 }
 
-// check returns an error unless the path names the file of the first connection. It creates a
-// missing file before the first connection only.
+// check returns an error unless the path names the file of the first connection. Before the first
+// connection, check creates a missing file.
 func (f *sqliteFile) check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

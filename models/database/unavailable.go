@@ -18,8 +18,8 @@ import (
 // together with its cause.
 var ErrUnavailable = errors.New("the database does not answer")
 
-// openError says in our own words why a database cannot be opened, and what to do. It is also
-// [ErrUnavailable], and contains no password.
+// openError is an [ErrUnavailable] that says in our own words, and without a password, why a
+// database cannot be opened and what to do.
 type openError struct {
 	message string
 	cause   error
@@ -52,9 +52,9 @@ func innermost(err error) string {
 	}
 }
 
-// Failed wraps err with the name of the operation. If err means that the database did not answer,
-// the result is also [ErrUnavailable]. Any other error is a bug in this program. It returns nil if
-// err is nil.
+// Failed wraps err with the name of the operation, and returns nil if err is nil. If err means that
+// the database did not answer, the result is also [ErrUnavailable]. Any other error is a bug in
+// this program.
 func Failed(operation string, err error) error {
 	if err == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"portal/models/modelstest/postgres"
 )
 
-// OpenDatabase opens a database without the store, as an operator with an SQL client does. The
-// database is closed at the end of the test.
+// OpenDatabase opens a database without the store, as an operator with an SQL client does, and
+// closes it at the end of the test.
 func OpenDatabase(t testing.TB, url string) *bun.DB {
 	t.Helper()
 	var db *bun.DB
@@ -59,8 +59,8 @@ var (
 	lastDatabase atomic.Int64
 )
 
-// PostgresURL returns the URL of a new PostgreSQL database whose schema is up to date. It is
-// dropped at the end of the test.
+// PostgresURL returns the URL of a new PostgreSQL database whose schema is up to date, until the
+// end of the test.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	return createDatabase(t, "migrated")

@@ -64,12 +64,12 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path) //nolint:gosec // the path of the database above
 })
 
-// passwordMemory is the memory in KiB for hashing a password. It saves tests most of their time.
+// passwordMemory is the memory in KiB for hashing a password, so little that tests save most of
+// their time.
 const passwordMemory = 64
 
-// Open opens a store on the database. It is closed at the end of the test. Unless the options say
-// otherwise, hashing a password is cheap, and the database may take a minute, because a busy
-// machine is slow.
+// Open opens a store on the database until the end of the test. Unless the options say otherwise,
+// hashing a password is cheap, and the database may take a minute, because a busy machine is slow.
 func Open(t testing.TB, url string, options models.Options) *models.Store {
 	t.Helper()
 	options.PasswordMemory = cmp.Or(options.PasswordMemory, passwordMemory)
@@ -160,7 +160,7 @@ var liveKit struct {
 	err    error
 }
 
-// LiveKit returns a LiveKit server that other tests use too. The first call starts it.
+// LiveKit returns a LiveKit server that other tests use too, and starts it at the first call.
 func LiveKit(t testing.TB) *livekitserver.Server {
 	t.Helper()
 	liveKit.once.Do(func() { liveKit.server, liveKit.err = livekitserver.Start(context.Background()) })

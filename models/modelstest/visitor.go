@@ -97,7 +97,7 @@ func (v *Visitor) PostJSON(path, body string, headers ...string) Response {
 	return v.Send(http.MethodPost, path, body, append(headers, "Content-Type: application/json")...)
 }
 
-// Is ends the test unless the response has this status. It returns the response.
+// Is ends the test unless the response has this status, and returns the response.
 func (r Response) Is(status int) Response {
 	r.t.Helper()
 	if r.StatusCode != status {
@@ -106,8 +106,8 @@ func (r Response) Is(status int) Response {
 	return r
 }
 
-// Find returns the text that the pattern's group matches. It ends the test unless the pattern
-// matches once.
+// Find returns the text that the pattern's group matches. Unless the pattern matches once, Find
+// ends the test.
 func (r Response) Find(pattern string) string {
 	r.t.Helper()
 	found := regexp.MustCompile(pattern).FindAllStringSubmatch(r.Body, -1)

@@ -28,8 +28,9 @@ const (
 var AbsentEnd = "$" + base64.RawStdEncoding.EncodeToString(make([]byte, saltLength)) +
 	"$" + base64.RawStdEncoding.EncodeToString(make([]byte, hashLength))
 
-// Absent returns the hash of a user without a password. No password has this hash. The password of
-// an unknown user is compared with it too, so that the response takes as long as for a known user.
+// Absent returns the hash of a user without a password: no password has it. For an unknown user,
+// the password is compared with this hash too, so that the response takes as long as for a known
+// user.
 func (h *Hasher) Absent() string {
 	return encodePHC(h.params, make([]byte, saltLength), make([]byte, hashLength))
 }
@@ -42,8 +43,8 @@ func (t *Turn) Hash(password string) string {
 	return encodePHC(params, salt, derive(params, password, salt, hashLength))
 }
 
-// Matches reports in constant time whether the password has this hash. The result outdated means
-// that the hash does not have the parameters of new hashes.
+// Matches reports in constant time whether the password has this hash, and whether the hash is
+// outdated: it does not have the parameters of new hashes.
 func (t *Turn) Matches(password, phc string) (match, outdated bool, err error) {
 	params, salt, want, err := decodePHC(phc)
 	if err != nil {

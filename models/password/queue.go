@@ -58,8 +58,8 @@ func NewHasher(memory uint32) *Hasher {
 	return &Hasher{params: argon2Params{memory: memory, time: 1, threads: 1}}
 }
 
-// Wait waits in the queue. The caller must call Done of the turn. The error is [ErrQueueFull] or
-// that of the context.
+// Wait waits in the queue, and returns [ErrQueueFull] or the error of the context. Without an
+// error, the caller must call Done of the turn.
 func (h *Hasher) Wait(ctx context.Context, place Place) (*Turn, error) {
 	turn := h.enter(place)
 	select {
@@ -133,7 +133,7 @@ func (t *Turn) Done() {
 	h.busy = false
 }
 
-// leave removes a request from the queue. It reports false if the request is no longer in it.
+// leave removes a request from the queue, and reports false if the request is no longer in it.
 func (h *Hasher) leave(turn *Turn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

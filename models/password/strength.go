@@ -56,7 +56,7 @@ func isCommon(password string, words []string) bool {
 	})
 }
 
-// commonPasswords returns zxcvbn's list of the seven thousand most common passwords. The list is
+// commonPasswords returns zxcvbn's list of the seven thousand most common passwords, which is
 // parsed at its first use.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	var list struct{ List []string }

@@ -15,13 +15,13 @@ const MinLength = 32
 // same secret derive the same keys. During a rotation it also holds the previous secret, whose keys
 // only verify.
 type Keyring struct {
-	// secrets returns the current secret first. It is a function, because fmt and slog print
-	// the values of fields.
+	// secrets returns the current secret first. Because fmt and slog print the values of fields, it
+	// is a function.
 	secrets func() []string
 }
 
-// NewKeyring returns a keyring for a secret and, unless it is empty, the previous one. It returns
-// an error that contains neither if one has fewer than [MinLength] bytes.
+// NewKeyring returns a keyring for a secret and, unless it is empty, the previous one. If one has
+// fewer than [MinLength] bytes, NewKeyring returns an error that contains neither.
 func NewKeyring(secret, previous string) (Keyring, error) {
 	if len(secret) < MinLength {
 		return Keyring{}, fmt.Errorf("the secret must be at least %d bytes long", MinLength)

@@ -42,8 +42,8 @@ func NewSealer(keyring Keyring) (Sealer, error) {
 	return s, nil
 }
 
-// Seal encrypts a value for one owner, such as a user, and returns the id of the key. The value can
-// be opened only for the same owner.
+// Seal encrypts a value that can be opened only for the same owner, such as a user, and returns the
+// id of the key.
 func (s Sealer) Seal(value, owner []byte) (sealed, keyID []byte, err error) {
 	if len(s.keys) == 0 {
 		return nil, nil, errSealed

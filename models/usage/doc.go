@@ -6,20 +6,20 @@
 // A [Recorder] collects counts by key, in one [bucket] for each hour of the clock. A flush ends the
 // counting in a bucket, sorts it by key and writes it in batches of a few thousand keys, each in
 // one transaction. New counts go to the next bucket meanwhile. If the database is slow, a flush
-// takes longer and the next bucket holds more requests of each key. The recorder then writes less
+// takes longer and the next bucket holds more requests of each key. So the recorder writes less
 // often, in memory that depends on the number of keys and not on the number of requests.
 //
 // # Errors
 //
 // A batch that fails is written again, so no error loses counts. If the connection broke during
-// COMMIT, its requests may be counted twice. The time of the last use stays exact, because the
+// COMMIT, its requests may be counted twice, but the time of the last use stays exact, because the
 // later time wins.
 //
 // # Reports
 //
-// A report reads the stored counts and then adds those in memory. The recorder keeps written
-// buckets in memory for a few seconds, longer than a statement takes: they have the last uses that
-// the statement was too early to see. The stored time of the last use shows whether a statement saw
-// a batch that was written in the meantime. No report waits for a flush, and no lock is held while
-// the database is used.
+// A report reads the stored counts and then adds those in memory. Written buckets stay in memory
+// for a few seconds, longer than a statement takes: they have the last uses that the statement was
+// too early to see. If a batch was written in the meantime, the stored time of the last use shows
+// whether the statement saw it. No report waits for a flush, and no lock is held while the database
+// is used.
 package usage

@@ -14,8 +14,8 @@ const (
 	maxPause = 50 * time.Millisecond
 )
 
-// Run flushes at intervals until ctx ends, and calls failed with each error. It lets a running
-// batch finish.
+// Run flushes at intervals until ctx ends, and calls failed with each error. When ctx ends, a
+// running batch may finish.
 func (r *Recorder) Run(ctx context.Context, interval time.Duration, failed func(error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -106,8 +106,8 @@ func (r *Recorder) writeRest(ctx context.Context, yield bool) error {
 	return nil
 }
 
-// write writes the next batch of a bucket. It lets the batch finish when ctx is canceled, but not
-// when its deadline has passed.
+// write writes the next batch of a bucket. If ctx is canceled, the batch finishes, unless its
+// deadline has passed.
 func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	deadline := time.Now().Add(writeTimeout)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(deadline) {

@@ -25,7 +25,7 @@ const postgresAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_a
 // may compile the plan each time.
 const postgresSettings = "SET lock_timeout = '500ms'; SET jit = off"
 
-// Postgres is the [Writer] for PostgreSQL. It has a connection of its own.
+// Postgres is the [Writer] for PostgreSQL, with a connection of its own.
 type Postgres struct {
 	dial func(context.Context) (*pgx.Conn, error)
 	stop func() error

@@ -57,7 +57,7 @@ func flushed(t *testing.T, r *usage.Recorder) {
 	}
 }
 
-// A server that was restarted has closed the connection. The next flush opens another.
+// A server that was restarted has closed the connection, so the next flush opens another.
 func TestClosedConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	db := open(t, modelstest.PostgresURL(t))
@@ -147,7 +147,7 @@ func TestLastUseIsKnownDuringFlushes(t *testing.T) {
 	})
 }
 
-// Another session holds the row of one key for long. The flush fails soon, and nothing is lost.
+// If another session holds the row of one key for long, the flush fails soon, and nothing is lost.
 func TestLockedRowLosesNothing(t *testing.T) {
 	t.Parallel()
 	db := open(t, modelstest.PostgresURL(t))
@@ -180,7 +180,7 @@ func TestLockedRowLosesNothing(t *testing.T) {
 // id returns one of many different ids.
 func id(i int) uuid.UUID { return uuid.UUID{0: byte(i), 1: byte(i >> 8), 2: byte(i >> 16)} }
 
-// When too many keys wait for a flush, memory does not grow any more. The requests of the keys that
+// When too many keys wait for a flush, memory does not grow any more, but requests of the keys that
 // wait are still counted, and those of other accounts too.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()

@@ -52,8 +52,8 @@ func (s *SQLite) write(ctx context.Context, hour string, entries []Entry) error 
 	}
 	defer func() { _ = tx.Rollback() }()
 	add := tx.StmtContext(ctx, s.add)
-	// The driver starts a goroutine for each call whose context can end. The transaction ends
-	// with ctx anyway.
+	// The driver starts a goroutine for each call whose context can end, although the
+	// transaction ends with ctx anyway.
 	endless := context.WithoutCancel(ctx)
 	for _, entry := range entries {
 		var last sql.NullString
