@@ -69,7 +69,6 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			},
 			Groups: []OperationGroup{
 				d.API.group("widget-tokens"), d.API.group("agents"),
-				d.API.group("public", "showDescription", "showHealth", "showReadiness"),
 			},
 		},
 		{
@@ -80,8 +79,14 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 				{"introspection", "Introspect a token"},
 				{"rate-limits", "Rate limits and backoff"},
 				{"rotation", "Rotate a key"},
+			},
+			Groups: []OperationGroup{d.API.group("public", "showDescription", "showHealth", "showReadiness")},
+		},
+		{
+			Path: "/docs/errors", Title: "Errors", file: "errors.html", book: SectionAPI,
+			Sections: []GuideSection{
 				{"unauthorized", "Handle each 401"},
-				{"errors", "Errors"},
+				{"errors", "Error codes"},
 			},
 		},
 		{

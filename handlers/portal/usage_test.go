@@ -85,6 +85,6 @@ func TestUsageOfAKeyThatWasRevokedBefore(t *testing.T) {
 		clock.Advance(30 * time.Hour)
 		c.signIn(c.email, password).redirects("/api-keys")
 		c.get("/usage?period=24h").is(http.StatusOK).none("link", "forgotten")
-		c.get("/usage?period=24h&key="+key.ID.String()).is(http.StatusOK).says("No requests in the last 24 hours")
+		c.get("/usage?period=24h&key=" + key.ID.String()).is(http.StatusOK).says("No requests in the last 24 hours")
 	})
 }
