@@ -70,7 +70,7 @@ func TestEveryOperationIsInTheReference(t *testing.T) {
 func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 	t.Parallel()
 	o := operation(t, "createWidgetToken")
-	if o.Body == nil || o.Body.Type != "application/json" || len(o.Body.Fields) != 1 || o.Body.Fields[0].Name != "agentId" || !o.Body.Fields[0].Required {
+	if o.Body == nil || o.Body.Type != "application/json" || len(o.Body.Fields) != 4 || o.Body.Fields[0].Name != "agentId" || !o.Body.Fields[0].Required {
 		t.Errorf("body %+v", o.Body)
 	}
 	var statuses []string
@@ -87,7 +87,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 		t.Errorf("examples %+v", o.Examples)
 	}
 	introspection := operation(t, "introspectWidgetToken")
-	if shapes := introspection.Responses[0].Shapes; len(shapes) != 2 || shapes[0].Name != "Active token" || len(shapes[0].Fields) != 11 {
+	if shapes := introspection.Responses[0].Shapes; len(shapes) != 2 || shapes[0].Name != "Active token" || len(shapes[0].Fields) != 13 {
 		t.Errorf("introspection returns %+v", introspection.Responses[0].Shapes)
 	}
 	if !strings.HasPrefix(introspection.Body.Example, "token=") {
