@@ -54,7 +54,7 @@ func TestDemoRunsACallThatARevocationEnds(t *testing.T) {
 	visitor.allow(brokenConnections)
 	widget := pages.OpenWidget(visitor.Tab)
 	widget.Talk()
-	widget.ExpectStatus(`You are in the call`)
+	widget.ExpectStatus(`Hello, Maria. You are in the call`)
 	widget.ExpectVoice()
 	owner := visit(t, "http://"+modelstest.Value(url.Parse(links[1]))(t).Host)
 	pages.OpenLogin(owner.Tab).SignIn("demo@example.com", regexp.MustCompile(`Password: +(\S+)`).FindStringSubmatch(output.String())[1])

@@ -51,6 +51,7 @@ type echoEvent struct {
 	Event, Room string
 	Packets     int
 	From        map[string]string
+	Visitor     string
 }
 
 // startEcho starts the agent until the test ends. The Makefile builds it.
@@ -108,6 +109,25 @@ func (a *echoAgent) expectAudio(agentID string, packets int) {
 			}
 		case <-timeout:
 			a.t.Fatal("the echo agent hears nothing")
+		}
+	}
+}
+
+// expectVisitor waits until the agent has joined a room, and checks the visitor's name in the
+// metadata of its dispatch.
+func (a *echoAgent) expectVisitor(name string) {
+	a.t.Helper()
+	for timeout := time.After(time.Minute); ; {
+		select {
+		case event := <-a.events:
+			if event.Event == "joined" {
+				if event.Visitor != name {
+					a.t.Errorf("the agent's dispatch names %q, want %q", event.Visitor, name)
+				}
+				return
+			}
+		case <-timeout:
+			a.t.Fatal("the echo agent joins no room")
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,8 +49,11 @@ func onEachBackend(t *testing.T, test func(t *testing.T, v *visitor, c customer,
 func TestReferenceBackendsIssueTokens(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, v *visitor, c customer, s exampleServer, code string) {
 		agentID, key := agentIDs.FindString(code), c.newKey(t, "backend")
-		s.env = []string{"BEHIND_PROXY=1", "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com"}
-		const visitors = 6 // of this test
+		s.env = []string{
+			"BEHIND_PROXY=1", "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com",
+			`SESSIONS={"the-session": {"id": "customer-7", "name": "María"}, "": {"id": "guest"}}`,
+		}
+		const visitors = 9 // of this test
 		server := s.start(t, strings.Replace(code, "10_000", strconv.Itoa(visitors), 1), key)
 		ask := func(address string, status int, code string) modelstest.Response {
 			t.Helper()
@@ -63,7 +67,7 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 		}
 		preflight := modelstest.NewVisitor(t, server.site).
 			Send(http.MethodOptions, "/token", "", "Origin: https://www.example.com", "Access-Control-Request-Method: POST").Is(http.StatusNoContent)
-		if preflight.Header.Get("Access-Control-Allow-Headers") != "Content-Type" {
+		if preflight.Header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type" {
 			t.Errorf("preflight: %v", preflight.Header)
 		}
 		for _, origin := range []string{"", "https://evil.example", "null", "https://www.example.com.evil.example"} {
@@ -74,6 +78,8 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 				}
 			}
 		}
+
+		c.expectContexts(t, server, key)
 
 		// The visitor has used one of ten. The last address is the proxy's view of the visitor.
 		for i := range 9 {
@@ -103,6 +109,50 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 		}
 		ask("192.0.2.9", http.StatusTooManyRequests, "RATE_LIMITED") // one visitor too many
 	})
+}
+
+// appRequests are the bodies that LiveKit's SDKs send: with JavaScript and Flutter without options,
+// Swift without options, and Android with the options that a visitor must not choose. Then one that
+// records the call on the visitor's storage.
+var appRequests = []string{
+	`{}`, `{"room_config": {}}`, `{"room_config":{"agents":[]}}`,
+	`{"room_name":"lobby","participant_name":"Mallory","participant_identity":"admin","participant_metadata":"x",` +
+		`"participant_attributes":{"agentId":"x","userId":"admin"},"room_config":{"agents":[{"agent_name":"other","metadata":"x"}]}}`,
+	`{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004","user":{"id":"admin"},"metadata":{"x":"y"},"expiresIn":60,` +
+		`"room_config":{"name":"lobby","egress":{"room":{"file_outputs":[{"filepath":"x","s3":{"bucket":"mine"}}]}}}}`,
+	`{"room_config":{"metadata":"` + strings.Repeat("x", 16<<10-32) + `"}}`, ``, `[`,
+}
+
+// expectContexts checks that a token depends on the visitor's session and on nothing in the body,
+// and that an app, which has no origin, needs a session.
+func (c customer) expectContexts(t *testing.T, server runningExample, key string) {
+	t.Helper()
+	for i, body := range appRequests {
+		for session, user := range map[string]string{
+			"Authorization: Bearer the-session":   `{"id":"customer-7","name":"María"}`,
+			"Cookie: a=b; session=the-session; c": `{"id":"customer-7","name":"María"}`,
+			"Cookie: a=b":                         `{"id":"guest"}`,
+		} {
+			headers := []string{session, "Content-Type: application/json", fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", i/3)}
+			if strings.HasPrefix(session, "Cookie") {
+				headers = append(headers, "Origin: https://www.example.com")
+			}
+			got := modelstest.NewVisitor(t, server.site).Send(http.MethodPost, "/token", body, headers...).Is(http.StatusOK)
+			form := url.Values{"token": {got.Find(`"access_token":"([^"]+)"`)}}
+			claims := c.Post("/api/widget/introspect", form, modelstest.Bearer(key)).Is(http.StatusOK).Body
+			if !strings.Contains(claims, `"user":`+user) || strings.Contains(claims, `"metadata"`) {
+				t.Errorf("%.60s: the token has %s, want the user %s alone", body, claims, user)
+			}
+		}
+	}
+	for _, headers := range [][]string{
+		{"Authorization: Bearer another session"}, {"Authorization: Bearer "}, {"Authorization: "}, {"Cookie: session=the-session"},
+		{"Authorization: Bearer the-session", "Origin: https://evil.example"},
+	} {
+		askBackend(t, server, http.StatusForbidden, "ORIGIN_NOT_ALLOWED", http.MethodPost, headers...)
+	}
+	modelstest.NewVisitor(t, server.site).Send(http.MethodPost, "/token", strings.Repeat(" ", 16<<10+1), "Authorization: Bearer the-session").
+		Is(http.StatusRequestEntityTooLarge)
 }
 
 // badNetwork is in place of the portal. Its last responses are held until release is closed.

@@ -32,7 +32,7 @@ func startWidget(t *testing.T, portal *process, backend exampleServer, liveKit *
 	c, v := startSignedIn(t, portal)
 	agentID, key := c.newAgent(t, "Front desk"), c.newKey(t, "widget")
 	integrate := pages.OpenIntegrate(v.Tab)
-	backend.env = []string{"LIVEKIT_URL=" + liveKit.String(), "BEHIND_PROXY=1"}
+	backend.env = append(backend.env, "LIVEKIT_URL="+liveKit.String(), "BEHIND_PROXY=1")
 	running := backend.start(t, integrate.File(backend.file, backend.name), key)
 	page := []byte(integrate.File("widget.html", "Widget page"))
 	modelstest.Must(t, os.WriteFile(filepath.Join(running.folder, "widget.html"), page, 0o600))
@@ -84,13 +84,16 @@ func TestTheWidgetTalks(t *testing.T) {
 	t.Parallel()
 	server := startLiveKit(t)
 	echo := startEcho(t, server)
-	site := startWidget(t, portalWith(t, server.URL), referenceBackends[0], server.URL)
+	backend := referenceBackends[0]
+	backend.env = []string{guest}
+	site := startWidget(t, portalWith(t, server.URL, "PORTAL_LIVEKIT_AGENT_NAME=echo"), backend, server.URL)
 	v := site.visit(t, withMicrophone)
 	v.addInitScript(t, shortTokens(2))
 	w := pages.OpenWidget(v.Tab)
 	w.TabTo("Tab", "button", "Talk")
 	w.Press("Enter")
-	w.ExpectStatus(`You are in the call`)
+	w.ExpectStatus(`Hello, María. You are in the call`)
+	echo.expectVisitor("María")
 	w.ExpectLevel()
 	echo.expectAudio(site.agentID, 50)
 	w.ExpectVoice()
@@ -107,6 +110,42 @@ func TestTheWidgetTalks(t *testing.T) {
 	w.AwaitEnd()
 	w.ExpectAlert(`can no longer start calls`)
 	w.ExpectIdle()
+}
+
+// guest is a setting of a backend: the user in the tokens of visitors without a session.
+const guest = `SESSIONS={"": {"id": "customer-7", "name": "María"}}`
+
+// The page runs LiveKit's own code. The options ask for what a visitor must not choose.
+func TestLiveKitsTokenSourceCallsThroughEachBackend(t *testing.T) {
+	t.Parallel()
+	server := startLiveKit(t)
+	portal := portalWith(t, server.URL, "PORTAL_LIVEKIT_AGENT_NAME=echo")
+	for _, backend := range referenceBackends {
+		t.Run(backend.name, func(t *testing.T) {
+			backend.env = []string{guest}
+			site := startWidget(t, portal, backend, server.URL)
+			v := site.visit(t)
+			pages.OpenWidget(v.Tab)
+			for _, options := range []string{`{}`, `{
+				roomName: 'lobby', participantName: 'Mallory', participantIdentity: 'admin', participantMetadata: 'x',
+				participantAttributes: { agentId: 'x', userId: 'admin' }, agentName: 'other', agentMetadata: 'x',
+			}`} {
+				joined := v.Evaluate(`async () => {
+					const { Room, TokenSource } = await import('/livekit-client.js')
+					const { serverUrl, participantToken } = await TokenSource.endpoint('/token').fetch(` + options + `)
+					const room = new Room()
+					await room.connect(serverUrl, participantToken)
+					const { identity, name, metadata, attributes, permissions } = room.localParticipant
+					const joined = [name, metadata, attributes.agentId, attributes.userId, identity.length, permissions.canUpdateMetadata, room.name.slice(0, 36)]
+					await room.disconnect()
+					return joined.join()
+				}`)
+				if want := "María,," + site.agentID + ",customer-7,36,false," + site.agentID; joined != want {
+					t.Errorf("%s: joined as %q, want %q", options, joined, want)
+				}
+			}
+		})
+	}
 }
 
 // The server never answers, so the page stays in the call while it connects.

@@ -38,12 +38,14 @@ type event struct {
 	Room    string            `json:"room,omitempty"`
 	Packets int               `json:"packets,omitempty"` // received and sent back
 	From    map[string]string `json:"from,omitempty"`    // the attributes of the participant
+	Visitor string            `json:"visitor,omitempty"` // the name in the metadata of the agent's dispatch
 }
 
 type agent struct {
 	url, apiKey, apiSecret string
 
-	rooms *lksdk.RoomServiceClient
+	rooms      *lksdk.RoomServiceClient
+	dispatches *lksdk.AgentDispatchClient
 
 	mu     sync.Mutex
 	joined map[string]*lksdk.Room
@@ -67,6 +69,7 @@ func main() {
 // run joins rooms until ctx ends.
 func (a *agent) run(ctx context.Context) error {
 	a.rooms = lksdk.NewRoomServiceClient(a.url, a.apiKey, a.apiSecret)
+	a.dispatches = lksdk.NewAgentDispatchServiceClient(a.url, a.apiKey, a.apiSecret)
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	a.print(event{Event: "ready"})
@@ -82,19 +85,23 @@ func (a *agent) run(ctx context.Context) error {
 			continue // the server is away
 		}
 		for _, room := range list.GetRooms() {
-			if err := a.join(room.GetName()); err != nil {
+			if err := a.join(ctx, room.GetName()); err != nil {
 				fmt.Fprintln(os.Stderr, "echo: join:", err)
 			}
 		}
 	}
 }
 
-func (a *agent) join(name string) error {
+func (a *agent) join(ctx context.Context, name string) error {
 	a.mu.Lock()
 	_, already := a.joined[name]
 	a.mu.Unlock()
 	if already {
 		return nil
+	}
+	visitor, err := a.visitor(ctx, name)
+	if err != nil {
+		return err
 	}
 	callback := lksdk.NewRoomCallback()
 	var room *lksdk.Room
@@ -111,7 +118,7 @@ func (a *agent) join(name string) error {
 		a.mu.Unlock()
 		a.print(event{Event: "left", Room: name})
 	}
-	room, err := lksdk.ConnectToRoom(a.url, lksdk.ConnectInfo{
+	room, err = lksdk.ConnectToRoom(a.url, lksdk.ConnectInfo{
 		APIKey: a.apiKey, APISecret: a.apiSecret, RoomName: name, ParticipantIdentity: identity,
 	}, callback)
 	if err != nil {
@@ -121,8 +128,25 @@ func (a *agent) join(name string) error {
 	a.joined[name] = room
 	a.mu.Unlock()
 	close(ready)
-	a.print(event{Event: "joined", Room: name})
+	a.print(event{Event: "joined", Room: name, Visitor: visitor})
 	return nil
+}
+
+// visitor returns the name of the visitor in the metadata of the room's dispatches, or "". The agent
+// joins every room, also without a dispatch.
+func (a *agent) visitor(ctx context.Context, room string) (string, error) {
+	list, err := a.dispatches.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: room})
+	if err != nil {
+		return "", err
+	}
+	for _, dispatch := range list.GetAgentDispatches() {
+		var metadata struct{ User struct{ Name string } }
+		if err := json.Unmarshal([]byte(dispatch.GetMetadata()), &metadata); err != nil {
+			return "", err
+		}
+		return metadata.User.Name, nil
+	}
+	return "", nil
 }
 
 func (a *agent) leave() {

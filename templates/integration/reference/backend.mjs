@@ -1,11 +1,14 @@
 // backend.mjs, for node backend.mjs
 //
 // The backend of a page with a voice widget. It serves widget.html from this folder, and exchanges
-// the API key in NAS_API_KEY for a token with POST /token. It needs no packages.
+// the API key in NAS_API_KEY for a token with POST /token, which is also a token endpoint for
+// LiveKit's SDKs. It needs no packages.
 //
 // ALLOWED_ORIGINS lists the pages that may request tokens, such as https://www.example.com.
 // LIVEKIT_URL is the voice server that the page may connect to, such as wss://voice.example.com.
 // BEHIND_PROXY=1 reads the visitor's address from the last entry of X-Forwarded-For.
+// SESSIONS stands for your site's sessions, such as {"a session": {"id": "7", "name": "Maria"}}.
+// The one with an empty name is for visitors without a session.
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -14,7 +17,7 @@ import { isIP, isIPv6 } from 'node:net';
 const tokensPerMinute = 10; // for one visitor
 const maxVisitors = 10_000; // in one minute; further visitors wait for the next one
 const maxConnections = 500; // further ones are closed
-const maxBody = 1024; // bytes
+const maxBody = 16_384; // bytes
 
 const library = 'node_modules/livekit-client/dist/livekit-client.esm.mjs'; // npm install livekit-client@2.23.0
 
@@ -23,6 +26,7 @@ const port = process.env.PORT || '3000';
 const voice = process.env.LIVEKIT_URL || 'wss:';
 const proxied = process.env.BEHIND_PROXY === '1';
 const origins = (process.env.ALLOWED_ORIGINS || `http://localhost:${port},http://127.0.0.1:${port}`).split(',');
+const sessions = new Map(Object.entries(JSON.parse(process.env.SESSIONS || '{}')));
 
 async function serve(request, response) {
   const timer = setTimeout(() => response.destroy(), 20_000);
@@ -72,17 +76,28 @@ async function file(response, name, contentType, nonce) {
   send(response, 200, contentType, content.replaceAll('NONCE', nonce));
 }
 
-// Reports whether the page that sent the request may request tokens, and adds the CORS headers for
-// it.
+// Returns the user of the request, or undefined. Replace it by a look-up in your site's sessions: an
+// app sends its session as a bearer token, and a browser as a cookie. The agent and the visitor can
+// read the user in the token, which is signed, not secret.
+function signedIn({ headers }) {
+  const cookie = /(?:^|; )session=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '';
+  return sessions.get(headers.authorization?.replace(/^Bearer /, '') || cookie);
+}
+
+// Reports whether the page or app that sent the request may request tokens, and adds the CORS
+// headers for a page. An app has no origin, and needs a session.
 function allowed(request, response) {
   response.setHeader('Vary', 'Origin');
-  const origin = request.headers.origin;
+  const { origin, authorization } = request.headers;
+  if (!origin && authorization && signedIn(request)) {
+    return true;
+  }
   if (!origins.includes(origin)) {
     fail(response, 403, 'ORIGIN_NOT_ALLOWED', 'This page may not request tokens.');
     return false;
   }
   response.setHeader('Access-Control-Allow-Origin', origin);
-  response.setHeader('Access-Control-Allow-Headers', 'Content-Type');
+  response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type');
   response.setHeader('Access-Control-Expose-Headers', 'Retry-After');
   return true;
 }
@@ -102,7 +117,7 @@ async function token(request, response) {
     return;
   }
   // Check here that this visitor may talk to the agent.
-  const { status = 0, retryAfter, raw, body, error } = await exchange().catch((error) => ({ error }));
+  const { status = 0, retryAfter, raw, body, error } = await exchange(signedIn(request)).catch((error) => ({ error }));
   if (error || status === 429 || status >= 500) {
     console.error('no token, try again:', status, error ? `${error.message} ${error.cause ?? ''}` : body.error);
     response.setHeader('Retry-After', retryAfter || '5');
@@ -115,13 +130,14 @@ async function token(request, response) {
   }
 }
 
-// Requests a token from the portal. A redirect could send the key to another server, so it is an
-// error.
-async function exchange() {
+// Requests a token from the portal. Nothing in it comes from the body of the visitor's request,
+// which could ask for another room or agent. A redirect could send the key to another server, so it
+// is an error.
+async function exchange(user) {
   const response = await fetch('TOKEN_URL', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ agentId: 'AGENT_ID' }),
+    body: JSON.stringify({ agentId: 'AGENT_ID', user }),
     redirect: 'error',
     signal: AbortSignal.timeout(5000),
   });

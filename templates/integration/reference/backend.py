@@ -1,11 +1,14 @@
 # backend.py, for python3 backend.py
 #
 # The backend of a page with a voice widget. It serves widget.html from this folder, and exchanges
-# the API key in NAS_API_KEY for a token with POST /token. It needs no packages.
+# the API key in NAS_API_KEY for a token with POST /token, which is also a token endpoint for
+# LiveKit's SDKs. It needs no packages.
 #
 # ALLOWED_ORIGINS lists the pages that may request tokens, such as https://www.example.com.
 # LIVEKIT_URL is the voice server that the page may connect to, such as wss://voice.example.com.
 # BEHIND_PROXY=1 reads the visitor's address from the last entry of X-Forwarded-For.
+# SESSIONS stands for your site's sessions, such as {"a session": {"id": "7", "name": "Maria"}}.
+# The one with an empty name is for visitors without a session.
 import contextlib
 import http.client
 import ipaddress
@@ -25,7 +28,7 @@ from urllib.parse import urlsplit
 TOKENS_PER_MINUTE = 10  # for one visitor
 MAX_VISITORS = 10_000  # in one minute; further visitors wait for the next one
 MAX_CONNECTIONS = 500  # further ones are closed
-MAX_BODY = 1024  # bytes
+MAX_BODY = 16_384  # bytes
 
 LIBRARY = "node_modules/livekit-client/dist/livekit-client.esm.mjs"  # npm install livekit-client@2.23.0
 
@@ -34,6 +37,7 @@ PORT = os.environ.get("PORT") or "3000"
 VOICE = os.environ.get("LIVEKIT_URL") or "wss:"
 PROXIED = os.environ.get("BEHIND_PROXY") == "1"
 ORIGINS = (os.environ.get("ALLOWED_ORIGINS") or f"http://localhost:{PORT},http://127.0.0.1:{PORT}").split(",")
+SESSIONS = json.loads(os.environ.get("SESSIONS") or "{}")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -79,16 +83,26 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.send(200, content_type, content.replace(b"NONCE", nonce.encode()))
 
+    def signed_in(self):
+        """Returns the user of the request, or None. Replace it by a look-up in your site's
+        sessions: an app sends its session as a bearer token, and a browser as a cookie. The agent
+        and the visitor can read the user in the token, which is signed, not secret."""
+        session = self.headers.get("Authorization", "").strip().removeprefix("Bearer ")
+        cookie = re.search("(?:^|; )session=([^;]*)", self.headers.get("Cookie", ""))
+        return SESSIONS.get(session or (cookie[1] if cookie else ""))
+
     def allowed(self):
-        """Reports whether the page that sent the request may request tokens, and adds the CORS
-        headers for it."""
+        """Reports whether the page or app that sent the request may request tokens, and adds the
+        CORS headers for a page. An app has no origin, and needs a session."""
         self.added["Vary"] = "Origin"
         origin = self.headers.get("Origin")
+        if not origin and self.headers.get("Authorization") and self.signed_in():
+            return True
         if origin not in ORIGINS:
             self.fail(403, "ORIGIN_NOT_ALLOWED", "This page may not request tokens.")
             return False
         self.added["Access-Control-Allow-Origin"] = origin
-        self.added["Access-Control-Allow-Headers"] = "Content-Type"
+        self.added["Access-Control-Allow-Headers"] = "Authorization, Content-Type"
         self.added["Access-Control-Expose-Headers"] = "Retry-After"
         return True
 
@@ -103,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
             self.fail(429, "RATE_LIMITED", "Too many requests. Wait a minute, then try again.")
             return
         # Check here that this visitor may talk to the agent.
-        status, retry_after, raw, body, error = exchange()
+        status, retry_after, raw, body, error = exchange(self.signed_in())
         if error or status == 429 or status >= 500:
             log("no token, try again:", status, error or body.get("error"))
             self.added["Retry-After"] = retry_after or "5"
@@ -170,15 +184,16 @@ class Server(ThreadingHTTPServer):
         log("a request failed:", sys.exc_info()[1])
 
 
-def exchange():
-    """Requests a token from the portal. http.client follows no redirect, which could send the key
-    to another server."""
+def exchange(user):
+    """Requests a token from the portal. Nothing in it comes from the body of the visitor's request,
+    which could ask for another room or agent. http.client follows no redirect, which could send
+    the key to another server."""
     url = urlsplit("TOKEN_URL")
     connect = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     connection = connect(url.netloc, timeout=5)
     status, retry_after, raw = 0, None, b""
     try:
-        connection.request("POST", url.path, json.dumps({"agentId": "AGENT_ID"}), {
+        connection.request("POST", url.path, json.dumps({"agentId": "AGENT_ID", "user": user}), {
             "Authorization": f"Bearer {KEY}",
             "Content-Type": "application/json",
         })
