@@ -106,7 +106,7 @@ func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, 
 	}
 	err = a.db.InTx(ctx, "put agent", func(ctx context.Context, tx Tx) (err error) {
 		// While the account is locked, nobody adds or removes its agents.
-		if err = tx.lockAccount(ctx, accountID); err != nil {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		agent, err = findAgent(ctx, tx, accountID, id)
@@ -132,7 +132,7 @@ func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name strin
 		return Agent{}, err
 	}
 	err = a.db.InTx(ctx, "rename agent", func(ctx context.Context, tx Tx) (err error) {
-		if err = tx.lockAccount(ctx, accountID); err != nil {
+		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if agent, err = findAgent(ctx, tx, accountID, id); err != nil {

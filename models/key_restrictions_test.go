@@ -225,7 +225,7 @@ func TestRemovedAgentLeavesTheLists(t *testing.T) {
 func TestNetworksAreCanonical(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1/32", " 192.0.2.0/24 ": "192.0.2.0/24", "2001:DB8:0:0::1": "2001:db8::1/128", "0.0.0.0/0": "0.0.0.0/0", "::/0": "::/0",
+		"192.0.2.1": "192.0.2.1/32", " 192.0.2.0/24 ": "192.0.2.0/24", "2001:DB8:0:0::1": "2001:db8::1/128", "0.0.0.0/0": "0.0.0.0/0", "::/0": "::/0", //nolint:gocritic // spaces are trimmed
 		"::ffff:192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.0/120": "192.0.2.0/24", "::ffff:0.0.0.0/96": "0.0.0.0/0",
 	} {
 		if networks, err := models.ParseNetworks([]string{"", input, input}); err != nil || len(networks) != 1 || networks[0].String() != want {

@@ -39,7 +39,7 @@ func newRateLimiter(name, things string, limit RateLimit, now func() time.Time) 
 	window := (limit.Burst + limit.PerSecond - 1) / limit.PerSecond
 	return &rateLimiter{
 		middleware.NewLimiter(limit, now), name, things, (limit.Burst + 4) / 5,
-		fmt.Sprintf(`"%s";q=%d;w=%d`, name, limit.Burst, window),
+		fmt.Sprintf("%q;q=%d;w=%d", name, limit.Burst, window),
 	}
 }
 
@@ -57,7 +57,7 @@ func (l *rateLimiter) limit(c *gin.Context, id uuid.UUID) error {
 	limited := problem.RateLimited(l.things, max(wait, l.Interval()))
 	// Set in the map, because Header.Set would change the name to Ratelimit.
 	headers := c.Writer.Header()
-	headers["RateLimit"] = []string{fmt.Sprintf(`"%s";r=%d;t=%s`, l.name, left, limited.RetryAfterSeconds())}
+	headers["RateLimit"] = []string{fmt.Sprintf("%q;r=%d;t=%s", l.name, left, limited.RetryAfterSeconds())}
 	headers["RateLimit-Policy"] = []string{l.policy}
 	if wait == 0 {
 		return nil

@@ -180,7 +180,7 @@ func (s *Server) join(ctx context.Context, token string) (*Call, error) {
 	} {
 		request.Header.Set(name, value)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // Leave closes it
 	if err != nil {
 		return nil, err
 	}
