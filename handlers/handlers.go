@@ -27,6 +27,7 @@ type Deps struct {
 	Tokens        *widget.Tokens
 	LiveKit       *livekit.Server // nil: no LiveKit tokens
 	OperatorToken string          // opens the operator API; empty: off
+	Leaks         api.LeakDoors   // for reports of leaked keys
 	RateLimit     api.RateLimit   // of each API key, on this instance; zero: none
 
 	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is trusted
@@ -66,6 +67,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		SignInLink:    func(token string) string { return d.BaseURL.JoinPath(portal.SignInLinkPath, token).String() },
 
 		Store: d.Store, Tokens: d.Tokens, LiveKit: d.LiveKit, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
+		Leaks: d.Leaks, Logger: d.Logger,
 	})
 	if err != nil {
 		return nil, err

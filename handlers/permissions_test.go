@@ -26,7 +26,7 @@ var accesses = map[string]access{
 	"/static/": byEveryone, "/docs": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
 	"/session": byEveryone, "/sign-in-links/": byEveryone, "/invitations/": byEveryone, "/openapi.json": byEveryone,
 	"/api/": byClients, "/operator": byClients, "/widget/": byClients, "/healthz": byEveryone, "/readyz": byEveryone,
-	"/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,
+	"/leaks": byEveryone, "/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,
 }
 
 func accessTo(path string) access {

@@ -135,6 +135,7 @@ func TestComposedPortalsGetTheOperatorsVariables(t *testing.T) {
 		"PORTAL_SECRET_PREVIOUS": goodSecret + "0", "PORTAL_RATE_LIMIT": "7:9", "PORTAL_OPERATOR_TOKEN": goodSecret,
 		"PORTAL_WIDGET_TOKEN_ALG": "ES256",
 		"PORTAL_NAME":             "Acme Voice", "PORTAL_SUPPORT_URL": "mailto:help@example.com", "PORTAL_SECURITY_CONTACT": "mailto:security@example.com",
+		"PORTAL_LEAKS_GITHUB_KEYS_URL": "https://example.com/1", "PORTAL_LEAKS_GITLAB_KEYS_URL": "https://example.com/2", "PORTAL_LEAKS_TOKEN": goodSecret,
 		"PORTAL_SMTP_URL": "smtp://mail.example.com", "PORTAL_MAIL_FROM": "portal@example.com",
 	}
 	file := readCompose(t, set)

@@ -50,10 +50,14 @@ type config struct {
 	LiveKitAgentName string `env:"PORTAL_LIVEKIT_AGENT_NAME" name:"livekit-agent-name" placeholder:"NAME" help:"LiveKit agent that joins each new room. Default: none."`
 	MailFrom         string `env:"PORTAL_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of emails, such as portal@example.com; needs PORTAL_SMTP_URL. Default: no emails."`
 
+	LeaksGitHubKeysURL string `env:"PORTAL_LEAKS_GITHUB_KEYS_URL" name:"leaks-github-keys-url" placeholder:"URL" help:"Public keys of GitHub's secret scanning, whose reports then revoke leaked keys: https://api.github.com/meta/public_keys/secret_scanning. Default: off."`
+	LeaksGitLabKeysURL string `env:"PORTAL_LEAKS_GITLAB_KEYS_URL" name:"leaks-gitlab-keys-url" placeholder:"URL" help:"Public keys of GitLab's partner programme, as GitLab gives it on enrolment. Default: off."`
+
 	DatabaseURL    string `kong:"-" env:"DATABASE_URL" default:"sqlite:data/portal.db"`
 	Secret         string `kong:"-" env:"PORTAL_SECRET"`
 	SecretPrevious string `kong:"-" env:"PORTAL_SECRET_PREVIOUS"`
 	OperatorToken  string `kong:"-" env:"PORTAL_OPERATOR_TOKEN"`
+	LeaksToken     string `kong:"-" env:"PORTAL_LEAKS_TOKEN"`
 
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
@@ -81,6 +85,7 @@ type settings struct {
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
 	operatorToken  string // empty: no operator API
+	leaks          api.LeakDoors
 	smtp           mailer.Server
 	mailFrom       *mail.Address // nil: no emails
 
@@ -122,6 +127,12 @@ func (c *config) Validate() error {
 		secret:         check.secret("PORTAL_SECRET", c.Secret),
 		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
 		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
+
+		leaks: api.LeakDoors{
+			GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
+			GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
+			GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
+		},
 
 		spans:           check.spanReceiver(),
 		signInLimit:     check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),

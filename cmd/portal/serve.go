@@ -89,7 +89,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 			Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
 		},
 		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		LiveKit: s.liveKit, TrustedProxies: s.trustedProxies, RateLimit: s.rateLimit, OperatorToken: s.operatorToken,
+		LiveKit: s.liveKit, TrustedProxies: s.trustedProxies, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, Leaks: s.leaks,
 		Logger: logger, Registry: registry, Tracer: tracer,
 		Stopping: ctx.Done(),
 	})

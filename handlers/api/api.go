@@ -10,6 +10,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"time"
@@ -39,7 +40,11 @@ type Deps struct {
 	// SignInLink returns the URL of a sign-in link with this token.
 	SignInLink func(token string) string
 
-	Registry prometheus.Registerer // for the metric of refusals
+	// Leaks opens doors for reports of leaked keys, besides the public one.
+	Leaks LeakDoors
+
+	Logger   *slog.Logger          // nil discards
+	Registry prometheus.Registerer // for the metrics of refusals and of leaked keys
 }
 
 // API has the handlers of the JSON API.
@@ -54,6 +59,8 @@ type API struct {
 	operator   *operatorToken // nil: the operator API is off
 	signInLink func(token string) string
 
+	leaks *leakDoors
+
 	refusals *prometheus.CounterVec
 	queries  middleware.Slots
 	signing  chan struct{}   // holds an entry for each request that signs
@@ -63,11 +70,15 @@ type API struct {
 // maxQueries limits how many requests use the database at once, besides authentication.
 const maxQueries = 256
 
-// New returns the API. It returns an error if the registry already has the metric of refusals.
+// New returns the API. It returns an error if the registry already has one of its metrics.
 func New(d Deps) (*API, error) {
 	refusals := newRefusals()
 	if err := d.Registry.Register(refusals); err != nil {
 		return nil, fmt.Errorf("register the metric of refusals: %w", err)
+	}
+	leaks, err := newLeakDoors(d)
+	if err != nil {
+		return nil, err
 	}
 	ofAccount := RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &API{
@@ -76,7 +87,7 @@ func New(d Deps) (*API, error) {
 		tokenLimit:   newRateLimiter("token", "this widget token", d.RateLimit, d.Now),
 		accountLimit: newRateLimiter("account", "the widget tokens of this account", ofAccount, d.Now),
 		operator:     newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
-		refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
+		leaks: leaks, refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
 	}, nil
 }
 
@@ -99,6 +110,9 @@ func (a *API) Register(r gin.IRouter) {
 	r.GET("/.well-known/oauth-authorization-server", a.public(a.showDiscovery))
 	r.GET("/.well-known/openid-configuration", a.public(a.showDiscovery))
 
+	// For reports of leaked keys.
+	a.registerLeaks(r)
+
 	// For gateways, with any method.
 	gateway(r, authorizePath, a.keyed(a.authorizeKey))
 	gateway(r, authorizeWidgetPath, a.public(a.authorizeWidget))
@@ -114,10 +128,10 @@ func (a *API) Register(r gin.IRouter) {
 	}
 }
 
-// Owns reports whether path is under /api, /operator or /widget/authorize, where this package also
-// handles paths without a route. The portal's /api-keys is not under /api.
+// Owns reports whether path is under /api, /operator, /leaks or /widget/authorize, where this
+// package also handles paths without a route. The portal's /api-keys is not under /api.
 func Owns(path string) bool {
-	return under(path, "/api") || under(path, operatorPath) || under(path, authorizeWidgetPath)
+	return under(path, "/api") || under(path, operatorPath) || under(path, leaksPath) || under(path, authorizeWidgetPath)
 }
 
 // NotFound handles a path without a route that this package owns.
@@ -138,8 +152,12 @@ func (a *API) MethodNotAllowed(c *gin.Context) {
 
 // authenticated calls h if the caller may use the API that owns the path.
 func (a *API) authenticated(c *gin.Context, h handler) {
-	if under(c.Request.URL.Path, operatorPath) {
+	switch path := c.Request.URL.Path; {
+	case under(path, operatorPath):
 		a.operated(h)(c)
+		return
+	case under(path, leaksPath):
+		a.public(h)(c)
 		return
 	}
 	a.keyed(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)

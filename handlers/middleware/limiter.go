@@ -54,12 +54,18 @@ type limiterShard struct {
 // NewLimiter returns a limiter whose buckets are full, for a limit that is not zero. A nil now
 // means time.Now.
 func NewLimiter(limit RateLimit, now func() time.Time) *Limiter {
+	// Rounded up, so that the rate never exceeds the limit.
+	interval := (time.Second + time.Duration(limit.PerSecond) - 1) / time.Duration(limit.PerSecond)
+	return NewSlowLimiter(interval, limit.Burst, now)
+}
+
+// NewSlowLimiter returns a limiter whose buckets hold burst requests and regain one in each
+// interval. A nil now means time.Now.
+func NewSlowLimiter(interval time.Duration, burst int, now func() time.Time) *Limiter {
 	if now == nil {
 		now = time.Now
 	}
-	// Rounded up, so that the rate never exceeds the limit.
-	interval := (time.Second + time.Duration(limit.PerSecond) - 1) / time.Duration(limit.PerSecond)
-	l := &Limiter{interval: interval, fill: interval * time.Duration(limit.Burst), now: now, started: now()}
+	l := &Limiter{interval: interval, fill: interval * time.Duration(burst), now: now, started: now()}
 	for i := range l.shards {
 		l.shards[i].fullAt = map[uuid.UUID]time.Duration{}
 	}

@@ -1,0 +1,286 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portal/handlers/middleware"
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+const leaksPath = "/leaks"
+
+const (
+	maxLeakBody    = 1 << 20
+	maxLeaks       = 1000 // texts in the report of a provider
+	maxPublicLeaks = 100  // texts in a report without credentials
+
+	// maxLeakBodies is how many bytes of bodies are in memory at once, in public reports and in
+	// those of providers. A client that sends slowly holds only what it has sent.
+	maxLeakBodies = 32 << 20
+	// leakSlots is how many reports use the database at once, public ones and those of providers.
+	leakSlots = 16
+	// leakTimeout limits the work of a report. GitHub waits 30 seconds.
+	leakTimeout = 20 * time.Second
+
+	// An address has a bucket of leakBurst reports, which regains one in each leakInterval.
+	leakBurst    = 60
+	leakInterval = time.Minute
+
+	// A public report takes at least leakFloor and leakFloorOfKey for each text, so that the time
+	// does not show which keys exist.
+	leakFloor      = 100 * time.Millisecond
+	leakFloorOfKey = 5 * time.Millisecond
+)
+
+// LeakDoors say who may report leaked keys, besides anyone at /leaks. An empty value closes a door.
+type LeakDoors struct {
+	GitHubKeys, GitLabKeys string // URLs of the public keys of their partner programmes
+	GitLabToken            string // of a GitLab server of one's own
+}
+
+// Open reports whether a door is open.
+func (d LeakDoors) Open() bool { return d != LeakDoors{} }
+
+// leakDoors are the doors for reports of leaked keys.
+type leakDoors struct {
+	limit *rateLimiter // of each address at the public door
+	// The public door has slots and memory of its own, so that strangers do not keep providers out.
+	publicSlots, slots   middleware.Slots
+	publicBodies, bodies atomic.Int64 // bytes in memory
+
+	partners    []*leakPartner
+	gitLabToken *operatorToken // nil: off
+	reports     *prometheus.CounterVec
+}
+
+// leakRefused is the outcome of a report whose sender was refused.
+const leakRefused = "refused"
+
+func newLeakDoors(d Deps) (*leakDoors, error) {
+	doors := &leakDoors{
+		limit: &rateLimiter{
+			Limiter: middleware.NewSlowLimiter(leakInterval, leakBurst, d.Now),
+			name:    "address", things: "this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, leakBurst, int(time.Hour.Seconds())),
+		},
+		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
+		gitLabToken: newOperatorToken(d.Leaks.GitLabToken),
+		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "portal_leak_reports_total",
+			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
+		}, []string{"source", "outcome"}),
+	}
+	if d.Leaks.GitHubKeys != "" {
+		doors.partners = append(doors.partners, newLeakPartner(models.LeakGitHub, "Github", d.Leaks.GitHubKeys, d))
+	}
+	if d.Leaks.GitLabKeys != "" {
+		doors.partners = append(doors.partners, newLeakPartner(models.LeakGitLab, "Gitlab", d.Leaks.GitLabKeys, d))
+	}
+	for _, source := range []models.LeakSource{models.LeakPublic, models.LeakGitHub, models.LeakGitLab} {
+		for _, outcome := range []models.LeakOutcome{models.LeakRevoked, models.LeakInactive, models.LeakUnknown, leakRefused} {
+			doors.reports.WithLabelValues(string(source), string(outcome))
+		}
+	}
+	if err := d.Registry.Register(doors.reports); err != nil {
+		return nil, fmt.Errorf("register the metric of leaked keys: %w", err)
+	}
+	return doors, nil
+}
+
+// registerLeaks adds the routes of the doors that are open.
+func (a *API) registerLeaks(r gin.IRouter) {
+	r.POST(leaksPath, a.leak(models.LeakPublic, a.reportLeaks))
+	for _, partner := range a.leaks.partners {
+		r.POST(leaksPath+"/"+string(partner.source), a.leak(partner.source, func(c *gin.Context) error {
+			return a.reportPartnerLeaks(c, partner)
+		}))
+	}
+	if a.leaks.gitLabToken != nil {
+		r.GET(leaksPath+"/v1/revocable_token_types", a.leak(models.LeakGitLab, a.listRevocableTypes))
+		r.POST(leaksPath+"/v1/revoke_tokens", a.leak(models.LeakGitLab, a.revokeLeakedTokens))
+	}
+}
+
+// leak adapts the handler of a door and counts the requests that it refuses.
+func (a *API) leak(source models.LeakSource, h handler) gin.HandlerFunc {
+	return a.public(func(c *gin.Context) error {
+		c.Header("Cache-Control", "no-store")
+		err := h(c)
+		if err != nil && problem.From(err).Status < http.StatusInternalServerError {
+			a.leaks.reports.WithLabelValues(string(source), leakRefused).Inc()
+		}
+		return err
+	})
+}
+
+// reportLeaks revokes keys that anyone reports. The response is the same for every text.
+func (a *API) reportLeaks(c *gin.Context) error {
+	started := time.Now()
+	address := c.ClientIP()
+	if err := a.leaks.limit.limit(c, addressID(address)); err != nil {
+		return err
+	}
+	body, release, err := readLeaks(c, &a.leaks.publicBodies)
+	defer release()
+	if err != nil {
+		return err
+	}
+	texts, err := parsePublicLeaks(body)
+	if err != nil {
+		return err
+	}
+	if _, err := a.reportLeaked(c, a.leaks.publicSlots, texts, models.LeakPublic, address); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Until(started.Add(leakFloor + time.Duration(len(texts))*leakFloorOfKey))):
+	case <-c.Request.Context().Done():
+	}
+	c.PureJSON(http.StatusAccepted, struct{}{})
+	return nil
+}
+
+// reportLeaked reports texts in one of the slots and counts the outcomes. It finishes even if the
+// client disconnects.
+func (a *API) reportLeaked(
+	c *gin.Context, slots middleware.Slots, texts []models.LeakedText, source models.LeakSource, address string,
+) (outcomes []models.LeakOutcome, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), leakTimeout)
+	defer cancel()
+	err = slots.Run(func() (err error) {
+		outcomes, err = a.store.Keys.ReportLeaked(ctx, texts, source, address)
+		return err
+	})
+	for _, outcome := range outcomes {
+		a.leaks.reports.WithLabelValues(string(source), string(outcome)).Inc()
+	}
+	return outcomes, err
+}
+
+// parsePublicLeaks returns the texts of a report without credentials, or a 400.
+func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
+	const example = `{"keys": ["nas_..."]}`
+	object := parseObject(body, example)
+	if object.err != nil {
+		return nil, object.err
+	}
+	values, _ := object.fields["keys"].([]any)
+	if len(values) < 1 || len(values) > maxPublicLeaks {
+		return nil, problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
+	}
+	texts := make([]models.LeakedText, 0, len(values))
+	for _, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			return nil, problem.InvalidRequest("The field keys has an entry that is not a string. Send " + example + ".")
+		}
+		texts = append(texts, models.NewLeakedText(text, ""))
+	}
+	return texts, nil
+}
+
+// providerLeak is one entry in the report of a provider.
+type providerLeak struct {
+	models.LeakedText
+
+	kind string // the provider's name for keys of this portal
+}
+
+// parseProviderLeaks returns the entries of a report that is a list of objects with type, token and
+// a URL in the field with this name. It returns a 400 for any other body. It stops at the first
+// entry that is too many, so that a body cannot use a multiple of its own memory.
+func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err error) {
+	invalid := problem.InvalidRequest(fmt.Sprintf(
+		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", "%s": "..."}].`, maxLeaks, urlField))
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') || !utf8.Valid(body) {
+		return nil, invalid
+	}
+	for decoder.More() {
+		var fields map[string]any
+		if err := decoder.Decode(&fields); err != nil || len(leaks) == maxLeaks {
+			return nil, invalid
+		}
+		token, ok := fields["token"].(string)
+		if !ok {
+			return nil, invalid
+		}
+		kind, _ := fields["type"].(string)
+		where, _ := fields[urlField].(string)
+		leaks = append(leaks, providerLeak{models.NewLeakedText(token, where), kind})
+	}
+	if _, err := decoder.Token(); err != nil { // the end of the list
+		return nil, invalid
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, invalid
+	}
+	return leaks, nil
+}
+
+// readLeaks returns a body of any type. The caller must call release when it has used it. The error
+// is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
+func readLeaks(c *gin.Context, held *atomic.Int64) (body []byte, release func(), err error) {
+	if c.Request.ContentLength > maxLeakBody {
+		return nil, func() {}, problem.PayloadTooLarge(maxLeakBody)
+	}
+	reader := &heldReader{Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), all: held}
+	body, err = io.ReadAll(reader)
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLarge:
+		err = problem.PayloadTooLarge(maxLeakBody)
+	case err != nil && !errors.Is(err, models.ErrBusy):
+		err = problem.InvalidRequest("The request body is incomplete.")
+	}
+	return body, reader.release, err
+}
+
+// heldReader counts the bytes that it has read, until they are released.
+type heldReader struct {
+	io.Reader
+
+	all *atomic.Int64
+	own int64
+}
+
+var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked keys", models.ErrBusy))
+
+// Read implements [io.Reader].
+func (r *heldReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.own += int64(n)
+	if r.all.Add(int64(n)) > maxLeakBodies {
+		return n, errLeaksBusy
+	}
+	return n, err
+}
+
+func (r *heldReader) release() { r.all.Add(-r.own) }
+
+// addressID returns the id of the bucket of an address: an IPv4 address, or an IPv6 network of 64
+// bits, because a client can use all addresses of its network. All unknown addresses share one.
+func addressID(address string) uuid.UUID {
+	network := address
+	if ip, err := netip.ParseAddr(address); err == nil {
+		ip = ip.Unmap()
+		network = netip.PrefixFrom(ip, map[bool]int{true: 64, false: 32}[ip.Is6()]).Masked().String()
+	}
+	hash := sha256.Sum256([]byte(network))
+	return uuid.UUID(hash[:16])
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+// revocableType is the type of our keys at a GitLab server: the rule in
+// templates/documentation/snippets/gitleaks.toml has this id.
+const revocableType = "gitleaks_rule_id_nas-api-key"
+
+type revocableTypesBody struct {
+	Types []string `json:"types"`
+}
+
+// listRevocableTypes returns the types of tokens that a GitLab server should report.
+func (a *API) listRevocableTypes(c *gin.Context) error {
+	if err := a.checkGitLab(c); err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, revocableTypesBody{[]string{revocableType}})
+	return nil
+}
+
+// revokeLeakedTokens revokes the keys that a GitLab server reports.
+func (a *API) revokeLeakedTokens(c *gin.Context) error {
+	if err := a.checkGitLab(c); err != nil {
+		return err
+	}
+	body, release, err := readLeaks(c, &a.leaks.bodies)
+	defer release()
+	if err != nil {
+		return err
+	}
+	leaks, err := parseProviderLeaks(body, "location")
+	if err != nil {
+		return err
+	}
+	texts, _ := distinct(leaks)
+	if _, err := a.reportLeaked(c, a.leaks.slots, texts, models.LeakGitLab, ""); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// checkGitLab returns a 401 unless the Authorization header is the token, alone or after Bearer.
+func (a *API) checkGitLab(c *gin.Context) error {
+	values := c.Request.Header.Values("Authorization")
+	if len(values) == 0 {
+		c.Header("WWW-Authenticate", challenge)
+		return problem.Unauthorized(problem.ReasonMissing, "The request has no token. Send the value of PORTAL_LEAKS_TOKEN in the Authorization header.")
+	}
+	token := values[0]
+	if scheme, rest, found := strings.Cut(token, " "); found && strings.EqualFold(scheme, "Bearer") {
+		token = strings.Trim(rest, " ")
+	}
+	if len(values) == 1 && a.leaks.gitLabToken.is(token) {
+		return nil
+	}
+	c.Header("WWW-Authenticate", challengeInvalid)
+	return problem.Unauthorized(problem.ReasonUnknown, "The token is wrong. Send the value of PORTAL_LEAKS_TOKEN in the Authorization header.")
+}

@@ -1,0 +1,388 @@
+package api_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers"
+	"portal/handlers/api"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+const leaksToken = "the-token-of-a-gitlab-of-ones-own-32"
+
+// keysServer is a provider's server of public keys.
+type keysServer struct {
+	*httptest.Server
+
+	requests atomic.Int64
+	mu       sync.Mutex
+	content  string // empty: the server answers 500
+	hang     chan struct{}
+}
+
+func newKeysServer(t *testing.T) *keysServer {
+	t.Helper()
+	k := &keysServer{}
+	k.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k.requests.Add(1)
+		k.mu.Lock()
+		content, hang := k.content, k.hang
+		k.mu.Unlock()
+		if hang != nil {
+			select {
+			case <-hang:
+			case <-r.Context().Done():
+			}
+		}
+		if content == "" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = w.Write([]byte(content))
+	}))
+	t.Cleanup(k.Close)
+	return k
+}
+
+// publish publishes these keys, or none, which is an error of the server.
+func (k *keysServer) publish(keys ...publishedKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.content = ""; len(keys) > 0 {
+		content, _ := json.Marshal(map[string]any{"public_keys": keys})
+		k.content = string(content)
+	}
+}
+
+// block lets requests hang until the result is called.
+func (k *keysServer) block() (release func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	hang := make(chan struct{})
+	k.hang = hang
+	return func() {
+		close(hang)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.hang = nil
+	}
+}
+
+type publishedKey struct {
+	ID      string `json:"key_identifier"`
+	PEM     string `json:"key"`
+	Current bool   `json:"is_current"`
+}
+
+// signer signs reports as a provider does.
+type signer struct {
+	id  string
+	key *ecdsa.PrivateKey
+}
+
+func newSigner(t *testing.T) signer {
+	t.Helper()
+	return signer{uuid.NewString(), modelstest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
+}
+
+func (s signer) published(t *testing.T, current bool) publishedKey {
+	t.Helper()
+	der := modelstest.Value(x509.MarshalPKIXPublicKey(&s.key.PublicKey))(t)
+	return publishedKey{s.id, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), current}
+}
+
+func (s signer) sign(t *testing.T, report string) string {
+	t.Helper()
+	hash := sha256.Sum256([]byte(report))
+	return base64.StdEncoding.EncodeToString(modelstest.Value(ecdsa.SignASN1(rand.Reader, s.key, hash[:]))(t))
+}
+
+// signed are the options of a report that a provider has signed.
+func (s signer) signed(t *testing.T, provider, report string) option {
+	t.Helper()
+	signature := s.sign(t, report)
+	return func(r *http.Request) {
+		jsonBody(report)(r)
+		r.Header.Set(provider+"-Public-Key-Identifier", s.id)
+		r.Header.Set(provider+"-Public-Key-Signature", signature)
+	}
+}
+
+func report(url string, keys ...string) string {
+	entries := []map[string]string{}
+	for _, key := range keys {
+		entries = append(entries, map[string]string{"type": "nas_api_key", "token": key, "url": url, "source": "commit"})
+	}
+	content, _ := json.Marshal(entries)
+	return string(content)
+}
+
+// newLeakService starts an instance with all doors open.
+func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service {
+	t.Helper()
+	return startService(t, databaseURL, func(_ *service, deps *handlers.Deps) {
+		deps.Leaks = api.LeakDoors{GitHubKeys: keys.URL, GitLabKeys: keys.URL, GitLabToken: leaksToken}
+		deps.TrustedProxies = []string{"127.0.0.1/32"}
+	})
+}
+
+func (s *service) leak(key models.Key) string {
+	s.t.Helper()
+	return modelstest.Value(s.store.Keys.Find(s.t.Context(), key.AccountID, key.ID))(s.t).Leaked()
+}
+
+// The vectors are those of GitHub's documentation and of PyPI.
+func TestSignaturesOfGitHubVerify(t *testing.T) {
+	t.Parallel()
+	vectors := []struct{ id, key, body, signature string }{
+		{
+			"bcb53661c06b4728e59d897fb6165d5c9cda0fd9cdf9d09ead458168deb7518c",
+			"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYAGMWO8XgCamYKMJS6jc/qgvSlAd\nAjPuDPRcXU22YxgBrz+zoN19MzuRyW87qEt9/AmtoNP5GrobzUvQSyJFVw==",
+			`[{"source":"commit","token":"some_token","type":"some_type","url":"https://example.com/base-repo-url/"}]`,
+			"MEQCIQDaMKqrGnE27S0kgMrEK0eYBmyG0LeZismAEz/BgZyt7AIfXt9fErtRS4XaeSt/AO1RtBY66YcAdjxji410VQV4xg==",
+		},
+		{
+			"f9525bf080f75b3506ca1ead061add62b8633a346606dc5fe544e29231c6ee0d",
+			"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEsz9ugWDj5jK5ELBK42ynytbo38gP\nHzZFI03Exwz8Lh/tCfL3YxwMdLjB+bMznsanlhK0RwcGP3IDb34kQDIo3Q==",
+			`[{"token":"some_token","type":"some_type","url":"some_url","source":"some_source"}]`,
+			"MEUCIFLZzeK++IhS+y276SRk2Pe5LfDrfvTXu6iwKKcFGCrvAiEAhHN2kDOhy2I6eGkOFmxNkOJ+L2y8oQ9A2T9GGJo6WJY=",
+		},
+	}
+	keys := newKeysServer(t)
+	var published []publishedKey
+	for i, v := range vectors {
+		published = append(published, publishedKey{v.id, "-----BEGIN PUBLIC KEY-----\n" + v.key + "\n-----END PUBLIC KEY-----\n", i == 1})
+	}
+	keys.publish(published...)
+	s := newLeakService(t, modelstest.SQLiteURL(t), keys)
+	for i, v := range vectors {
+		send := func(id, content, signature string) answer {
+			return s.post("/leaks/github", jsonBody(content), header("Github-Public-Key-Identifier", id), header("Github-Public-Key-Signature", signature))
+		}
+		hash := sha256.Sum256([]byte("some_token"))
+		want := fmt.Sprintf(`[{"token_hash":"%s","token_type":"some_type","label":"false_positive"}]`, hex.EncodeToString(hash[:]))
+		if got := strings.TrimSpace(string(send(v.id, v.body, v.signature).is(http.StatusOK).body)); got != want {
+			t.Errorf("feedback %s, want %s", got, want)
+		}
+		other := vectors[1-i]
+		for name, wrong := range map[string][3]string{
+			"another key":       {other.id, v.body, v.signature},
+			"an unknown key":    {"0" + v.id[1:], v.body, v.signature},
+			"a changed byte":    {v.id, strings.Replace(v.body, "some_token", "some-token", 1), v.signature},
+			"another signature": {v.id, v.body, other.signature},
+			"no identifier":     {"", v.body, v.signature},
+			"no signature":      {v.id, v.body, ""},
+			"no base64":         {v.id, v.body, "?"},
+		} {
+			t.Log(name)
+			send(wrong[0], wrong[1], wrong[2]).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		}
+	}
+	s.post("/leaks/github", jsonBody(vectors[0].body)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+}
+
+func TestReportsOfProvidersRevokeKeys(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		keys, provider := newKeysServer(t), newSigner(t)
+		keys.publish(provider.published(t, false))
+		s := newLeakService(t, databaseURL, keys)
+		for _, door := range []struct{ path, header, name string }{{"/leaks/github", "Github", "GitHub"}, {"/leaks/gitlab", "Gitlab", "GitLab"}} {
+			c := s.customer()
+			content := report("https://example.com/"+c.secret, c.secret, unknownKey, c.secret, c.secret[:39]+"!")
+			var feedback []map[string]string
+			for range 2 { // a repeat has the same feedback
+				s.post(door.path, provider.signed(t, door.header, content)).is(http.StatusOK).into(&feedback)
+				var labels []string
+				for _, entry := range feedback {
+					labels = append(labels, entry["label"])
+				}
+				if !slices.Equal(labels, []string{"true_positive", "false_positive", "false_positive"}) || len(feedback[0]) != 3 {
+					t.Errorf("%s: feedback %v", door.path, feedback)
+				}
+			}
+			s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+			if got := s.leak(c.key); got != "Reported as leaked by "+door.name+": https://example.com/"+c.key.Masked() {
+				t.Errorf("%s: %q", door.path, got)
+			}
+			invalid := provider.signed(t, door.header, `{"token": "x"}`)
+			s.post(door.path, invalid).fails(http.StatusBadRequest, "INVALID_REQUEST")
+			s.get(door.path).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+			if strings.Contains(s.log.String(), c.secret) {
+				t.Error("the log contains the key")
+			}
+		}
+		c := s.customer()
+		content := `[{"type": "gitleaks_rule_id_nas-api-key", "token": "` + c.secret + `", "location": "src/.env"}]`
+		for _, authorization := range []string{leaksToken, "Bearer " + leaksToken} {
+			s.post("/leaks/v1/revoke_tokens", jsonBody(content), header("Authorization", authorization)).is(http.StatusNoContent)
+			types := s.get("/leaks/v1/revocable_token_types", header("Authorization", authorization)).is(http.StatusOK)
+			if got := strings.TrimSpace(string(types.body)); got != `{"types":["gitleaks_rule_id_nas-api-key"]}` {
+				t.Errorf("types %s", got)
+			}
+		}
+		if got := s.leak(c.key); got != "Reported as leaked by GitLab: src/.env" {
+			t.Error(got)
+		}
+		s.post("/leaks/v1/revoke_tokens", jsonBody(`[1]`), header("Authorization", leaksToken)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		for _, wrong := range []option{func(*http.Request) {}, header("Authorization", leaksToken+"x"), bearer("")} {
+			for _, send := range []answer{
+				s.post("/leaks/v1/revoke_tokens", wrong), s.get("/leaks/v1/revocable_token_types", wrong),
+			} {
+				send.is(http.StatusUnauthorized)
+			}
+		}
+	})
+}
+
+func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		s.disable(c)
+		content := func(keys ...string) string {
+			return `{"keys": ` + string(modelstest.Value(json.Marshal(keys))(t)) + `}`
+		}
+		known := s.post("/leaks", jsonBody(content(c.secret, "any string"))).is(http.StatusAccepted)
+		unknown := s.post("/leaks", body("text/plain", content(unknownKey, "any string"))).is(http.StatusAccepted)
+		for _, a := range []answer{known, unknown} {
+			for _, differs := range []string{"Date", "X-Request-Id"} {
+				a.header.Del(differs)
+			}
+		}
+		if string(known.body) != string(unknown.body) || fmt.Sprint(known.header) != fmt.Sprint(unknown.header) {
+			t.Errorf("%s %v, and for an unknown key %s %v", known.body, known.header, unknown.body, unknown.header)
+		}
+		if got := s.leak(c.key); got != "Reported as leaked" {
+			t.Errorf("the key: %q", got)
+		}
+		for _, invalid := range []string{"", "[]", "{}", `{"keys": []}`, `{"keys": "x"}`, `{"keys": [1]}`, `{"Keys": ["x"]}`, content(make([]string, 101)...)} {
+			s.post("/leaks", jsonBody(invalid)).fails(http.StatusBadRequest, "INVALID_REQUEST")
+		}
+		s.post("/leaks", jsonBody(strings.Repeat(" ", 1<<20+1))).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/leaks", jsonBody(strings.Repeat(" ", 1<<20+1)), chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.get("/leaks").fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+		s.get("/leaks").has("Allow", "POST")
+		for _, closed := range []string{"/leaks/github", "/leaks/gitlab", "/leaks/v1/revoke_tokens", "/leaks/v1/revocable_token_types", "/leaks/x"} {
+			s.post(closed).fails(http.StatusNotFound, "NOT_FOUND")
+		}
+	})
+}
+
+func TestPublicReportsTakeTheSameTimeForAnyKey(t *testing.T) {
+	t.Parallel()
+	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t))
+	c := s.customer()
+	times := map[string][]time.Duration{}
+	for i := range 15 {
+		_, active := s.generateKey(c.accountID)
+		for name, key := range map[string]string{"active": active, "unknown": unknownKey} {
+			started := time.Now()
+			s.post("/leaks", jsonBody(`{"keys": ["`+key+`"]}`), header("X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i))).is(http.StatusAccepted)
+			times[name] = append(times[name], time.Since(started))
+		}
+	}
+	median := func(name string) time.Duration { slices.Sort(times[name]); return times[name][len(times[name])/2] }
+	if active, unknown := median("active"), median("unknown"); max(active, unknown) > min(active, unknown)*3/2 {
+		t.Errorf("%s for an active key, %s for an unknown one", active, unknown)
+	}
+}
+
+func TestPublicReportsAreLimitedByNetwork(t *testing.T) {
+	t.Parallel()
+	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t))
+	c := s.customer()
+	from := func(address, key string) answer {
+		return s.post("/leaks", jsonBody(`{"keys": ["`+key+`"]}`), header("X-Forwarded-For", address))
+	}
+	for i := range 60 {
+		s.post("/leaks", jsonBody("{}"), header("X-Forwarded-For", fmt.Sprintf("2001:db8::%x", i))).is(http.StatusBadRequest)
+	}
+	from("2001:db8::ffff", c.secret).is(http.StatusTooManyRequests).has("Retry-After", "60")
+	if got := s.leak(c.key); got != "" {
+		t.Error(got)
+	}
+	from("2001:db8:0:1::1", unknownKey).is(http.StatusAccepted)
+	s.clock.Advance(time.Minute)
+	from("2001:db8::1", c.secret).is(http.StatusAccepted)
+	if got := s.leak(c.key); got != "Reported as leaked" {
+		t.Error(got)
+	}
+}
+
+func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
+	t.Parallel()
+	keys, first, second := newKeysServer(t), newSigner(t), newSigner(t)
+	s := newLeakService(t, modelstest.SQLiteURL(t), keys)
+	content := report("", unknownKey)
+	is := func(when string, by signer, status int, requests int64) {
+		t.Helper()
+		got := s.post("/leaks/github", by.signed(t, "Github", content))
+		if n := keys.requests.Swap(0); got.status != status || n != requests {
+			t.Errorf("%s: status %d after %d fetches, want %d after %d: %s", when, got.status, n, status, requests, got.body)
+		}
+	}
+	is("away at the start", first, 503, 1)
+	keys.publish(first.published(t, true))
+	is("in the same minute", first, 503, 0)
+	s.clock.Advance(time.Minute)
+	is("after a minute", first, 200, 1)
+	is("the second report", first, 200, 0)
+	keys.publish(first.published(t, false), second.published(t, true))
+	is("rotated in the same minute", second, 400, 0)
+	s.clock.Advance(time.Minute)
+	is("rotated", second, 200, 1)
+	is("the old key, while it is published", first, 200, 0)
+	keys.publish(second.published(t, true))
+	is("a key that is no longer published", first, 200, 0)
+	s.clock.Advance(24 * time.Hour)
+	is("a day later", first, 400, 1)
+	is("the new key", second, 200, 0)
+	s.clock.Advance(24 * time.Hour)
+	keys.publish()
+	is("away", second, 200, 1)
+	is("away, once more", second, 200, 0)
+	keys.publish(publishedKey{"x", strings.Repeat("x", 1<<20), true})
+	s.clock.Advance(time.Minute)
+	is("too much", second, 200, 1)
+
+	keys.publish(first.published(t, true), second.published(t, true))
+	s.clock.Advance(time.Minute)
+	release := keys.block()
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			if got := s.post("/leaks/github", first.signed(t, "Github", content)); got.status != http.StatusOK {
+				t.Errorf("while the provider hangs: %d %s", got.status, got.body)
+			}
+		})
+	}
+	modelstest.Eventually(t, "a fetch hangs", func() bool { return keys.requests.Load() == 1 })
+	release()
+	running.Wait()
+	if n := keys.requests.Swap(0); n != 1 {
+		t.Errorf("%d fetches for eight reports", n)
+	}
+	// A provider that hangs for longer than the deadline is away.
+	s.clock.Advance(24 * time.Hour)
+	release = keys.block()
+	defer release()
+	is("hangs", second, 200, 1)
+}
