@@ -1,5 +1,5 @@
 // Package static serves the assets of the pages: the style sheet, the scripts, the icon and HTMX.
-// The name of an asset contains a hash of its content, so browsers may cache it forever.
+// Because the name of an asset contains a hash of its content, browsers may cache it forever.
 //
 // It serves only the files listed here. None of them is secret.
 package static
@@ -67,7 +67,7 @@ type Asset struct {
 	gzipped     func() []byte
 }
 
-// New bundles and hashes the assets. It returns an error when a source file is missing.
+// New bundles and hashes the assets, and returns an error when a source file is missing.
 func New() (*Assets, error) {
 	assets := &Assets{urls: map[string]string{}, served: map[string]Asset{}}
 	for name, files := range bundles {
@@ -82,8 +82,8 @@ func New() (*Assets, error) {
 	return assets, assets.add("htmx.js", htmx)
 }
 
-// URL returns the path of the asset with the logical name, such as "app.css". It returns an error
-// when there is no such asset.
+// URL returns the path of the asset with the logical name, such as "app.css", or an error when
+// there is no such asset.
 func (a *Assets) URL(name string) (string, error) {
 	url, ok := a.urls[name]
 	if !ok {

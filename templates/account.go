@@ -55,8 +55,8 @@ func (s SessionItem) Phone() bool {
 	return system == "iPhone" || system == "iPad" || system == "Android"
 }
 
-// EmailForm shows the user's email and asks for a link to change it. It never contains the submitted
-// password.
+// EmailForm shows the user's email and asks for a link to change it. It never contains the
+// submitted password.
 type EmailForm struct {
 	Email           string // the current one
 	Open            bool   // the form is visible without a click
@@ -92,8 +92,8 @@ func (EmailChangePage) screen() screen {
 	return screen{file: "account/email_change.html", layout: layoutPlain}
 }
 
-// PasswordForm is the form that changes the password, or sets the first one. It never contains the
-// submitted passwords.
+// PasswordForm is the form that changes the password, or sets the first one, without the submitted
+// passwords.
 type PasswordForm struct {
 	Email          string // for the browser's password manager
 	NoPassword     bool   // the user sets the first password

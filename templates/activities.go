@@ -149,7 +149,7 @@ var ActivityGroups = []ActivityGroup{
 	}},
 }
 
-// ActivityItem is one entry of the activity log. The label of an ended session is its device.
+// ActivityItem is one entry of the activity log. For an ended session, the label is its device.
 type ActivityItem struct {
 	models.Activity
 

@@ -2,8 +2,8 @@ package templates
 
 import "strings"
 
-// The signs in a User-Agent and the names they stand for. The first match counts, because most
-// browsers also name the browsers that they imitate.
+// The signs in a User-Agent and the names they stand for. Because most browsers also name the
+// browsers that they imitate, the first match counts.
 var (
 	browsers = []struct{ sign, name string }{
 		{"Edg/", "Edge"},

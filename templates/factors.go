@@ -54,7 +54,7 @@ func (SecondFactorPage) screen() screen {
 
 func (SecondFactorPage) fragment() string { return "second-factor" }
 
-// TOTPPage sets up an authenticator app. It shows the secret only in its first response.
+// TOTPPage sets up an authenticator app. Only its first response shows the secret.
 type TOTPPage struct {
 	Code    QRCode // empty after a wrong code
 	Secret  string // empty after a wrong code
@@ -77,8 +77,8 @@ func (p TOTPPage) Groups() string {
 	return groups.String()
 }
 
-// TOTPURL returns the URL that an authenticator app reads from a QR code. The app shows
-// the product and the email.
+// TOTPURL returns the URL that an authenticator app reads from a QR code, with the product and the
+// email that the app shows.
 func TOTPURL(product, email, secret string) string {
 	query := url.Values{"secret": {secret}, "issuer": {product}}
 	// Apps do not decode "+" as a space.
@@ -112,7 +112,7 @@ func NewQRCode(size int, black func(x, y int) bool) QRCode {
 	return QRCode{Size: size + 2*quietZone, Path: path.String()}
 }
 
-// RecoveryCodesPage shows new recovery codes. It is the only response with them.
+// RecoveryCodesPage shows new recovery codes, in the only response with them.
 type RecoveryCodesPage struct {
 	Codes    []string
 	TurnedOn bool // two-step verification has just been turned on

@@ -22,7 +22,7 @@ type Guides struct {
 	Unauthorized []ErrorMessage // each way to get a 401
 }
 
-// NewGuides returns the guides for the portal at baseURL. The caller adds the messages.
+// NewGuides returns the guides for the portal at baseURL, to which the caller adds the messages.
 func NewGuides(baseURL string) Guides {
 	baseURL = strings.TrimSuffix(baseURL, "/")
 	fill := strings.NewReplacer("BASE_URL", baseURL)
@@ -60,5 +60,5 @@ func (p Guides) Snippets() []Snippet {
 	return slices.Concat(all, p.Servers.Snippets, p.Verify.Snippets, p.Gateways.Snippets)
 }
 
-// GuideSection is the heading of a guide. The template of its page uses the same id.
+// GuideSection is the heading of a guide, with the id that the template of its page uses.
 type GuideSection struct{ ID, Name string }

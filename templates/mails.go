@@ -97,7 +97,7 @@ func NewMails() (*Mails, error) {
 	return m, nil
 }
 
-// Render returns the content of an email. It returns an error if the kind has no file.
+// Render returns the content of an email, or an error if the kind has no file.
 func (m *Mails) Render(mail Mail) (MailContent, error) {
 	file := strings.ReplaceAll(mail.Kind, ".", "_")
 	if mail.Change() != "" {

@@ -85,8 +85,8 @@ type LeftKey struct {
 	Label, Masked string
 }
 
-// PeopleChanged updates the page after a role was changed. The user may have become a member, who
-// has no form.
+// PeopleChanged updates the page after a role was changed. If the user has become a member, the
+// page has no form.
 type PeopleChanged struct{ Page PeoplePage }
 
 func (PeopleChanged) fragment() string { return "people-changed" }

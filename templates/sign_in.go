@@ -31,8 +31,8 @@ type SignInLinkPage struct {
 
 func (SignInLinkPage) screen() screen { return screen{file: "sign_in/link.html", layout: layoutPlain} }
 
-// SessionState is the alert of an open page whose session has ended. It is empty while the session
-// lives.
+// SessionState is the alert of an open page whose session has ended. While the session lives, it is
+// empty.
 type SessionState struct{ Ended bool }
 
 func (SessionState) fragment() string { return "session-state" }

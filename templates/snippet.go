@@ -18,7 +18,7 @@ type Snippet struct {
 	fill *strings.Replacer // replaces the placeholders
 }
 
-// NewSnippet returns a snippet. The replacer fills in the placeholders of source.
+// NewSnippet returns a snippet, in which fill replaces the placeholders of source.
 func NewSnippet(id, name, language, source string, fill *strings.Replacer) Snippet {
 	return Snippet{ID: id, Name: name, Language: language, Source: strings.TrimSuffix(source, "\n"), fill: fill}
 }

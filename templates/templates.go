@@ -1,6 +1,6 @@
-// Package templates holds the screens of the portal and their typed data. A screen is one file. It
-// defines its title, its content, and the fragments of its content. A page is a screen inside a
-// layout. A fragment is one part of a screen, so that the markup exists once.
+// Package templates holds the screens of the portal and their typed data. A screen is one file,
+// which defines its title, its content, and the fragments of its content. A page is a screen inside
+// a layout. A fragment is one part of a screen, so that the markup exists once.
 //
 // The package does not depend on net/http requests. It renders to a byte slice, so that nothing is
 // sent if a template fails.
@@ -86,12 +86,12 @@ type Templates struct {
 	fragments map[string]parser // by name, of the set that defines the fragment
 }
 
-// parser returns a set of templates. It parses the set at the first call, because parsing all
-// screens would take half of the program's start.
+// parser returns a set of templates, which it parses at the first call, because parsing all screens
+// would take half of the program's start.
 type parser func() (*template.Template, error)
 
-// New lists the screens. The template function "asset" calls assetURL. New returns an error when
-// two screens define the same fragment.
+// New lists the screens, whose template function "asset" calls assetURL. If two screens define the
+// same fragment, New returns an error.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
 	// The base is never executed, because a set cannot be cloned after that.
 	base := sync.OnceValues(func() (*template.Template, error) {
@@ -170,8 +170,8 @@ func (t *Templates) addFragments(pattern string, set parser) error {
 // indentation matches the space before a tag or an action at the start of a line.
 var indentation = regexp.MustCompile(`(?m)^[ \t]+(<|\{\{)`)
 
-// parse adds the files that match the pattern to the set. It removes their indentation, because
-// responses that show a key are not compressed.
+// parse adds the files that match the pattern to the set. Because responses that show a key are not
+// compressed, parse removes the files' indentation.
 func parse(set *template.Template, pattern string) error {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 )
 
 // Sparkline returns the SVG path of a small chart of daily requests, a step for each day. The
-// highest step is the top of the chart. The path is empty if there were no requests.
+// highest step is the top of the chart. If there were no requests, the path is empty.
 func Sparkline(days []int64) string {
 	most := int64(0)
 	for _, n := range days {
@@ -104,7 +104,7 @@ func newUsageBar(requests, refusals, top int64) UsageBar {
 	}
 }
 
-// setTime names a bar by its start. It is so many bars before the last one.
+// setTime names a bar by its start, which is so many bars before the last one.
 func (c UsageChart) setTime(bar *UsageBar, start time.Time, before int) {
 	dated, tick, last := "2 Jan 2006", "2 Jan", "Today"
 	if c.Unit == "hour" {

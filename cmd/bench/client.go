@@ -16,8 +16,8 @@ import (
 // host is the host of every server's public URL.
 const host = "portal.example"
 
-// client is one keep-alive connection. It sends encoded requests, which takes half of the CPU time
-// of http.Client, because it shares the processors with the server.
+// client is one keep-alive connection. Because it shares the processors with the server, it sends
+// encoded requests, which takes half of the CPU time of http.Client.
 type client struct {
 	net.Conn
 

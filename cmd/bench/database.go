@@ -97,8 +97,8 @@ func (b *bench) newTenant(ctx context.Context, on *cluster, name string, n int) 
 	return t, t.addKeys(ctx, n)
 }
 
-// addKeys adds n keys. Each account has an agent and at most 100 keys. The portal would add them
-// one by one.
+// addKeys adds n keys at once, where the portal would add them one by one. Each account has an
+// agent and at most 100 keys.
 func (t *tenant) addKeys(ctx context.Context, n int) error {
 	var accounts, agents, keys []string
 	blob := "x'%x'"

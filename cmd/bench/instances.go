@@ -13,8 +13,8 @@ import (
 )
 
 // instances measures 1, 2, 4 and 8 instances on one database at fixed rates, and computes from the
-// database's CPU time how many instances one core of the primary carries. It then revokes keys that
-// are in use on all instances.
+// database's CPU time how many instances one core of the primary carries. After that, it revokes
+// keys that are in use on all instances.
 func (b *bench) instances(ctx context.Context) error {
 	const most, keys, connections = 8, 1_000, 8
 	tenant, err := b.newTenant(ctx, b.cluster, "instances", 2*keys)

@@ -86,7 +86,7 @@ func median(values []float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// interleave measures each load once a round. It reverses the order after each round, so that a
+// interleave measures each load once a round, and reverses the order after each round, so that a
 // drift in the machine's speed affects all loads alike.
 func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error) {
 	results := make([]rounds, len(loads))
@@ -108,7 +108,7 @@ func (b *bench) interleave(ctx context.Context, loads ...*load) ([]rounds, error
 	return results, nil
 }
 
-// run applies the load and measures it after the warm-up. It fails at the first request that does
+// run applies the load and measures it after the warm-up, and fails at the first request that does
 // not succeed.
 func (l *load) run(ctx context.Context, warmUp, duration time.Duration) (m [figures]float64, err error) {
 	underLoad, end := context.WithCancel(ctx)

@@ -24,7 +24,7 @@ import (
 const plainCommand, withMiddleware = "serve-plain", "with-middleware"
 
 // plainHandler is the endpoint without any tuning and without a store: Gin, encoding/json,
-// golang-jwt and Ed25519. It accepts every key with the right prefix.
+// golang-jwt and Ed25519. Every key with the right prefix is accepted.
 func plainHandler(use ...gin.HandlerFunc) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

@@ -1,6 +1,6 @@
-// Command highlight colors the code examples of the pages when the portal is built. It runs at the
-// root of the repository and writes the file that package templates embeds, so that the lexers are
-// not a part of the program.
+// Command highlight colors the code examples of the pages when the portal is built. Run at the root
+// of the repository, it writes the file that package templates embeds, so that the lexers are not a
+// part of the program.
 package main
 
 import (

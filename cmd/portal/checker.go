@@ -95,8 +95,8 @@ func (c *checker) address(name, value string) string {
 	return value
 }
 
-// origin parses a public URL, which is a scheme and a host without a path. The message does not
-// contain the value, because it may contain a password.
+// origin parses a public URL, which is a scheme and a host without a path. Because the value may
+// contain a password, the message does not contain it.
 func (c *checker) origin(name, value string) *url.URL {
 	u, err := url.Parse(value)
 	// Comparing the whole value also refuses an empty query or fragment.
@@ -196,7 +196,7 @@ func (c *checker) count(name, value string) int {
 	return n
 }
 
-// positive parses a number from 1 to 1,000,000. It returns 0 for anything else.
+// positive parses a number from 1 to 1,000,000, and returns 0 for anything else.
 func positive(value string) int {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > 1_000_000 {
@@ -234,7 +234,7 @@ func (c *checker) link(name, value string, schemes ...string) string {
 	return value
 }
 
-// secret checks the length of a secret. The message does not contain the value.
+// secret checks the length of a secret, which the message does not contain.
 func (c *checker) secret(name, value string) string {
 	if value != "" && len(value) < secret.MinLength {
 		c.add(name, "too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), secret.MinLength)
@@ -251,8 +251,7 @@ func (c *checker) token(name, value string) string {
 	return c.secret(name, value)
 }
 
-// database checks a database URL. The message does not contain it, because it may contain a
-// password.
+// database checks a database URL, which is not in the message, because it may contain a password.
 func (c *checker) database(url string) dataSource {
 	if err := database.CheckURL(url); err != nil {
 		c.add("DATABASE_URL", "%s", err)
@@ -265,8 +264,8 @@ func (c *checker) database(url string) dataSource {
 	return d
 }
 
-// mail parses the SMTP server and the sender, which are both set or both empty. The messages do not
-// contain the URL, because it may contain a password.
+// mail parses the SMTP server and the sender, which are both set or both empty. Because the URL may
+// contain a password, the messages do not contain it.
 func (c *checker) mail(server, from string) (mailer.Server, *mail.Address) {
 	if !c.together("PORTAL_SMTP_URL", server, "PORTAL_MAIL_FROM", from) {
 		return mailer.Server{}, nil

@@ -40,7 +40,7 @@ func (c *checker) ascii(name, value string) {
 
 // issuer checks the issuer of an OpenID Connect provider: an https URL without query and fragment.
 // On a loopback address it may be http. The value is compared with the provider's, so it is not
-// changed. The message does not contain it, because it may contain a password.
+// changed. Because it may contain a password, the message does not contain it.
 func (c *checker) issuer(name, value string) string {
 	u, err := url.Parse(value)
 	if err != nil || !isHost(u) || u.User != nil || strings.ContainsAny(value, "?# \\") ||

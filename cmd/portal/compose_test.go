@@ -64,7 +64,7 @@ func postgresFor(t *testing.T, env map[string]string) string {
 }
 
 // startComposed runs the portals and PostgreSQL of compose.yaml as plain processes with the file's
-// environment. It replaces only the addresses, which the container network would provide.
+// environment, except for the addresses, which the container network would provide.
 func startComposed(t *testing.T) map[string]*instance {
 	t.Helper()
 	file := readCompose(t, composeSecrets)

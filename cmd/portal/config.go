@@ -107,8 +107,8 @@ const (
 	longestSession  = 10 * 365 * 24 * time.Hour
 )
 
-// Validate parses all values, including the secrets in the environment. The error is of type
-// inputErrors. Kong calls it after it has set the fields.
+// Validate parses all values, including the secrets in the environment, and returns an error of
+// type inputErrors. Kong calls it after it has set the fields.
 func (c *config) Validate() error {
 	c.fill()
 	var check checker
@@ -164,8 +164,8 @@ func (c *config) Validate() error {
 	return check.err()
 }
 
-// fill reads the secrets from the environment. It treats an empty value as not set, because compose
-// files and unit files cannot leave a variable out.
+// fill reads the secrets from the environment. Because compose files and unit files cannot leave a
+// variable out, an empty value counts as not set.
 func (c *config) fill() {
 	value := reflect.ValueOf(c).Elem()
 	for _, field := range configFields() {

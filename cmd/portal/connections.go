@@ -32,7 +32,7 @@ type connections struct {
 	closed  float64              // because of a bound
 }
 
-// connection is an open connection. It is in one of the lists, or runs a request.
+// connection is an open connection, which is in one of the lists or runs a request.
 type connection struct {
 	net.Conn
 	address netip.Prefix
@@ -83,8 +83,8 @@ func (l *connections) add(conn net.Conn) {
 	l.counts[address]++
 }
 
-// replace closes one of the connections for which may reports true. It reports false if all of them
-// run requests.
+// replace closes one of the connections for which may reports true. If all of them run requests,
+// replace reports false.
 func (l *connections) replace(may func(*connection) bool) bool {
 	first := func(of *list.List) *connection {
 		for e := of.Front(); e != nil; e = e.Next() {

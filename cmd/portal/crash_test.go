@@ -21,7 +21,7 @@ func TestTheNextStartFinishesAKilledMigration(t *testing.T) {
 	t.Parallel()
 	emptyDatabases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
-		// Each run gets further than the one before. The last ones finish.
+		// Each run gets further than the one before, and the last ones finish.
 		for delay := range 12 {
 			i := launch(t, env, "migrate")
 			select {

@@ -51,8 +51,8 @@ func (d demoAccount) String() string {
 }
 
 // serveDemo creates an account with one agent in an empty database, and prints the portal's URL and
-// the account to w. In a database with an account it prints the URL and logs a message. It creates
-// no keys, because the first thing to show is how to generate one.
+// the account to w. In a database with an account it prints the URL and logs a message. Because the
+// first thing to show is how to generate a key, serveDemo creates none.
 func serveDemo(ctx context.Context, store *models.Store, baseURL *url.URL, w io.Writer, logger *slog.Logger) error {
 	empty, err := store.Accounts.Empty(ctx)
 	if err != nil {
@@ -175,8 +175,8 @@ func (s *demoSeed) createKeys(ctx context.Context) error {
 	return err
 }
 
-// use adds usage for each day. The range is given in days ago. Weekends have less usage, and the
-// numbers vary by day.
+// use adds usage for each day of a range, which is given in days ago. Weekends have less usage, and
+// the numbers vary by day.
 func (s *demoSeed) use(key models.Key, weekday int64, from, to int) {
 	for day := min(from, 30); day >= to; day-- {
 		at := s.daysAgo(day)

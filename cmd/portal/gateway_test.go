@@ -156,8 +156,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// echoWebSocket sends the request as the first message, and then each message that it receives. It
-// answers other requests as echo does.
+// echoWebSocket sends the request as the first message, and then each message that it receives.
+// Other requests are answered as echo does.
 func echoWebSocket(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") == "" {
 		echo(w, r)

@@ -19,8 +19,8 @@ import (
 // maxInput is the size limit of standard input in bytes. Passwords and keys are far shorter.
 const maxInput = 4096
 
-// readPassword reads a new password from standard input. On a terminal the user enters it twice. It
-// prints a warning if sign-in with a password is turned off.
+// readPassword reads a new password from standard input. On a terminal the user enters it twice. If
+// sign-in with a password is turned off, readPassword prints a warning.
 func readPassword(ctx context.Context, t terminal) (string, error) {
 	if os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off" {
 		_ = t.say("PORTAL_PASSWORD_SIGN_IN is off, so nobody can sign in with this password")
@@ -49,7 +49,8 @@ func readKey(ctx context.Context, t terminal) (string, error) {
 	return readInput(t.in, "the key", strings.TrimSpace)
 }
 
-// readInput reads all of r and trims it. It returns an error when the result is empty or too long.
+// readInput reads all of r and trims it. If the result is empty or too long, readInput returns an
+// error.
 func readInput(r io.Reader, what string, trim func(string) string) (string, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {
@@ -120,7 +121,7 @@ func mapText(c *kong.DecodeContext, target reflect.Value) error {
 	return c.Scan.PopValueInto("text", target.Addr().Interface())
 }
 
-// mapID is mapText for an id. It accepts the same ids as [models.ParseID] except the nil UUID.
+// mapID is mapText for an id, and accepts the same ids as [models.ParseID] except the nil UUID.
 func mapID(c *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := mapText(c, reflect.ValueOf(&text).Elem()); err != nil {

@@ -18,8 +18,8 @@ type keyRevokeCommand struct {
 	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
 }
 
-// Run revokes one key. It succeeds if the key is revoked already, so that a list of leaked keys can
-// be processed twice.
+// Run revokes one key. If the key is revoked already, Run succeeds, so that a list of leaked keys
+// can be processed twice.
 func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 	var secret string
 	if c.Key != "" {

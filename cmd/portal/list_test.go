@@ -26,7 +26,7 @@ func rows(t *testing.T, text string) (rows []map[string]any) {
 	return rows
 }
 
-// columns splits the lines of a table. It fails the test unless the columns are aligned.
+// columns splits the lines of a table. Unless the columns are aligned, columns fails the test.
 func columns(t *testing.T, table string) (cells [][]string) {
 	t.Helper()
 	var starts []int

@@ -58,7 +58,7 @@ type logWriter struct {
 	timer  *time.Timer // runs while the buffer has lines
 }
 
-// Write adds one line to the buffer. It writes the buffer first if the line does not fit.
+// Write adds one line to the buffer. If the line does not fit, Write writes the buffer first.
 func (w *logWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -181,7 +181,7 @@ func report(w io.Writer, err error) int {
 }
 
 // inputErrors lists everything that is wrong with a command line or a configuration, one line for
-// each error. Each line names the value and says what to do. It never contains a secret.
+// each error. Each line names the value, says what to do, and never contains a secret.
 type inputErrors []string
 
 func (e inputErrors) Error() string { return strings.Join(e, "\n") }

@@ -56,7 +56,7 @@ func startWithAccount(t *testing.T, url string, env ...string) (*instance, accou
 
 func databaseEnv(url string) []string { return []string{"DATABASE_URL=" + url} }
 
-// succeeds checks that a command succeeded and printed only this. It returns standard error.
+// succeeds checks that a command succeeded and printed only this, and returns standard error.
 func (r result) succeeds(t *testing.T, stdout string) string {
 	t.Helper()
 	if r.status != 0 || r.stdout != stdout {

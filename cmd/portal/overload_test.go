@@ -93,7 +93,7 @@ func capacity(t *testing.T, i *instance, key string) float64 {
 }
 
 // The database is so far away that it limits the capacity, and not the processors, which the test
-// needs too. It does not run beside the floods that use them up.
+// needs too. So the test does not run beside the floods that use them up.
 func TestTenTimesTheCapacityIsRefusedQuickly(t *testing.T) {
 	databaseURL := modelstest.PostgresURL(t)
 	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))

@@ -97,7 +97,7 @@ type instance struct {
 	stderr  modelstest.LogBuffer
 }
 
-// start starts a portal and returns when it is ready. The process is killed at the end of the test.
+// start starts a portal, which is killed at the end of the test, and returns when it is ready.
 func start(t *testing.T, env []string, args ...string) *instance {
 	t.Helper()
 	i := launch(t, env, args...)
@@ -105,8 +105,8 @@ func start(t *testing.T, env []string, args ...string) *instance {
 	return i
 }
 
-// startBuilt is [start] with the built binary. The test binary may have the race detector, which
-// needs more memory.
+// startBuilt is [start] with the built binary, because the test binary may have the race detector,
+// which needs more memory.
 func startBuilt(t *testing.T, env []string) *instance {
 	t.Helper()
 	command := portalCommand(t, env)
@@ -214,7 +214,7 @@ func (i *instance) introspects(t *testing.T, step, key, token string) {
 	}
 }
 
-// stop stops the portal with SIGTERM. It must exit with status 0 in time.
+// stop stops the portal with SIGTERM, and checks that it exits with status 0 in time.
 func (i *instance) stop(t *testing.T) {
 	t.Helper()
 	if err := i.Stop(exitTimeout); err != nil {
@@ -227,7 +227,7 @@ func (i *instance) signal(t *testing.T, s os.Signal) {
 	modelstest.Must(t, i.Process.Signal(s))
 }
 
-// awaitExit waits for a portal to exit after a signal. It must exit with status 0 in time.
+// awaitExit waits for a portal to exit after a signal, with status 0 and in time.
 func (i *instance) awaitExit(t *testing.T) {
 	t.Helper()
 	if err := i.AwaitExit(exitTimeout); err != nil {

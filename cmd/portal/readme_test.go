@@ -42,7 +42,7 @@ func shellBlocks(t *testing.T, files ...string) map[string][]string {
 	return blocks
 }
 
-// bash runs commands in dir with stdin as the keyboard input. It returns their combined output.
+// bash runs commands in dir with stdin as the keyboard input, and returns their combined output.
 func bash(t *testing.T, dir string, env []string, stdin, commands string) string {
 	t.Helper()
 	shell := bashCommand(t, dir, env, commands)

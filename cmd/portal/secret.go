@@ -43,8 +43,8 @@ func readSecret(path string) (string, error) {
 	return value, nil
 }
 
-// writeSecret creates the file atomically: it writes a temporary file and links it to path. It does
-// nothing if another process has created path in the meantime.
+// writeSecret creates the file atomically: it writes a temporary file and links it to path. If
+// another process has created path in the meantime, writeSecret does nothing.
 func writeSecret(path string) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), secretFile+".*") // mode 0600
 	if err != nil {

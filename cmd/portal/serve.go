@@ -40,8 +40,8 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// serve opens the store and the listeners and serves until ctx ends. It prints a demo to out before
-// it accepts requests.
+// serve opens the store and the listeners and serves until ctx ends. Before it accepts requests, it
+// prints a demo to out.
 func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) (err error) {
 	// Listen first, so that a second portal started by mistake fails before it opens the
 	// database.
@@ -131,9 +131,9 @@ func (s settings) keyring() (secret.Keyring, error) {
 	return secret.NewKeyring(current, s.secretPrevious)
 }
 
-// Defaults of the garbage collector, which GOGC and GOMEMLIMIT override. The live heap of an
-// instance is a few megabytes, so with Go's default of 100 % a busy instance would spend a fifth of
-// its time collecting garbage. The memory limit protects small machines.
+// Defaults of the garbage collector, which GOGC and GOMEMLIMIT override. Because the live heap of
+// an instance is a few megabytes, a busy instance would spend a fifth of its time collecting
+// garbage with Go's default of 100 %. The memory limit protects small machines.
 const (
 	gcPercent   = 400
 	memoryLimit = 256 << 20 // bytes

@@ -47,8 +47,7 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 }
 
 // serveUntilDone serves until ctx ends or one of the servers fails, and then stops all of them.
-// After the end of ctx it continues to serve for the drain. It returns nil if ctx ended and no
-// server failed.
+// After the end of ctx it continues to serve for the drain. If no server failed, it returns nil.
 func serveUntilDone(ctx context.Context, servers []server) error {
 	ended := make(chan error, len(servers))
 	for _, s := range servers {

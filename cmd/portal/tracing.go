@@ -33,7 +33,7 @@ const (
 )
 
 // newTracer returns the tracer that sends spans to the receiver, and a function that sends the last
-// ones. The tracer is nil if there is no receiver. The standard OTEL_ variables configure the rest,
+// ones. Without a receiver, the tracer is nil. The standard OTEL_ variables configure the rest,
 // such as the sampler.
 func newTracer(ctx context.Context, receiver *spanReceiver, logger *slog.Logger) (tracer trace.Tracer, flush func(), err error) {
 	if receiver == nil {
@@ -43,7 +43,7 @@ func newTracer(ctx context.Context, receiver *spanReceiver, logger *slog.Logger)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The error handler of OpenTelemetry is global. It gets the errors of the exporter.
+	// The error handler of OpenTelemetry, which is global, gets the errors of the exporter.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		logger.WarnContext(ctx, "tracing failed", slog.Any("error", err))
 	}))
@@ -78,8 +78,7 @@ func (*spanReceiver) Start(context.Context) error { return nil }
 // Stop implements [otlptrace.Client].
 func (*spanReceiver) Stop(context.Context) error { return nil }
 
-// UploadTraces implements [otlptrace.Client]. It sends the spans once: if that fails, they are
-// lost.
+// UploadTraces implements [otlptrace.Client]. Spans are sent once: if that fails, they are lost.
 func (r *spanReceiver) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
 	// OTLP's request has the same encoding as TracesData, whose package does not import gRPC.
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})

@@ -37,7 +37,7 @@ func (f Frame) FollowToAccount() Account {
 // Account is the page at /account.
 type Account struct{ Frame }
 
-// OpenAccount opens the page. The visitor must be signed in.
+// OpenAccount opens the page.
 func OpenAccount(b *Tab) Account {
 	b.Open("/account")
 	return ExpectAccount(b)
@@ -66,14 +66,14 @@ func (a Account) ExpectSessions(count int) {
 	a.settled()
 }
 
-// ChangePassword submits a change of password. The caller checks the result.
+// ChangePassword submits a change of password.
 func (a Account) ChangePassword(current, next string) {
 	a.Fill("Current password", current)
 	a.Fill("New password", next)
 	a.Click("Change password")
 }
 
-// SetPassword submits a first password. The caller checks the result.
+// SetPassword submits a first password.
 func (a Account) SetPassword(password string) {
 	a.Fill("New password", password)
 	a.Click("Set password")
@@ -82,7 +82,7 @@ func (a Account) SetPassword(password string) {
 // OpenEmailForm opens the form that changes the email.
 func (a Account) OpenEmailForm() { a.click(a.Page.GetByText("Change email"), "Change email") }
 
-// ChangeEmail asks for a link to a new email. The caller checks the result.
+// ChangeEmail asks for a link to a new email.
 func (a Account) ChangeEmail(email, password string) {
 	a.Fill("New email", email)
 	a.Fill("Your password", password)
@@ -107,7 +107,7 @@ func (a Account) SignedInAt() (text, hover string, at time.Time) {
 	return parts[0], parts[1], at
 }
 
-// SetUpAuthenticator opens the set-up of an authenticator app. It returns the secret for the app.
+// SetUpAuthenticator opens the set-up of an authenticator app, and returns the secret for the app.
 func (a Account) SetUpAuthenticator() (secret string) {
 	a.Click("Set up authenticator app")
 	a.ExpectHeading("Set up authenticator app")
@@ -117,7 +117,7 @@ func (a Account) SetUpAuthenticator() (secret string) {
 	return strings.ReplaceAll(text, " ", "")
 }
 
-// TurnOnTwoSteps confirms the app with a code. It returns the recovery codes.
+// TurnOnTwoSteps confirms the app with a code, and returns the recovery codes.
 func (a Account) TurnOnTwoSteps(code string) (recovery []string) {
 	a.Fill("Code", code)
 	a.Click("Turn on")

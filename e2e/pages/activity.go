@@ -10,7 +10,7 @@ import (
 // Activity is the page at /activity.
 type Activity struct{ Frame }
 
-// OpenActivity opens the page. The visitor must be signed in.
+// OpenActivity opens the page.
 func OpenActivity(b *Tab) Activity {
 	b.open("/activity", "Activity")
 	return Activity{Frame{b}}

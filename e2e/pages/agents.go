@@ -3,7 +3,7 @@ package pages
 // Agents is the page at /agents.
 type Agents struct{ Frame }
 
-// OpenAgents opens the page. The visitor must be signed in.
+// OpenAgents opens the page.
 func OpenAgents(b *Tab) Agents {
 	b.Open("/agents")
 	return ExpectAgents(b)
@@ -15,7 +15,7 @@ func ExpectAgents(b *Tab) Agents {
 	return Agents{Frame{b}}
 }
 
-// Create submits the form for a new agent. The caller checks the result.
+// Create submits the form for a new agent.
 func (a Agents) Create(name string) {
 	a.Fill("Name", name)
 	a.Click("Create agent")

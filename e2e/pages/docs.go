@@ -45,7 +45,7 @@ func (b *Tab) Example(name string) string { return b.Text("region", name+" examp
 // Integrate is the page at /integrate.
 type Integrate struct{ Frame }
 
-// OpenIntegrate opens the page. The visitor must be signed in.
+// OpenIntegrate opens the page.
 func OpenIntegrate(b *Tab) Integrate {
 	b.open("/integrate", "Integrate")
 	return Integrate{Frame{b}}

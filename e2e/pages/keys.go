@@ -13,7 +13,7 @@ var KeyColumns = []string{"Label", "Key", "Created", "Last Used", "Actions"}
 // Keys is the page at /api-keys.
 type Keys struct{ Frame }
 
-// OpenKeys opens the page. The visitor must be signed in.
+// OpenKeys opens the page.
 func OpenKeys(b *Tab) Keys {
 	b.Open("/api-keys")
 	return ExpectKeys(b)
@@ -25,7 +25,7 @@ func ExpectKeys(b *Tab) Keys {
 	return Keys{Frame{b}}
 }
 
-// Submit submits the form for a new key. The caller checks the result.
+// Submit submits the form for a new key.
 func (k Keys) Submit(label string) {
 	k.Fill("Label", label)
 	k.Click("Generate key")
@@ -228,7 +228,7 @@ func (r Row) Rename() Rename {
 // Rename is a key's row with the form that renames it.
 type Rename struct{ Row }
 
-// Save submits the new label. The caller checks the result.
+// Save submits the new label.
 func (n Rename) Save(label string) {
 	n.Fill("New name", label)
 	n.Click("Save name")
@@ -257,7 +257,7 @@ func (c Confirmation) ExpectOpen() {
 	c.ExpectSaying(`takes effect at once and cannot be undone`)
 }
 
-// Confirm presses Confirm revoke. The caller checks the result.
+// Confirm presses Confirm revoke.
 func (c Confirmation) Confirm() { c.Click("Confirm revoke") }
 
 // ExpectClosed waits until the row no longer asks, and has the focus on Revoke.

@@ -17,7 +17,7 @@ func ExpectLogin(b *Tab) Login {
 	return Login{b}
 }
 
-// SignIn submits the credentials. The caller checks the result.
+// SignIn submits the credentials.
 func (l Login) SignIn(email, password string) {
 	l.Fill("Email", email)
 	l.Fill("Password", password)
@@ -30,7 +30,7 @@ func (l Login) ForgotPassword() {
 	l.expectPage("/password-resets", "Reset your password")
 }
 
-// RequestPasswordReset asks for a link to set a new password. The caller checks the result.
+// RequestPasswordReset asks for a link to set a new password.
 func RequestPasswordReset(b *Tab, email string) {
 	b.Fill("Email", email)
 	b.Click("Send link")
@@ -39,7 +39,7 @@ func RequestPasswordReset(b *Tab, email string) {
 // OpenPasswordReset opens the path of a link to set a new password.
 func OpenPasswordReset(b *Tab, path string) { b.open(path, "Set a new password") }
 
-// ResetPassword submits the form of such a link. The caller checks the result.
+// ResetPassword submits the form of such a link.
 func ResetPassword(b *Tab, password string) {
 	b.Fill("New password", password)
 	b.Click("Set password")
@@ -54,7 +54,7 @@ func UseSignInLink(b *Tab) Keys {
 	return ExpectKeys(b)
 }
 
-// VerifySecondStep submits a code in the second step of a sign-in. The caller checks the result.
+// VerifySecondStep submits a code in the second step of a sign-in.
 func VerifySecondStep(b *Tab, code string) {
 	b.ExpectHeading("Two-step verification")
 	b.Fill("Code", code)

@@ -63,10 +63,10 @@ func (r Reveal) Select(length int) {
 	r.Evaluate(fmt.Sprintf(`() => document.activeElement.setSelectionRange(0, %d)`, length))
 }
 
-// Done presses Done. The caller checks the result.
+// Done presses Done.
 func (r Reveal) Done() { r.Dialog.Click("Done") }
 
-// Leave closes the reveal without copying the key. It returns to the page that opened the reveal.
+// Leave closes the reveal without copying the key, and returns to the page that opened the reveal.
 func (r Reveal) Leave() {
 	r.Done()
 	if r.JavaScript {
@@ -82,7 +82,8 @@ func (r Reveal) Abandon() {
 	ExpectKeys(r.Tab)
 }
 
-// ExpectGate waits for the warning that the key has not been copied. The key must still be visible.
+// ExpectGate waits for the warning that the key has not been copied, and checks that the key is
+// still visible.
 func (r Reveal) ExpectGate() {
 	r.Dialog.ExpectText("This key has not been copied")
 	r.Dialog.Expect("button", "Close without copying")

@@ -1,6 +1,8 @@
-// Package pages has the page objects of the browser tests. Each method is a user's action or
-// expectation on a page. The page objects find elements by role and accessible name, which are part
-// of the portal's contract, so layout and markup may change. They work with JavaScript on and off.
+// Package pages has the page objects of the browser tests, which work with JavaScript on and off.
+// Each method is a user's action or expectation on a page. A method that submits a form leaves the
+// result to the caller, unless its comment says otherwise. Because the page objects find elements
+// by role and accessible name, which are part of the portal's contract, layout and markup may
+// change.
 package pages
 
 import (
@@ -95,8 +97,8 @@ func (b *Tab) Reload() {
 	b.must(err, "reload")
 }
 
-// Back goes back one page. The browser may refuse to show the response to a form again. This is not
-// an error.
+// Back goes back one page. If the browser refuses to show the response to a form again, Back does
+// not fail.
 func (b *Tab) Back() {
 	// A page from the back/forward cache fires no load event.
 	_, err := b.Page.GoBack(playwright.PageGoBackOptions{WaitUntil: playwright.WaitUntilStateCommit})

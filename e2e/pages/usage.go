@@ -3,7 +3,7 @@ package pages
 // Usage is the page at /usage.
 type Usage struct{ Frame }
 
-// OpenUsage opens the page. The visitor must be signed in.
+// OpenUsage opens the page.
 func OpenUsage(b *Tab) Usage {
 	b.open("/usage", "Usage")
 	return Usage{Frame{b}}

@@ -54,8 +54,8 @@ func (w Widget) Talk() { w.Click("Talk") }
 // ExpectCalling checks that the button is pressed and that it has the focus.
 func (w Widget) ExpectCalling() { w.ExpectFocus("button", "End call") }
 
-// ExpectIdle checks that the button is not pressed and that it has the focus. It waits until the
-// page has released the microphone and its connections.
+// ExpectIdle checks that the button is not pressed and has the focus, and waits until the page has
+// released the microphone and its connections.
 func (w Widget) ExpectIdle() {
 	w.ExpectFocus("button", "Talk")
 	w.await("the microphone and the connections to be released", `() => opening === 0

@@ -43,7 +43,7 @@ func StartProvider(t testing.TB, baseURLs ...string) *Provider {
 	return p
 }
 
-// Start starts the provider, after [Provider.Stop] at the same address. It forgets all sessions.
+// Start starts the provider without sessions, after [Provider.Stop] at the same address.
 func (p *Provider) Start(t testing.TB) {
 	t.Helper()
 	arguments, err := json.Marshal(map[string]any{
@@ -103,7 +103,7 @@ var (
 	promptName = regexp.MustCompile(`name="prompt" value="([a-z]+)"`)
 )
 
-// SignIn signs in at the address with this name. It returns the path and query of the address that
+// SignIn signs in at the address with this name, and returns the path and query of the address that
 // the provider sends the browser back to.
 func (p *Person) SignIn(address, name string) string {
 	p.t.Helper()
@@ -112,14 +112,14 @@ func (p *Person) SignIn(address, name string) string {
 	})
 }
 
-// Cancel cancels the sign-in at the address. It returns the same as SignIn.
+// Cancel cancels the sign-in at the address, and returns the same as SignIn.
 func (p *Person) Cancel(address string) string {
 	p.t.Helper()
 	return p.pass(address, func(page string) (string, url.Values) { return match(abortLink, page), nil })
 }
 
 // pass follows redirects and calls answer for each page until the provider redirects to another
-// site. The function answer returns the next URL, and the form to send there or nil.
+// site. For a page, answer returns the next URL, and the form to send there or nil.
 func (p *Person) pass(address string, answer func(page string) (next string, form url.Values)) string {
 	p.t.Helper()
 	start, err := url.Parse(address)

@@ -1,5 +1,5 @@
-// Package identity is the client of an OpenID Connect provider. It uses the authorization code flow
-// with PKCE, state and nonce. It knows neither users nor sessions.
+// Package identity is the client of an OpenID Connect provider, by the authorization code flow with
+// PKCE, state and nonce. It knows neither users nor sessions.
 package identity
 
 import (
@@ -60,8 +60,8 @@ type Provider struct {
 	steps    chan struct{}
 }
 
-// New returns the client of a provider. It sends no request: the first sign-in reads the provider's
-// metadata.
+// New returns the client of a provider without sending a request: the first sign-in reads the
+// provider's metadata.
 func New(c Config) *Provider {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -87,9 +87,9 @@ type AuthRequest struct {
 	Verifier string // proves to the provider that the code was requested by the same client (PKCE)
 }
 
-// Begin returns a new request, and the address at which the user continues. If again is true, the
-// provider asks the user to sign in even if it knows the user, and says when that was. The error
-// wraps [ErrFailed].
+// Begin returns a new request, and the address at which the user continues, or an [ErrFailed]. If
+// again is true, the provider asks the user to sign in even if it knows the user, and says when
+// that was.
 func (p *Provider) Begin(ctx context.Context, again bool) (address string, r AuthRequest, err error) {
 	err = p.step(ctx, func(ctx context.Context) error {
 		found, err := p.metadata.get(ctx)
@@ -111,9 +111,9 @@ func (p *Provider) Begin(ctx context.Context, again bool) (address string, r Aut
 	return address, r, err
 }
 
-// Finish returns the identity of the user whom the provider has sent back with these parameters. A
-// zero request means that the browser has none. The error wraps [ErrExpired], [ErrDenied] or
-// [ErrFailed].
+// Finish returns the identity of the user whom the provider has sent back with these parameters, or
+// an error that wraps [ErrExpired], [ErrDenied] or [ErrFailed]. A zero request means that the
+// browser has none.
 func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Values) (identity models.Identity, err error) {
 	for _, values := range parameters {
 		if len(values) > 1 { // RFC 6749, section 3.1
@@ -169,7 +169,7 @@ func (p *Provider) step(ctx context.Context, f func(context.Context) error) erro
 	return f(ctx)
 }
 
-// failure returns an [ErrFailed] with a short cause. The cause may quote the provider.
+// failure returns an [ErrFailed] with a short cause, which may quote the provider.
 func failure(what string, cause error) error {
 	if errors.Is(cause, context.Canceled) {
 		return fmt.Errorf("%w: %w", ErrFailed, context.Canceled)
@@ -187,8 +187,8 @@ func random() string {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// newClient returns a client for requests to the provider. It follows no redirect, because a
-// redirect could send the client secret elsewhere.
+// newClient returns a client for requests to the provider. Because a redirect could send the client
+// secret elsewhere, the client follows none.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout:       timeout,

@@ -101,7 +101,7 @@ func (h *hostile) idToken(t *testing.T) string {
 	return raw
 }
 
-// signIn begins and finishes a sign-in. The parameters change those of the response.
+// signIn begins and finishes a sign-in, with these parameters changed in the response.
 func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, error) {
 	t.Helper()
 	p := identity.New(identity.Config{

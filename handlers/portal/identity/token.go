@@ -39,7 +39,7 @@ func (v *verified) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// redeem exchanges the code for the identity. The tokens are not kept.
+// redeem exchanges the code for the identity, and does not keep the tokens.
 func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (models.Identity, error) {
 	ctx = oidc.ClientContext(ctx, d.client)
 	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))

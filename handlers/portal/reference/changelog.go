@@ -9,7 +9,7 @@ import (
 )
 
 // Changelog reads CHANGELOG.md of the API: headings such as "## 1.1.0, 2026-11-22", and below each
-// a list of changes. It returns an error if any other text follows the first heading.
+// a list of changes. If any other text follows the first heading, Changelog returns an error.
 func Changelog(text string) ([]templates.Release, error) {
 	var releases []templates.Release
 	for line := range strings.Lines(text) {

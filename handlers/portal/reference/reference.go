@@ -14,8 +14,8 @@ import (
 // exampleURL is the portal's address in the OpenAPI document.
 const exampleURL = "https://portal.example.com"
 
-// New reads the OpenAPI document into the API reference. The examples call the portal
-// at baseURL. It returns an error if the document refers to a component that it does not have.
+// New reads the OpenAPI document into the API reference, whose examples call the portal at baseURL.
+// If the document refers to a component that it does not have, New returns an error.
 func New(openapi []byte, baseURL string) (templates.Reference, error) {
 	baseURL = strings.TrimSuffix(baseURL, "/")
 	r := &reader{fill: strings.NewReplacer("BASE_URL", baseURL, exampleURL, baseURL)}
