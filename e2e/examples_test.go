@@ -181,9 +181,9 @@ func TestGuidesCommandsRunAsCopied(t *testing.T) {
 	docs := pages.OpenReference(tab)
 	examples := map[string]string{"List agents": docs.Example("List agents"), "curl": docs.Example("curl"), "Terminal": docs.Example("Terminal")}
 	docs = pages.OpenGuides(tab)
-	examples["Introspect"] = docs.Example("Introspect")
+	examples["Introspect"], examples["user"] = docs.Example("Introspect"), docs.Example("A token for a user")
 	for name, want := range map[string]string{
-		"List agents": `"id":"` + agentID + `"`, "curl": `"access_token"`, "Introspect": `"active":true`,
+		"List agents": `"id":"` + agentID + `"`, "curl": `"access_token"`, "Introspect": `"active":true`, "user": `"expires_in":300`,
 	} {
 		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(examples[name], "AGENT_ID", agentID))
 		command.Env = append(exampleEnvironment(c.newKey(t, name)), "WIDGET_TOKEN="+token)

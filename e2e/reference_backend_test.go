@@ -32,7 +32,7 @@ var referenceBackends = []exampleServer{
 }
 
 // onEachBackend runs test with each backend as copied from the page of a customer who has one
-// agent..
+// agent.
 func onEachBackend(t *testing.T, test func(t *testing.T, v *visitor, c customer, s exampleServer, code string)) {
 	t.Helper()
 	t.Parallel()
@@ -111,11 +111,11 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 	})
 }
 
-// appRequests are the bodies that LiveKit's SDKs send: with JavaScript and Flutter without options,
-// Swift without options, and Android with the options that a visitor must not choose. Then one that
-// records the call on the visitor's storage.
+// appRequests are the bodies that LiveKit's SDKs send: JavaScript and Flutter without options, Swift
+// and Android without options, and all with options, which a visitor must not choose. Further ones
+// ask for the portal's own fields and a recording, or are not JSON.
 var appRequests = []string{
-	`{}`, `{"room_config": {}}`, `{"room_config":{"agents":[]}}`,
+	`{}`, `{"room_config":{}}`, `{"room_config": {"agents": []}}`,
 	`{"room_name":"lobby","participant_name":"Mallory","participant_identity":"admin","participant_metadata":"x",` +
 		`"participant_attributes":{"agentId":"x","userId":"admin"},"room_config":{"agents":[{"agent_name":"other","metadata":"x"}]}}`,
 	`{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004","user":{"id":"admin"},"metadata":{"x":"y"},"expiresIn":60,` +

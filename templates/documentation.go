@@ -75,6 +75,8 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI,
 			Sections: []GuideSection{
 				{"widget", "Start from a complete widget"},
+				{"context", "Tell the agent who is calling"},
+				{"livekit", "Use LiveKit’s SDKs"},
 				{"renew", "Renew early and cache"},
 				{"introspection", "Introspect a token"},
 				{"rate-limits", "Rate limits and backoff"},

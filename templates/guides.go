@@ -11,6 +11,8 @@ type Guides struct {
 	Examples // of the quick start
 
 	Agents     Snippet
+	Context    Snippet
+	LiveKit    Alternatives
 	Verify     Alternatives
 	Renew      Snippet
 	TokenCache Snippet
@@ -33,6 +35,13 @@ func NewGuides(baseURL string) Guides {
 		BaseURL:  baseURL,
 		Examples: NewExamples(baseURL+"/api/widget/token", ""),
 		Agents:   snippet("agents", "List agents", "bash", "agents.sh"),
+		Context:  snippet("context", "A token for a user", "bash", "context.sh"),
+		LiveKit: Alternatives{"LiveKit’s SDK for", "livekit", []Snippet{
+			snippet("livekit-react", "React", "jsx", "livekit_react.jsx"),
+			snippet("livekit-swift", "Swift", "swift", "livekit.swift"),
+			snippet("livekit-android", "Android", "kotlin", "livekit.kt"),
+			snippet("livekit-flutter", "Flutter", "dart", "livekit.dart"),
+		}},
 		Verify: Alternatives{"Verify with", "verify", []Snippet{
 			snippet("verify-node", "Verify with Node", "javascript", "verify.mjs"),
 			snippet("verify-go", "Verify with Go", "go", "verify.go.txt"),
@@ -53,11 +62,11 @@ func NewGuides(baseURL string) Guides {
 
 // Snippets returns all examples.
 func (p Guides) Snippets() []Snippet {
-	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Runtime.Snippet}
+	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Context, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Runtime.Snippet}
 	for _, file := range p.Reference {
 		all = append(all, file.Snippet)
 	}
-	return slices.Concat(all, p.Servers.Snippets, p.Verify.Snippets, p.Gateways.Snippets)
+	return slices.Concat(all, p.Servers.Snippets, p.LiveKit.Snippets, p.Verify.Snippets, p.Gateways.Snippets)
 }
 
 // GuideSection is the heading of a guide, with the id that the template of its page uses.
