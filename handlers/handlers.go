@@ -58,6 +58,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 		return nil, err
 	}
 	d.OpenAPI, d.Changelog, d.OperatorAPI = api.OpenAPI(), api.Changelog(), d.OperatorToken != ""
+	d.LeaksReported = d.Leaks.Open()
 	pages, err := portal.New(d.Deps)
 	if err != nil {
 		return nil, err

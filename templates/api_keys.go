@@ -43,6 +43,9 @@ type APIKeyReveal struct {
 	TokenURL  string // endpoint of the example for an account with an agent
 	AgentsURL string // endpoint of the example for an account without agents
 	Back      string // URL of the page that Done leads to
+
+	// LeaksReported means that scanners can report leaked keys, which are then revoked.
+	LeaksReported bool
 }
 
 func (APIKeyReveal) screen() screen {

@@ -28,7 +28,9 @@ type Deps struct {
 	Changelog  string        // of the JSON API, as Markdown
 	// OperatorAPI means that the operator API is on.
 	OperatorAPI bool
-	Now         func() time.Time // nil: time.Now
+	// LeaksReported means that GitHub or GitLab can report leaked keys.
+	LeaksReported bool
+	Now           func() time.Time // nil: time.Now
 
 	Provider     *identity.Config // the OpenID Connect provider; nil: none
 	PasswordsOff bool             // nobody signs in with a password
@@ -69,7 +71,9 @@ type site struct {
 	name         string   // of the product
 	pages        []string // patterns of the paths that sign-in may lead back to
 	passwordsOff bool
-	providerName string // of the OpenID Connect provider; empty: none
+
+	leaksReported bool   // GitHub or GitLab can report leaked keys
+	providerName  string // of the OpenID Connect provider; empty: none
 }
 
 // embeddedFiles are the templates and the assets. They do not depend on the configuration.
@@ -116,6 +120,8 @@ func New(d Deps) (*Portal, error) {
 		baseURL:      d.BaseURL,
 		name:         d.Name,
 		passwordsOff: d.PasswordsOff,
+
+		leaksReported: d.LeaksReported,
 	}
 	if d.Provider != nil {
 		s.providerName = d.Provider.Name

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"portal/handlers/handlerstest"
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
@@ -49,6 +51,47 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	c := s.customer(t)
+	report := func(source models.LeakSource, url, address string) {
+		t.Helper()
+		_, secret := c.newKey("production", uuid.Nil)
+		texts := []models.LeakedText{models.NewLeakedText(secret, url)}
+		modelstest.Value(s.store.Keys.ReportLeaked(t.Context(), texts, source, address))(t)
+	}
+	const address = "https://github.com/acme/site/blob/main/.env"
+	report(models.LeakGitHub, address, "")
+	report(models.LeakGitLab, "javascript:alert(1)", "")
+	report(models.LeakPublic, "", "203.0.113.9")
+	for _, path := range []string{"/api-keys/revoked", "/activity"} {
+		page := c.get(path).is(http.StatusOK)
+		page.says("Reported as leaked by GitHub: "+address, "Reported as leaked by GitLab: javascript:alert(1)")
+		if link := page.one("link", address); link.attr("href") != address || link.attr("rel") != "noreferrer" {
+			t.Errorf("%s: the link leads to %q with rel %q", path, link.attr("href"), link.attr("rel"))
+		}
+		page.none("link", "javascript:alert(1)")
+	}
+	c.get("/api-keys/revoked").says("Generate a new key")
+	c.get("/activity").says("Reported as leaked", "from 203.0.113.9")
+}
+
+func TestRevealSaysThatLeakedKeysAreRevokedOnlyWhereADoorIsOpen(t *testing.T) {
+	for _, open := range []bool{true, false} {
+		s := sqliteSite(t, httpBase)
+		deps := handlerstest.Deps(t, s.store, httpBase, nil)
+		if open {
+			deps.Leaks.GitLabToken = strings.Repeat("token", 8)
+		}
+		s.handler = handlerstest.New(t, deps)
+		c := s.customer(t)
+		page := c.post("/api-keys", generation("production", c.get("/api-keys").formID())).is(http.StatusOK)
+		if got := strings.Contains(page.text(), "revoked automatically"); got != open {
+			t.Errorf("with a door %t, the page says so: %t", open, got)
+		}
+	}
 }
 
 func TestRevokedKeysArePaged(t *testing.T) {

@@ -61,10 +61,8 @@ CREATE TEMPORARY TABLE closed_keys AS
 UPDATE api_keys SET revoked_at =
 		COALESCE((SELECT c.revoked_at FROM closed_keys AS c WHERE c.id = api_keys.id), NOW)
 	WHERE id IN (SELECT id FROM closed_keys);
-UPDATE api_keys SET leak_source = c.leak_source, leak_url = c.leak_url
-	FROM current_keys AS c WHERE c.id = api_keys.id AND c.leak_source IS NOT NULL;
 UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, agents = c.agents, networks = c.networks,
-		revocation_reason = c.revocation_reason
+		revocation_reason = c.revocation_reason, leak_source = c.leak_source, leak_url = c.leak_url
 	FROM current_keys AS c WHERE c.id = api_keys.id;
 `
 
