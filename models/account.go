@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Account is a customer. It owns agents and API keys, and its users sign in to the portal.
+// Account is a customer, which owns agents and API keys, and whose users sign in to the portal.
 type Account struct {
 	bun.BaseModel `bun:"table:accounts"`
 
@@ -72,8 +72,8 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	return account, nil
 }
 
-// FindByEmail returns the account of the user with this email. It is for operators. The error may
-// be [ErrAccountNotFound].
+// FindByEmail returns the account of the user with this email, or [ErrAccountNotFound]. It is for
+// operators.
 func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, error) {
 	var account Account
 	err := a.db.NewSelect().Model(&account).
@@ -81,7 +81,7 @@ func (a *Accounts) FindByEmail(ctx context.Context, email string) (Account, erro
 	return account, notFound("find account", err, ErrAccountNotFound)
 }
 
-// Find returns an account. It is for operators. The error may be [ErrAccountNotFound].
+// Find returns an account, or [ErrAccountNotFound]. It is for operators.
 func (a *Accounts) Find(ctx context.Context, id uuid.UUID) (Account, error) {
 	return findAccount(ctx, a.db, id)
 }
@@ -119,10 +119,9 @@ func unlessAffected(result sql.Result, err, otherwise error) error {
 	return otherwise
 }
 
-// Put creates the account with this id, or renames it. It then disables or enables it,
-// unless disabled is nil. It records an activity for each change, and reports whether it has
-// created the account, which then has no users. The error may be an [*InvalidError] for the field
-// "name".
+// Put creates the account with this id, or renames it, and then disables or enables it, unless
+// disabled is nil. For each change it records an activity. If Put has created the account, which
+// then has no users, it reports true. The error may be an [*InvalidError] for the field "name".
 func (a *Accounts) Put(
 	ctx context.Context, id uuid.UUID, name string, disabled *bool, actor Actor,
 ) (account Account, created bool, err error) {
@@ -168,8 +167,8 @@ func (a *Accounts) Rename(ctx context.Context, id uuid.UUID, name string, actor 
 }
 
 // SetDisabled disables or enables an account and records the activity, unless nothing changes.
-// Disabling ends the sessions and sign-in links of the account's users. It is for operators. The
-// error may be [ErrAccountNotFound].
+// Disabling ends the sessions and sign-in links of the account's users. If there is no such
+// account, the error is [ErrAccountNotFound]. SetDisabled is for operators.
 func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool, actor Actor) error {
 	return a.db.InTx(ctx, "disable or enable account", func(ctx context.Context, tx Tx) error {
 		if _, err := findAccount(ctx, tx, id); err != nil {
@@ -230,7 +229,7 @@ func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool,
 }
 
 // RequireSecondFactor sets whether every user of the account needs an authenticator app or a
-// passkey. It records the activity unless nothing changes. The error may be [ErrNotOwner], or
+// passkey, and records the activity unless nothing changes. The error may be [ErrNotOwner], or
 // [ErrNoFactor] if required and the actor has none, whom the requirement would lock out.
 func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID, required bool, actor Actor) error {
 	return a.db.InTx(ctx, "require second factor", func(ctx context.Context, tx Tx) error {

@@ -97,8 +97,8 @@ const (
 	ActionDatabaseRestored Action = "database.restored" // by an operator, from a backup
 )
 
-// Activity is one entry of an account's append-only activity log. The transaction of the action
-// also writes the activity, so neither exists without the other.
+// Activity is one entry of an account's append-only activity log. Because the transaction of the
+// action also writes the activity, neither exists without the other.
 type Activity struct {
 	bun.BaseModel `bun:"table:activities,alias:activity"`
 
@@ -113,12 +113,12 @@ type Activity struct {
 	At        time.Time
 	Count     int64 // number of sessions or calls that were ended; otherwise 1
 
-	// FormerLabel is the name of a key, agent or account before it was renamed, or the email
-	// before it was changed. It is empty for other actions and for old activities.
+	// FormerLabel is the name of a key, agent or account before it was renamed, or the email before
+	// it was changed. For other actions and old activities, it is empty.
 	FormerLabel string `bun:",nullzero"`
 
 	// Detail has the old and new restrictions of a key, one in each line, or the reason of its
-	// revocation. It is often empty.
+	// revocation, and is often empty.
 	Detail string `bun:",nullzero"`
 
 	// ActorName is the user's email, "Operator" or "Someone".

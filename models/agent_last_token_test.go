@@ -47,7 +47,7 @@ func TestLastTokenIsKnownAtOnceAndWrittenBehind(t *testing.T) {
 	})
 }
 
-// Instances' clocks differ. The later time is kept, whichever instance writes last.
+// Because instances' clocks differ, the later time is kept, whichever instance writes last.
 func TestLastTokenNeverMovesBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		agent := f.agent(t, f.customer(t))

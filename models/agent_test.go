@@ -108,7 +108,7 @@ func TestAgentIsPutWhileItIsRemoved(t *testing.T) {
 	})
 }
 
-// beforeStatements is a query hook. It calls do before each statement with the number of
+// beforeStatements is a query hook that calls do before each statement with the number of
 // transactions that have begun.
 type beforeStatements struct {
 	begun int

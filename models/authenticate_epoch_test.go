@@ -33,7 +33,7 @@ const (
 	onPostgres  = "pg"
 )
 
-// epochStatements are SQL statements of an operator. If renews is set, they must replace the epoch.
+// epochStatements are SQL statements of an operator, which must replace the epoch if renews is set.
 // {key}, {sibling} and {agent} belong to {account}. The account {spare} has no keys and no agents.
 var epochStatements = []struct {
 	name, on, statement string

@@ -1,9 +1,9 @@
 // Package models is the domain of the portal and its store: accounts, users, agents, API keys,
 // sessions and the activity log.
 //
-// The portal and the JSON API share one [Store] over one database, SQLite or PostgreSQL. A key that
-// the portal revokes is refused by the API's next request, on every instance. The package does not
-// depend on HTTP.
+// The portal and the JSON API share one [Store] over one database, SQLite or PostgreSQL. After the
+// portal has revoked a key, the API refuses it from the next request, on every instance. The
+// package does not depend on HTTP.
 //
 // The values of API keys, session tokens and passwords are never fields of a stored struct. A
 // constructor returns the value once, and the database holds its hash. Methods on customer data
@@ -23,10 +23,11 @@
 //   - operator: a person who runs the service and its commands.
 //   - agent: a voice agent of an account.
 //   - API key: the credential of a customer's backend. Its secret is the whole key.
-//   - widget token: a short-lived JWT, requested with an API key. It lets a browser call one agent.
+//   - widget token: a short-lived JWT, requested with an API key, that lets a browser call one
+//     agent.
 //   - session: the period in which a user is signed in to one browser. A cookie holds its token.
 //   - form id: a random id in a rendered form that makes repeated submissions harmless.
-//   - epoch: a random value in the database. It changes when a key, an agent or an account is
+//   - epoch: a random value in the database that changes when a key, an agent or an account is
 //     inserted or deleted, or when its access changes. Package authn explains why.
 //   - flush: the background write of usage and last-seen times, which requests keep in memory.
 package models

@@ -25,8 +25,8 @@ type emailChange struct {
 }
 
 // RequestEmailChange queues a mail with a link to the new email for the user of a session. Only
-// [Credentials.ConfirmEmail] changes the email. An earlier request of the user ends. If another user
-// has the email, no mail is sent, and the result is the same. RequestEmailChange sets its own
+// [Credentials.ConfirmEmail] changes the email. An earlier request of the user ends. If another
+// user has the email, no mail is sent, and the result is the same. RequestEmailChange sets its own
 // deadlines.
 //
 // The errors for the password are those of [Credentials.ChangePassword], but a user without a
@@ -68,8 +68,8 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 	})
 }
 
-// createEmailChangeLink returns the token of the link in a queued mail. It replaces that of an
-// earlier attempt. The token is empty if the request has ended or a user has the email.
+// createEmailChangeLink returns the token of the link in a queued mail, which replaces that of an
+// earlier attempt. If the request has ended or a user has the email, the token is empty.
 func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string, err error) {
 	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ?", hashEmail(mail.Recipient))
 	token = newToken()
@@ -91,8 +91,8 @@ func (c *Credentials) NewEmail(ctx context.Context, token string) (email string,
 	return email, failed("find a change of email", noRows(err, ErrMailLinkInvalid))
 }
 
-// ConfirmEmail gives the user of a link the new email and returns the email. The user's sessions
-// continue. The error may be one of [Credentials.NewEmail] or [ErrEmailTaken].
+// ConfirmEmail gives the user of a link, whose sessions continue, the new email and returns the
+// email. The error may be one of [Credentials.NewEmail] or [ErrEmailTaken].
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
 	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx Tx) error {
 		user, err := findUserByToken(ctx, tx, "email_changes", token, tx.Now(), ErrMailLinkInvalid)
@@ -160,8 +160,8 @@ func endEmailChange(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	return tx.Delete(ctx, (*emailChange)(nil), "user_id = ?", userID)
 }
 
-// unlessTaken returns [ErrEmailTaken] in place of the error of a change if a user has the email.
-// The hash is unique, so the change may have failed because of that.
+// unlessTaken returns [ErrEmailTaken] in place of the error of a change if a user has the email:
+// because the hash is unique, the change may have failed for that reason.
 func (c *Credentials) unlessTaken(ctx context.Context, email string, err error) error {
 	if err == nil || email == "" || errors.Is(err, ErrUserNotFound) {
 		return err

@@ -132,7 +132,7 @@ func TestResetLinkForAnOldEmailEndsWithAConcurrentChange(t *testing.T) {
 	})
 }
 
-// afterDelete is a query hook. It calls do once, after rows of the table were deleted and before
+// afterDelete is a query hook that calls do once, after rows of the table were deleted and before
 // the transaction ends.
 type afterDelete struct {
 	table string

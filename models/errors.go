@@ -64,8 +64,8 @@ var (
 	ErrWrongCredentials  = errors.New("incorrect email or password")
 )
 
-// ErrBusy means that a request was refused because too many others were waiting. The errors that
-// wrap it cause a 503.
+// ErrBusy means that a request was refused because too many others were waiting. Errors that wrap
+// it cause a 503.
 var ErrBusy = authn.ErrBusy
 
 // InvalidError reports input that breaks a rule.

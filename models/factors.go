@@ -45,8 +45,8 @@ func (c *Credentials) Factors(ctx context.Context, session Session) (Factors, er
 }
 
 // ResetSecondFactor removes the factors of the user with this email besides the password, ends the
-// user's sessions and records the activity. It is for operators. The error may be
-// [ErrUserNotFound].
+// user's sessions and records the activity. It is for operators. If there is no such user, the
+// error is [ErrUserNotFound].
 func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error {
 	return c.db.InTx(ctx, "reset second factor", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
@@ -76,8 +76,8 @@ func deleteFactors(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	return nil
 }
 
-// canSignIn is a condition on the user u: the user can sign in without an operator, with a password,
-// an identity or a passkey.
+// canSignIn is a condition on the user u: the user can sign in without an operator, with a
+// password, an identity or a passkey.
 func (p *passwords) canSignIn() schema.QueryWithArgs {
 	return bun.SafeQuery(`(u.disabled_at IS NULL AND (? AND u.password_hash NOT LIKE ?
 		OR EXISTS (SELECT 1 FROM identities WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = u.id)))`,

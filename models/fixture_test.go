@@ -152,7 +152,7 @@ var (
 	eventually = modelstest.Eventually
 )
 
-// checkError fails the test unless err is want. The name says which call returned err.
+// checkError fails the test unless err, of the call with this name, is want.
 func checkError(t testing.TB, name string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// ParseID parses a UUID in the 36-character form of RFC 9562, section 4, in either case. It reports
-// false for any other text. Unlike uuid.Parse, it accepts no braces, no urn: prefix and no missing
-// hyphens.
+// ParseID parses a UUID in the 36-character form of RFC 9562, section 4, in either case, and
+// reports false for any other text. Unlike uuid.Parse, it accepts no braces, no urn: prefix and no
+// missing hyphens.
 func ParseID(text string) (uuid.UUID, bool) {
 	const length = 36
 	if len(text) != length {

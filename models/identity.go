@@ -9,8 +9,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Identity is a person's identity at an OpenID Connect provider. It can be connected to one user of
-// the portal, who then signs in with it. A user has at most one identity of each issuer.
+// Identity is a person's identity at an OpenID Connect provider. If it is connected to a user of
+// the portal, the user can sign in with it. A user has at most one identity of each issuer.
 type Identity struct {
 	bun.BaseModel `bun:"table:identities,alias:identity"`
 
@@ -71,7 +71,7 @@ func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail
 }
 
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to
-// this user already. The error may be [ErrIdentityNotFound].
+// this user already, or [ErrIdentityNotFound].
 func userOfIdentity(ctx context.Context, tx Tx, identity Identity, trustEmail bool) (user User, connected bool, err error) {
 	user, err = findUser(ctx, tx, "u.removed_at IS NULL AND u.id = (SELECT user_id FROM identities WHERE issuer = ? AND subject = ?)",
 		identity.Issuer, identity.Subject)
@@ -151,7 +151,7 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 	})
 }
 
-// lockUserOf locks the account and the user of a session and returns the user. The error may be
+// lockUserOf locks the account and the user of a session and returns the user, or
 // [ErrSignInDisabled].
 func lockUserOf(ctx context.Context, tx Tx, session Session) (User, error) {
 	if err := tx.lockEnabled(ctx, session.AccountID, session.UserID); err != nil {

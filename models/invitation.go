@@ -53,9 +53,9 @@ type Invitations struct {
 	signIn    *SignIn
 }
 
-// Create invites a person to the account and records the activity. The second result is
-// the token of the link, which is stored nowhere and cannot be read again. If the store sends mail
-// and no limit is reached, the person gets a mail with another link to the same invitation.
+// Create invites a person to the account and records the activity. It also returns the token of the
+// link, which is stored nowhere and cannot be read again. If the store sends mail and no limit is
+// reached, the person gets a mail with another link to the same invitation.
 //
 // The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
 // [ErrEmailInvited], [ErrInvitationLimit] or [ErrNotOwner].
@@ -98,8 +98,8 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, n NewInvi
 	return invitation, token, nil
 }
 
-// checkNewInvitation returns an error unless the actor may invite this email now. It deletes an
-// expired invitation for the email.
+// checkNewInvitation returns an error unless the actor may invite this email now. If an invitation
+// for the email has expired, checkNewInvitation deletes it.
 func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) error {
 	if err := checkOwner(ctx, tx, n.AccountID, actor); err != nil {
 		return err
@@ -170,8 +170,8 @@ func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
-// [ErrInvitationInvalid] or [ErrSignInDisabled]. If the row of an expired invitation is still there,
-// the error is [ErrInvitationExpired].
+// [ErrInvitationInvalid] or [ErrSignInDisabled]. If the row of an expired invitation is still
+// there, the error is [ErrInvitationExpired].
 func (i *Invitations) Find(ctx context.Context, token string) (Invitation, error) {
 	invitation, err := i.find(ctx, i.db, token)
 	return invitation, failed("find invitation", err)
@@ -205,9 +205,9 @@ const (
 	maxRecipientInvitationMails = 3
 )
 
-// queueInvitation queues the mail of a new invitation and reports whether it did. It queues none if
-// the limits are reached. The account must be locked. Concurrent invitations of several accounts
-// can exceed the limit of an address by a few mails.
+// queueInvitation queues the mail of a new invitation to a locked account, unless a limit is
+// reached, and reports whether it did. Concurrent invitations of several accounts can exceed the
+// limit of an address by a few mails.
 func queueInvitation(ctx context.Context, tx Tx, n Invitation, activityID uuid.UUID) (bool, error) {
 	if !tx.db.mail {
 		return false, nil
@@ -233,8 +233,8 @@ func countInvitationMails(ctx context.Context, tx Tx, where string, value any, n
 }
 
 // createInvitationLink gives the invitation of a queued mail a second token, which replaces that of
-// an earlier attempt. It sets the role and the expiry of the mail. The token is empty if the
-// invitation has ended.
+// an earlier attempt, and sets the role and the expiry of the mail. If the invitation has ended,
+// the token is empty.
 func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string, err error) {
 	token = newToken()
 	subject := tx.NewSelect().Model((*Activity)(nil)).Column("subject_id").Where("activity.id = ?", mail.ActivityID)

@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// Accept adds the person with the invitation's token to the account, with a password, and signs the
-// new user in. It deletes the invitation, records the activity and sets its own deadlines.
+// Accept adds the person with the invitation's token to the account, with a password, deletes the
+// invitation, records the activity, and signs the new user in. Accept sets its own deadlines.
 //
 // If the password breaks a rule, the error is an [*InvalidError] for the field "password". After
 // too many wrong tokens from the client's network it is a [*SignInLimitError]. If the person has
-// become a user in the meantime it is [ErrEmailTaken]. It may also be [ErrInvitationInvalid] or
-// [ErrSignInDisabled].
+// become a user in the meantime it is [ErrEmailTaken]. Otherwise it may be [ErrInvitationInvalid]
+// or [ErrSignInDisabled].
 func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (signedIn SignedIn, err error) {
 	if i.passwords.off {
 		return SignedIn{}, ErrPasswordsOff
@@ -40,8 +40,8 @@ func (i *Invitations) Accept(ctx context.Context, token, password string, client
 }
 
 // AcceptWithIdentity is [Invitations.Accept] for a person without a password, whose identity it
-// connects. The invitation's email need not be the identity's. If the identity has a user, the
-// error is [ErrIdentityTaken].
+// connects, also if its email is not the invitation's. If the identity has a user, the error is
+// [ErrIdentityTaken].
 func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, client Client) (signedIn SignedIn, err error) {
 	err = i.db.InTx(ctx, "accept invitation", func(ctx context.Context, tx Tx) error {
 		if signedIn, err = i.accept(ctx, tx, token, i.passwords.hasher.Absent(), client); err != nil {
@@ -56,7 +56,7 @@ func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, iden
 	return signedIn, nil
 }
 
-// findLimited is [Invitations.Find] with a limit on wrong tokens from one network. It sets its own
+// findLimited is [Invitations.Find] with a limit on wrong tokens from one network, and with its own
 // deadlines.
 func (i *Invitations) findLimited(ctx context.Context, token string, client Client) (Invitation, error) {
 	subject := []subject{signInSubject("invitation", network(client.Address))}
@@ -81,7 +81,7 @@ func (i *Invitations) accept(ctx context.Context, tx Tx, token, passwordHash str
 	if err != nil {
 		return SignedIn{}, err
 	}
-	// Every transaction locks the account before other rows. The inviter cannot be removed
+	// Every transaction locks the account before other rows. So the inviter cannot be removed
 	// meanwhile, which would delete the invitation.
 	if err := tx.lockEnabledAccount(ctx, invitation.AccountID); err != nil {
 		return SignedIn{}, disabledIfWrong(err)

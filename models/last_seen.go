@@ -46,7 +46,7 @@ func (b *lastSeenBuffer) latest(sessionID uuid.UUID, stored time.Time) time.Time
 }
 
 // flush passes the entries to write, in chunks in the order of their ids, so that the flushes of
-// two instances cannot deadlock. It removes a written entry unless it has changed meanwhile.
+// two instances cannot deadlock. Unless a written entry has changed meanwhile, flush removes it.
 func (b *lastSeenBuffer) flush(write func([]sighting) error) error {
 	b.mu.Lock()
 	pending := maps.Clone(b.pending)

@@ -111,9 +111,9 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 	return passkey, nil
 }
 
-// WithPasskey signs in the user of a passkey that has just answered a challenge. The passkey has
-// its new signature counter and credential record. If the passkey was removed or its counter has
-// not grown, the error is [ErrPasskeyNotFound]. It may also be [ErrChallengeUsed] or
+// WithPasskey signs in the user of a passkey that has just answered a challenge, and that has its
+// new signature counter and credential record. If the passkey was removed or its counter has not
+// grown, the error is [ErrPasskeyNotFound]. Otherwise it may be [ErrChallengeUsed] or
 // [ErrSignInDisabled].
 func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (signedIn SignedIn, err error) {
 	err = s.db.InTx(ctx, "sign in with a passkey", func(ctx context.Context, tx Tx) error {

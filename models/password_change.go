@@ -55,8 +55,8 @@ func (c *Credentials) ChangePassword(ctx context.Context, session Session, oldPa
 }
 
 // authorize returns the user of a session if the session may change the password and the email: if
-// the password is right or, for a user without one, if the sign-in is fresh. The caller must check
-// in its transaction that the user's hash is still the same.
+// the password is right or, for a user without one, if the sign-in is fresh. In its transaction,
+// the caller must check that the user's hash is still the same.
 func (c *Credentials) authorize(ctx context.Context, session Session, password string, actor Actor) (User, error) {
 	if !session.NoPassword {
 		return c.passwords.verifyCurrent(ctx, session, password, actor)
@@ -109,9 +109,9 @@ func (c *Credentials) setPassword(ctx context.Context, place password.Place, new
 	return c.db.InTx(ctx, "set password", func(ctx context.Context, tx Tx) error { return store(ctx, tx, hash) })
 }
 
-// replacePassword stores the new hash, also in user. It ends the user's sessions except keep, the
-// known browsers and the links that sign in, set a password or confirm an email, and records the
-// activity.
+// replacePassword stores the new hash, also in user, and records the activity. Except for the
+// session keep, it ends the user's sessions, the known browsers and the links that sign in, set a
+// password or confirm an email.
 func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep uuid.UUID, actor Actor, action Action) error {
 	err := tx.NewUpdate().Model(user).Set("password_hash = ?, known_browsers = known_browsers + 1", hash).
 		Where("id = ?", user.ID).Returning("password_hash, known_browsers").Scan(ctx)

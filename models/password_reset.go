@@ -26,11 +26,11 @@ type passwordResetLink struct {
 	ExpiresAt time.Time
 }
 
-// RequestPasswordReset queues a mail with a link that sets a new password. It does the same work
-// whether or not a user has this email: the user is looked up when the mail is sent. Requests for
-// the same email beyond the limit of wrong passwords are ignored. After too many requests from this
-// address, the error is a [*SignInLimitError]. It may also be an [*InvalidError] for the field
-// "email".
+// RequestPasswordReset queues a mail with a link that sets a new password. Because the user is
+// looked up when the mail is sent, the work is the same whether or not a user has this email.
+// Requests for the same email beyond the limit of wrong passwords are ignored. After too many
+// requests from this address, the error is a [*SignInLimitError]. It may also be an [*InvalidError]
+// for the field "email".
 func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, client Client) error {
 	if _, err := cleanEmail(email); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (c *Credentials) RequestPasswordReset(ctx context.Context, email string, cl
 }
 
 // createPasswordResetLink returns the address of the user of a queued mail and the token of a new
-// link. The address is empty if no user has the email, if the user cannot sign in, or if the user
-// has too many unused links.
+// link. If no user has the email, the user cannot sign in, or the user has too many unused links,
+// the address is empty.
 func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, token string, err error) {
 	// The lock waits for a change of the email, which ends the links that it finds.
 	err = tx.lockUserWhere(ctx, "email_hash = ? AND disabled_at IS NULL", mail.EmailHash)
@@ -94,9 +94,9 @@ func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User
 }
 
 // UsePasswordReset sets a new password for the user of a link, ends the user's sessions and links,
-// and records the activity. It returns the user as [SignIn.VerifyPassword] does. The error may be
-// an [*InvalidError] for the field "password" or one of [Credentials.PasswordResetUser]; neither
-// uses the link up. UsePasswordReset sets its own deadlines.
+// records the activity, and returns the user as [SignIn.VerifyPassword] does. The error may be an
+// [*InvalidError] for the field "password" or one of [Credentials.PasswordResetUser]; neither uses
+// the link up. UsePasswordReset sets its own deadlines.
 func (c *Credentials) UsePasswordReset(ctx context.Context, token, password string, client Client) (User, error) {
 	user, accountName, err := c.checkPasswordReset(ctx, token)
 	if err != nil {

@@ -28,7 +28,7 @@ type recoveryCode struct {
 }
 
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
-// returns the new codes. The error may be [ErrTOTPOff].
+// returns the new codes, or [ErrTOTPOff].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
 	err = c.db.InTx(ctx, "renew recovery codes", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
@@ -70,7 +70,7 @@ func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes [
 // recoveryReader maps what users type to the characters of a recovery code.
 var recoveryReader = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
 
-// useRecoveryCode deletes the recovery code of a user. It reports whether the user had it.
+// useRecoveryCode deletes the recovery code of a user, and reports whether the user had it.
 func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) (bool, error) {
 	code = recoveryReader.Replace(strings.ToLower(code))
 	if len(code) != recoveryCodeLength {

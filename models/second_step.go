@@ -18,9 +18,9 @@ const (
 	// oldest.
 	maxPendingSignIns = 10
 
-	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may
-	// have within codeWindow of the first one. After that, no code of the app is checked until
-	// the window ends. The limit of each minute alone would allow an attacker with the password
+	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may have
+	// within codeWindow of the first one. After that, no code of the app is checked until the
+	// window ends. With only the limit of each minute, an attacker with the password would have
 	// 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
 	maxRefusedCodes = 100
 	codeWindow      = Day
@@ -28,7 +28,8 @@ const (
 	warningCodes = 10
 )
 
-// pendingSignIn is a sign-in after the first of two steps. It gives access to the second step only.
+// pendingSignIn is a sign-in after the first of two steps, which gives access to the second step
+// only.
 type pendingSignIn struct {
 	bun.BaseModel `bun:"table:pending_sign_ins,alias:pending"`
 
@@ -82,9 +83,8 @@ func (s *SignIn) pendingUser(ctx context.Context, db bun.IDB, token string) (Use
 // and starts a session.
 //
 // If the first step was too long ago or the pending sign-in was used, the error is
-// [ErrSignInNotPending]. It may also be [ErrWrongCode], [ErrSignInDisabled], or a
-// [*SignInLimitError] after too many wrong codes for the user within a minute or a day, on any
-// instance.
+// [ErrSignInNotPending]. After too many wrong codes for the user within a minute or a day, on any
+// instance, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCode] or [ErrSignInDisabled].
 func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) (SignedIn, error) {
 	user, err := s.PendingUser(ctx, token)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 	return SignedIn{User: user, Token: sessionToken}, nil
 }
 
-// acceptCode accepts a code of the user's authenticator app or a recovery code, once. It returns
+// acceptCode accepts a code of the user's authenticator app or a recovery code, once, and returns
 // how the user has signed in, or "" for a wrong code.
 func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (SignInMethod, error) {
 	code = strings.Join(strings.Fields(code), "")
@@ -151,8 +151,8 @@ func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, 
 	return withCode, nil
 }
 
-// limitTOTP is acceptTOTP with the limit of a day. It counts a wrong code. After too many of them
-// it returns a [*SignInLimitError] without checking the code.
+// limitTOTP is acceptTOTP with the limit of a day, for which it counts a wrong code. After too many
+// of them it returns a [*SignInLimitError] without checking the code.
 func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, code string, client Client) (bool, error) {
 	now := tx.Now()
 	if app.RefusedSince == nil || now.Sub(*app.RefusedSince) >= codeWindow {
@@ -174,8 +174,9 @@ func (s *SignIn) limitTOTP(ctx context.Context, tx Tx, user User, app totpApp, c
 }
 
 // forgetRefusedCodes makes a user's app usable again after too many wrong codes. It is for a new
-// password that the user has set in a session, or an operator. It is not for a password that was
-// set with a link: an attacker who reads the user's emails could then guess without limit.
+// password that the user has set in a session, or an operator. After a password was set with a
+// link, it must not be called: an attacker who reads the user's emails could then guess without
+// limit.
 func forgetRefusedCodes(ctx context.Context, tx Tx, userID uuid.UUID) error {
 	_, err := tx.NewUpdate().Model((*totpApp)(nil)).Set("refused_codes = 0, refused_since = NULL").
 		Where("user_id = ?", userID).Exec(ctx)

@@ -27,7 +27,8 @@ func (a app) code(t *testing.T, after time.Duration) string {
 	return modelstest.Value(totp.GenerateCode(a.secret, a.f.clock.Now().Add(after)))(t)
 }
 
-// twoSteps turns two-step verification on for a customer. The next code of the app is unused.
+// twoSteps turns two-step verification on for a customer, and returns the app, whose next code is
+// unused.
 func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) {
 	t.Helper()
 	session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
@@ -112,7 +113,8 @@ func TestSecondStep(t *testing.T) {
 	})
 }
 
-// Only a password needs a second step. The other ways to sign in prove more than a password does.
+// Only a password needs a second step, because the other ways to sign in prove more than a password
+// does.
 func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)

@@ -53,9 +53,9 @@ type Sessions struct {
 	passwords *passwords
 }
 
-// Create starts a session for a user that [SignIn.VerifyPassword] has returned, without a
-// second step, and records the activity. Sign-ins use [SignIn.Start]. It returns the session token,
-// which has 256 random bits. Only its hash is stored. A user has at most 100 sessions: above that,
+// Create starts a session for a user that [SignIn.VerifyPassword] has returned, without a second
+// step, and records the activity. It returns the session token, which has 256 random bits and is
+// stored as a hash only. Sign-ins use [SignIn.Start]. A user has at most 100 sessions: above that,
 // the least recently used one ends.
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
@@ -105,8 +105,8 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)
 }
 
-// Find returns the session with this token and updates when it was last seen. It returns
-// [ErrSessionNotFound] if the session has ended or expired or its user or account is disabled.
+// Find returns the session with this token and updates when it was last seen. If the session has
+// ended or expired or its user or account is disabled, the error is [ErrSessionNotFound].
 func (s *Sessions) Find(ctx context.Context, token string, client Client) (Session, error) {
 	session, err := s.Peek(ctx, token)
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *Sessions) Find(ctx context.Context, token string, client Client) (Sessi
 	return session, nil
 }
 
-// Peek is [Sessions.Find] for requests that a page sends by itself. It does not update when
-// the session was last seen.
+// Peek is [Sessions.Find] for requests that a page sends by itself, which do not update when the
+// session was last seen.
 func (s *Sessions) Peek(ctx context.Context, token string) (Session, error) {
 	session, err := s.find(ctx, token)
 	if err == nil && s.isIdle(session) {
@@ -180,9 +180,9 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 // fresh again. It returns a new token for the session, so that a stolen copy of the old token does
 // not become fresh.
 //
-// If the user has no password, the error is [ErrSignInTooOld]. It may also be
-// [ErrWrongCredentials], [ErrSessionNotFound], or a [*SignInLimitError] after too many wrong
-// passwords in this session. Reauthenticate sets its own deadlines.
+// If the user has no password, the error is [ErrSignInTooOld]. After too many wrong passwords in
+// this session, it is a [*SignInLimitError]. Otherwise it may be [ErrWrongCredentials] or
+// [ErrSessionNotFound]. Reauthenticate sets its own deadlines.
 func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password string, actor Actor) (token string, err error) {
 	if session.NoPassword {
 		return "", ErrSignInTooOld

@@ -9,18 +9,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxSessions is the number of sessions that a user can have. The next sign-in ends the least
+// maxSessions is the number of sessions that a user can have. Above that, a sign-in ends the least
 // recently used one.
 const maxSessions = 100
 
-// End signs a user out: it deletes the session and records the activity. It returns
-// [ErrSessionNotFound] if the session has already ended.
+// End signs a user out: it deletes the session and records the activity. If the session has already
+// ended, the error is [ErrSessionNotFound].
 func (s *Sessions) End(ctx context.Context, accountID, sessionID uuid.UUID, actor Actor) error {
 	return s.end(ctx, accountID, actor, ActionSignedOut, "id = ?", sessionID)
 }
 
-// Revoke ends one of a user's sessions from another session and records the activity. It returns
-// [ErrSessionNotFound] if the user has no such session.
+// Revoke ends one of a user's sessions from another session and records the activity. If the user
+// has no such session, the error is [ErrSessionNotFound].
 func (s *Sessions) Revoke(ctx context.Context, accountID, userID, sessionID uuid.UUID, actor Actor) error {
 	return s.end(ctx, accountID, actor, ActionSessionRevoked, "id = ? AND user_id = ?", sessionID, userID)
 }

@@ -216,7 +216,7 @@ func TestUnusualUserAgents(t *testing.T) {
 	})
 }
 
-// A transaction holds the row of one session. The flush does not wait for it.
+// If a transaction holds the row of one session, the flush does not wait for it.
 func TestLockedSessionDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})

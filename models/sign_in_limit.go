@@ -155,8 +155,8 @@ func (g *guesses) checkCode(
 }
 
 // record records a wrong password or code in the account's activity log, or counts it if the same
-// period has one. It does so in the background, because the response would otherwise take longer
-// for a known email.
+// period has one. Because the response would otherwise take longer for a known email, record works
+// in the background.
 func (g *guesses) record(user User, actor Actor, action Action) {
 	g.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), g.db.timeout)

@@ -27,8 +27,8 @@ type signInLink struct {
 	ExpiresAt time.Time
 }
 
-// CreateLink returns the token of a link that signs one of the account's users in once, and when
-// the link expires. It records the activity. The error may be [ErrUserNotFound] or
+// CreateLink records the activity and returns the token of a link that signs one of the account's
+// users in once, and when the link expires. The error may be [ErrUserNotFound] or
 // [ErrSignInDisabled].
 func (s *SignIn) CreateLink(ctx context.Context, accountID, userID uuid.UUID, actor Actor) (token string, expiresAt time.Time, err error) {
 	token, expiresAt = newToken(), s.db.Now().Add(signInLinkLife)
@@ -68,8 +68,7 @@ func (s *SignIn) linkUser(ctx context.Context, db bun.IDB, token string) (User, 
 	return findUserByToken(ctx, db, "sign_in_links", token, s.db.Now(), ErrLinkInvalid)
 }
 
-// UseLink signs in the user of a link and deletes the link. The errors are those of
-// [SignIn.LinkUser].
+// UseLink signs in the user of a link and deletes the link, with the errors of [SignIn.LinkUser].
 func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (signedIn SignedIn, err error) {
 	err = s.db.InTx(ctx, "use sign-in link", func(ctx context.Context, tx Tx) error {
 		user, err := s.linkUser(ctx, tx, token)

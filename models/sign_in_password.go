@@ -12,8 +12,8 @@ import (
 	"portal/models/password"
 )
 
-// hashQueueTimeout limits the wait for password hashing. The wait does not count against [Timeout],
-// which limits each use of the database.
+// hashQueueTimeout limits the wait for password hashing, which does not count against [Timeout],
+// the limit of each use of the database.
 const hashQueueTimeout = 8 * time.Second
 
 // errHashReplaced means that another transaction has replaced the hash in the meantime.
@@ -57,8 +57,7 @@ func (p *passwords) verifyCurrent(ctx context.Context, session Session, password
 	})
 }
 
-// verify returns the user with this email and password. The errors are those of
-// [SignIn.VerifyPassword].
+// verify returns the user with this email and password, or the errors of [SignIn.VerifyPassword].
 func (p *passwords) verify(ctx context.Context, email, password string, guess guess) (User, error) {
 	user, err := p.verifyInTurn(ctx, email, password, guess)
 	p.guesses.failures.count(err)

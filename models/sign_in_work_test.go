@@ -16,9 +16,9 @@ import (
 // oneHash is the memory that hashing one password takes, in bytes.
 const oneHash = 46 << 20
 
-// The response time must not reveal whether an email is known. So every attempt costs one hash
-// with the current parameters and the same statements in the same order. The test compares that
-// work, because measured times would also depend on the machine's load.
+// The response time must not reveal whether an email is known. So every attempt costs one hash with
+// the current parameters and the same statements in the same order. Because measured times would
+// also depend on the machine's load, the test compares that work.
 func TestUnknownEmailIsAsMuchWork(t *testing.T) {
 	// This test does not run in parallel, because memory is measured for the whole process.
 	modelstest.Databases(t, func(t *testing.T, url string) {
@@ -71,7 +71,7 @@ func (f *fixture) workOf(t *testing.T, email string) work {
 	return work{after.TotalAlloc - before.TotalAlloc, seen.list()}
 }
 
-// statements is a query hook. It collects the operations and tables of the statements of one
+// statements is a query hook that collects the operations and tables of the statements of one
 // request.
 type statements struct {
 	mu   sync.Mutex

@@ -11,9 +11,9 @@ import (
 	"portal/models/modelstest"
 )
 
-// A file that replaces the database may hold keys that were revoked since. It is not used until the
-// portal starts again, even if the old file comes back. While the file is missing, no empty database
-// takes its place.
+// A file that replaces the database may hold keys that were revoked since. So it is not used until
+// the portal starts again, even if the old file comes back. While the file is missing, no empty
+// database takes its place.
 func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	t.Parallel()
 	url := modelstest.SQLiteURL(t)

@@ -94,8 +94,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the database, migrates its schema and starts the background flush and purge. It
-// returns [ErrUnavailable] if the database does not answer, or the error of [database.CheckURL].
+// Open opens the database, migrates its schema and starts the background flush and purge. If the
+// database does not answer, the error is [ErrUnavailable]. Otherwise it may be that of
+// [database.CheckURL].
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	sealer, err := secret.NewSealer(o.Keyring)
@@ -241,7 +242,7 @@ type SignInFailures struct {
 	Disabled uint64 // right, but the user or the account is disabled
 }
 
-// Stats returns the state. It does not use the database.
+// Stats returns the state without using the database.
 func (s *Store) Stats() Stats {
 	failures := &s.SignIn.guesses.failures
 	return Stats{
@@ -254,8 +255,8 @@ func (s *Store) Stats() Stats {
 	}
 }
 
-// Count returns the number of sessions that have not reached their absolute end. The error
-// may be [ErrUnavailable].
+// Count returns the number of sessions that have not reached their absolute end, or
+// [ErrUnavailable].
 func (s *Sessions) Count(ctx context.Context) (int, error) {
 	count, err := s.db.NewSelect().Model((*Session)(nil)).Where("expires_at > ?", s.db.Now()).Count(ctx)
 	return int(count), failed("count sessions", err)

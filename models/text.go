@@ -13,8 +13,8 @@ import (
 // Unicode code points.
 const maxNameLength = 100
 
-// cleanName trims a label or name. It returns an [*InvalidError] unless the result has 1 to
-// maxNameLength characters, and they are readable. The title is the field's name in messages.
+// cleanName trims a label or name. Unless the result has 1 to maxNameLength characters, and they
+// are readable, the error is an [*InvalidError], whose message names the field by title.
 func cleanName(field, title, value string) (string, error) {
 	value = strings.TrimSpace(value)
 	switch length := utf8.RuneCountInString(value); {

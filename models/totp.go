@@ -63,11 +63,11 @@ func (c *Credentials) StartTOTP(ctx context.Context, session Session) (secret st
 }
 
 // EnableTOTP turns two-step verification on for a session's user, who enters the first code of the
-// app. It ends the user's other sessions, records the activity, and returns the recovery codes.
-// They are stored as hashes only.
+// app. It ends the user's other sessions, records the activity, and returns the recovery codes,
+// which are stored as hashes only.
 //
-// If no secret waits for its first code or it is too old, the error is [ErrTOTPOff]. It may also be
-// [ErrTOTPOn], [ErrWrongCode], or a [*SignInLimitError] after too many wrong codes.
+// If no secret waits for its first code or it is too old, the error is [ErrTOTPOff]. After too many
+// wrong codes, it is a [*SignInLimitError]. Otherwise it may be [ErrTOTPOn] or [ErrWrongCode].
 func (c *Credentials) EnableTOTP(ctx context.Context, session Session, code string, actor Actor) (recovery []string, err error) {
 	err = c.guesses.checkCode(ctx, "enable two-step verification", session.UserID, func(ctx context.Context, tx Tx) (right bool, err error) {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
@@ -150,7 +150,7 @@ func findEnabledTOTP(ctx context.Context, db bun.IDB, userID uuid.UUID) (totpApp
 	return app, err
 }
 
-// acceptTOTP reports whether a code of the app is right and has not been used. It marks the code
+// acceptTOTP reports whether a code of the app is right and has not been used, and marks the code
 // and all older ones as used. The caller holds the user's lock.
 func acceptTOTP(ctx context.Context, tx Tx, sealer secret.Sealer, app totpApp, code string) (bool, error) {
 	secret, err := sealer.Open(app.Secret, app.KeyID, app.UserID[:])
@@ -167,8 +167,8 @@ func acceptTOTP(ctx context.Context, tx Tx, sealer secret.Sealer, app totpApp, c
 	return err == nil, err
 }
 
-// matchingStep returns the time step of a code, or 0 if the code is wrong. It takes the same time
-// for every code.
+// matchingStep returns the time step of a code, or 0 if the code is wrong, in the same time for
+// every code.
 func matchingStep(secret []byte, code string, now time.Time) (matching int64) {
 	text := base32.StdEncoding.EncodeToString(secret)
 	current := now.Unix() / int64(totpPeriod/time.Second)

@@ -100,13 +100,13 @@ func (tx Tx) Delete(ctx context.Context, model any, where string, args ...any) e
 	return err
 }
 
-// Record writes an activity about a subject. The label is the subject's name.
+// Record writes an activity about a subject, whose name is label.
 func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
 	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
 }
 
-// RecordActivity sets the actor, the time and, if it is missing, the id of the activity, and writes
-// it. It also queues the mails about it. If a user repeats a change, it only counts the repeat.
+// RecordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it
+// and queues the mails about it. If a user repeats a change, RecordActivity only counts the repeat.
 func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
@@ -131,8 +131,8 @@ func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity)
 	return queueNotice(ctx, tx, activity)
 }
 
-// countRepeat counts a wrong password or a change in its period. It reports whether it is the first
-// one, which the caller records.
+// countRepeat counts a wrong password or a change in its period, and reports whether it is the
+// first one, which the caller records.
 func (tx Tx) countRepeat(ctx context.Context, repeat activityRepeat) (first bool, err error) {
 	repeat.Period = tx.Now().Truncate(repeatPeriod)
 	var recorded uuid.UUID
@@ -233,7 +233,7 @@ func (tx Tx) lockEnabledAccount(ctx context.Context, id uuid.UUID) error {
 }
 
 // lockUser locks one of the account's users, so that only one transaction at a time changes the
-// factors. It returns [ErrWrongCredentials] if there is no such user.
+// factors. If there is no such user, the error is [ErrWrongCredentials].
 func (tx Tx) lockUser(ctx context.Context, accountID, id uuid.UUID) error {
 	return tx.lockUserWhere(ctx, "account_id = ? AND id = ? AND removed_at IS NULL", accountID, id)
 }
@@ -273,8 +273,8 @@ func lockOne(ctx context.Context, query *bun.SelectQuery) error {
 	return noRows(query.Scan(ctx, new(uuid.UUID)), ErrWrongCredentials)
 }
 
-// statementSpans makes a span of each statement of a traced request. It implements [bun.QueryHook].
-// A span has the operation and the table, and never the SQL, which contains the arguments.
+// statementSpans is a [bun.QueryHook] that makes a span of each statement of a traced request. A
+// span has the operation and the table, and never the SQL, which contains the arguments.
 type statementSpans struct{ tracer trace.Tracer }
 
 // tableName does not match an expression in place of a table, which may contain arguments.

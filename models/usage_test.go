@@ -198,7 +198,7 @@ func TestUnknownKeysAreNotCounted(t *testing.T) {
 	})
 }
 
-// Instances' clocks differ. The later time is kept, whichever instance writes last.
+// Because instances' clocks differ, the later time is kept, whichever instance writes last.
 func TestLastUsedNeverMovesBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)

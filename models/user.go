@@ -45,8 +45,8 @@ type People struct {
 	passwords *passwords
 }
 
-// Add adds a user to an account and records the activity. It deletes a pending invitation of the
-// user to this account. A user without a password signs in with a link. The error may be an
+// Add adds a user to an account, records the activity, and deletes a pending invitation of the user
+// to this account. A user without a password signs in with a link. The error may be an
 // [*InvalidError] for the field "email", "role" or "password", [ErrAccountNotFound] or
 // [ErrEmailTaken].
 func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor Actor) (User, error) {
@@ -98,22 +98,21 @@ func (p *People) List(ctx context.Context, accountID uuid.UUID, page Page) (List
 	return cut(users, page), failed("list users", err)
 }
 
-// Find returns one of the account's users, also a removed one. The error may be [ErrUserNotFound].
+// Find returns one of the account's users, also a removed one, or [ErrUserNotFound].
 func (p *People) Find(ctx context.Context, accountID, id uuid.UUID) (User, error) {
 	user, err := findUser(ctx, p.db, "u.account_id = ? AND u.id = ?", accountID, id)
 	return user, failed("find user", err)
 }
 
-// FindByEmail returns the user with this email. It is for operators. The error may be
-// [ErrUserNotFound].
+// FindByEmail returns the user with this email, or [ErrUserNotFound]. It is for operators.
 func (p *People) FindByEmail(ctx context.Context, email string) (User, error) {
 	user, err := findUser(ctx, p.db, "u.email_hash = ?", hashEmail(email))
 	return user, failed("find user", err)
 }
 
 // SetDisabled disables or enables the user with this email and records the activity, unless nothing
-// changes. Disabling ends the user's sessions and links. It is for operators. The error may be
-// [ErrUserNotFound].
+// changes. Disabling ends the user's sessions and links. If there is no such user, the error is
+// [ErrUserNotFound]. SetDisabled is for operators.
 func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) error {
 	return p.db.InTx(ctx, "disable or enable user", func(ctx context.Context, tx Tx) error {
 		user, err := findUser(ctx, tx, "u.email_hash = ?", hashEmail(email))
@@ -135,7 +134,7 @@ func (p *People) SetDisabled(ctx context.Context, email string, disabled bool) e
 	})
 }
 
-// setDisabled disables or enables the row of a user or an account. It reports whether the row has
+// setDisabled disables or enables the row of a user or an account, and reports whether the row has
 // changed.
 func setDisabled(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled bool) (bool, error) {
 	query := tx.NewUpdate().Model(model).Where("id = ?", id)
@@ -182,8 +181,8 @@ func checkRole(role Role) error {
 }
 
 // SetRole changes the role of one of the account's users, returns the user and records the
-// activity, unless nothing changes. The invitations of an owner who becomes a member end. The error
-// may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner] or
+// activity, unless nothing changes. If an owner becomes a member, the owner's invitations end. The
+// error may be an [*InvalidError] for the field "role", [ErrUserNotFound], [ErrLastOwner] or
 // [ErrNotOwner].
 func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role, actor Actor) (User, error) {
 	if err := checkRole(role); err != nil {
@@ -216,9 +215,9 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 	return user, nil
 }
 
-// Remove removes one of the account's users and records the activity. The user's sessions, sign-in
-// links and invitations end. The user's keys stay, and the email can be used again. The error may
-// be [ErrUserNotFound], [ErrLastOwner] or [ErrNotOwner].
+// Remove removes one of the account's users, ends the user's sessions, sign-in links and
+// invitations, and records the activity. The user's keys stay, and the email can be used again. The
+// error may be [ErrUserNotFound], [ErrLastOwner] or [ErrNotOwner].
 func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) error {
 	return p.db.InTx(ctx, "remove user", func(ctx context.Context, tx Tx) error {
 		user, err := lockMember(ctx, tx, accountID, id, actor)
@@ -250,8 +249,8 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 	})
 }
 
-// lockMember returns one of the account's users whom the actor may manage. Two owners who remove
-// each other take turns. The error may be [ErrUserNotFound] or [ErrNotOwner].
+// lockMember returns one of the account's users whom the actor may manage, or [ErrUserNotFound] or
+// [ErrNotOwner]. Two owners who remove each other take turns.
 func lockMember(ctx context.Context, tx Tx, accountID, id uuid.UUID, actor Actor) (User, error) {
 	if err := tx.lockAccount(ctx, accountID); err != nil {
 		return User{}, err
