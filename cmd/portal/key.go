@@ -16,6 +16,8 @@ import (
 type keyRevokeCommand struct {
 	ID  uuid.UUID `name:"id" placeholder:"UUID" xor:"which" required:"" help:"The key's id."`
 	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
+
+	Reason string `placeholder:"TEXT" help:"Why, for the customer: at most 500 characters."`
 }
 
 // Run revokes one key. If the key is revoked already, Run succeeds, so that a list of leaked keys
@@ -38,7 +40,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		outcome := "revoked"
-		key, err = store.Keys.Revoke(ctx, key.AccountID, key.ID, models.Operator())
+		key, err = store.Keys.RevokeBecause(ctx, key.AccountID, key.ID, c.Reason, models.Operator())
 		if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 			outcome, err = "was already revoked at "+key.RevokedAt.Format(time.RFC3339), nil
 		}

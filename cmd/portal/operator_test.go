@@ -119,7 +119,7 @@ func TestKeyRevoke(t *testing.T) {
 			t.Errorf("want %q, got %+v", outcome, r)
 		}
 	}
-	output += portal(t, env, "", "key", "revoke", "--id", account.key.ID.String()).succeeds(t, id)
+	output += portal(t, env, "", "key", "revoke", "--id", account.key.ID.String(), "--reason", "On a slide").succeeds(t, id)
 	if !strings.Contains(output, "was already revoked") || strings.Contains(output, account.secret) {
 		t.Errorf("standard error is %s", output)
 	}

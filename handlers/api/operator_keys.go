@@ -55,7 +55,7 @@ type revocationBody struct {
 
 // revokeKey revokes a key of any account, given by its value or its id.
 func (a *API) revokeKey(c *gin.Context) error {
-	find, err := a.keyFinder(c)
+	find, reason, err := a.keyFinder(c)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *API) revokeKey(c *gin.Context) error {
 		if err != nil {
 			return key, err
 		}
-		return a.store.Keys.Revoke(ctx, key.AccountID, key.ID, models.Operator())
+		return a.store.Keys.RevokeBecause(ctx, key.AccountID, key.ID, reason, models.Operator())
 	})
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		err = nil
@@ -72,20 +72,23 @@ func (a *API) revokeKey(c *gin.Context) error {
 	return send(c, http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(key.RevokedAt)}, err)
 }
 
-// keyFinder returns a function that finds the key of the request's body.
-func (a *API) keyFinder(c *gin.Context) (func(context.Context) (models.Key, error), error) {
+// keyFinder returns a function that finds the key of the request's body, and the reason to revoke
+// it, which may be empty.
+func (a *API) keyFinder(c *gin.Context) (find func(context.Context) (models.Key, error), reason string, err error) {
 	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
 	body := readObject(c, example)
-	switch {
-	case body.err != nil:
-		return nil, body.err
-	case body.has("key") == body.has("keyId"):
-		return nil, problem.InvalidRequest("The request body must have either key or keyId. Send " + example + ".")
-	case body.has("key"):
-		secret := body.text("key")
-		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindBySecret(ctx, secret) }, body.err
-	default:
-		id := body.id("keyId")
-		return func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindAsOperator(ctx, id) }, body.err
+	if body.err == nil && body.has("key") == body.has("keyId") {
+		return nil, "", problem.InvalidRequest("The request body must have either key or keyId. Send " + example + ".")
 	}
+	if body.fields["reason"] != nil {
+		reason = body.text("reason")
+	}
+	if body.has("key") {
+		secret := body.text("key")
+		find = func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindBySecret(ctx, secret) }
+	} else {
+		id := body.id("keyId")
+		find = func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindAsOperator(ctx, id) }
+	}
+	return find, reason, body.err
 }

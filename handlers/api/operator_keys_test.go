@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"portal/models/modelstest"
 )
 
 func TestKeysAreListedAndRevoked(t *testing.T) {
@@ -18,7 +20,14 @@ func TestKeysAreListedAndRevoked(t *testing.T) {
 			KeyID, AccountID uuid.UUID
 			RevokedAt        time.Time
 		}
-		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+c.secret+`"}`).is(http.StatusOK).into(&first)
+		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+c.secret+`", "reason": "On a slide"}`).is(http.StatusOK).into(&first)
+		if key := modelstest.Value(s.store.Keys.Find(t.Context(), c.accountID, first.KeyID))(t); key.RevocationReason != "On a slide" {
+			t.Errorf("the reason is %q", key.RevocationReason)
+		}
+		for _, reason := range []string{`7`, `"` + strings.Repeat("x", 501) + `"`} {
+			s.operate(http.MethodPost, "/operator/keys/revocations", `{"keyId": "`+kept.ID.String()+`", "reason": `+reason+`}`).
+				fails(http.StatusBadRequest, "INVALID_REQUEST")
+		}
 		if first.KeyID != c.key.ID || first.AccountID != c.accountID || first.RevokedAt.Sub(s.clock.Now()).Abs() > time.Millisecond {
 			t.Errorf("revoked %+v", first)
 		}
