@@ -69,6 +69,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 
 		Store: d.Store, Tokens: d.Tokens, LiveKit: d.LiveKit, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
 		Leaks: d.Leaks, Logger: d.Logger,
+		TrustedProxies: d.TrustedProxies,
 	})
 	if err != nil {
 		return nil, err

@@ -183,13 +183,18 @@ func agentRemoved(ctx context.Context, tx Tx, id uuid.UUID, ofForm bool) (bool, 
 // List returns a page of the account's agents, by name. If the account never had the agent that the
 // page follows, the error is [ErrAgentNotFound].
 func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page Page) (List[Agent], error) {
-	return listAgents(ctx, a.db, accountID, page)
+	return listAgents(ctx, a.db, accountID, page, nil)
 }
 
-func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page) (List[Agent], error) {
+// listAgents returns a page of the account's agents, or of those of them that are in only, unless it
+// is nil.
+func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page, only []uuid.UUID) (List[Agent], error) {
 	agents := []Agent{}
 	query := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
 		OrderExpr("lower(name), name, id").Limit(int64(page.Limit) + 1)
+	if only != nil {
+		query = query.Where("id IN (?)", bun.List(append([]uuid.UUID{uuid.Nil}, only...))) // not empty
+	}
 	if page.After != uuid.Nil {
 		last, err := findAgent(ctx, db, accountID, page.After)
 		if errors.Is(err, ErrAgentNotFound) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,8 +28,38 @@ type Principal struct {
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
 
-	epoch  authn.Epoch // the epoch at which the key was active
+	epoch  authn.Epoch         // the epoch at which the key was active
+	limits *authn.Restrictions // of the key; nil: none
 	waited time.Duration
+}
+
+// ExpiresAt returns when the key expires; zero: never.
+func (p Principal) ExpiresAt() time.Time {
+	if p.limits == nil {
+		return time.Time{}
+	}
+	return p.limits.ExpiresAt
+}
+
+// HasNetworks reports whether the key is accepted from some addresses only.
+func (p Principal) HasNetworks() bool { return p.limits != nil && p.limits.Networks != nil }
+
+// AllowsAddress reports whether the key is accepted from a client's address. The zero address is
+// unknown, and in no network.
+func (p Principal) AllowsAddress(address netip.Addr) bool {
+	if !p.HasNetworks() {
+		return true
+	}
+	address = address.Unmap().WithZone("")
+	return slices.ContainsFunc(p.limits.Networks, func(network netip.Prefix) bool { return network.Contains(address) })
+}
+
+// agents returns the agents that the key reaches; nil: all of the account.
+func (p Principal) agents() []uuid.UUID {
+	if p.limits == nil {
+		return nil
+	}
+	return p.limits.Agents
 }
 
 // Waited returns how long authentication took. The rest of the request has [Timeout] minus this
@@ -39,8 +71,9 @@ func (p Principal) Waited() time.Duration { return p.waited }
 // confirmed.
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
-// [ErrKeyUnknown], [ErrKeyRevoked], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most
-// [Timeout].
+// [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
+// It takes at most [Timeout]. The caller must check the address of the client with
+// [Principal.AllowsAddress], and count its refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
@@ -60,21 +93,41 @@ func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 	}
 	if !found.Active {
 		a.usage.Count(found.AccountID, found.ID, a.db.Now(), 0, 1)
-		if !found.Revoked {
-			return Principal{}, ErrAccountDisabled
-		}
-		return Principal{}, ErrKeyRevoked
+		return Principal{}, inactive(found)
 	}
 	a.usage.Count(found.AccountID, found.ID, a.db.Now(), 1, 0)
-	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
+	return newPrincipal(found, epoch, started), nil
+}
+
+func newPrincipal(key authn.Key, epoch authn.Epoch, started time.Time) Principal {
+	return Principal{
+		AccountID: key.AccountID, KeyID: key.ID, epoch: epoch, limits: key.Restrictions, waited: time.Since(started),
+	}
+}
+
+// inactive returns the reason to refuse a key that is not active.
+func inactive(key authn.Key) error {
+	switch {
+	case key.Revoked:
+		return ErrKeyRevoked
+	case key.Expired:
+		return &KeyExpiredError{key.Restrictions.ExpiresAt}
+	default:
+		return ErrAccountDisabled
+	}
+}
+
+// CountRefusal counts a request of an authenticated caller as refused.
+func (a *API) CountRefusal(p Principal) {
+	a.usage.Count(p.AccountID, p.KeyID, a.db.Now(), 0, 1)
 }
 
 // AuthenticateToken returns the principal of a widget token with these verified claims. Like
 // [API.Authenticate] it asks the database, but it does not count the request as a use of the key.
 // [API.CheckAgent] checks the token's agent.
 //
-// It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise
-// [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
+// It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise a
+// [*KeyExpiredError], [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
 func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
 	if claims.KeyID == uuid.Nil {
 		return Principal{}, widget.ErrInvalid
@@ -96,15 +149,26 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 	case found.AccountID != claims.AccountID:
 		return Principal{}, widget.ErrInvalid
 	case !found.Active:
-		return Principal{}, ErrAccountDisabled
+		return Principal{}, inactive(found)
 	}
-	return Principal{AccountID: found.AccountID, KeyID: found.ID, epoch: epoch, waited: time.Since(started)}, nil
+	return newPrincipal(found, epoch, started), nil
 }
 
-// CheckAgent returns nil if the agent belongs to the principal's account, and otherwise
-// [ErrAgentNotFound] or [ErrUnavailable]. The result was true at some moment between the start of
+// CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. It
+// returns [ErrAgentNotFound] if the account has no such agent, and otherwise [ErrAgentNotAllowed] or
+// [ErrUnavailable]. The result was true at some moment between the start of
 // Authenticate and the end of CheckAgent, which together take at most [Timeout].
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
+	if err := a.findAgent(ctx, p, agentID); err != nil {
+		return err
+	}
+	if agents := p.agents(); agents != nil && !slices.Contains(agents, agentID) {
+		return ErrAgentNotAllowed
+	}
+	return nil
+}
+
+func (a *API) findAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	agent := authn.Agent{AccountID: p.AccountID, ID: agentID}
 	if a.authn.HasAgent(p.epoch, agent) {
 		return nil
@@ -129,9 +193,16 @@ func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) er
 	return nil
 }
 
-// AgentsOf is [Agents.List] for the principal's account.
+// AgentsOf is [Agents.List] for the principal's account, with the agents that the key reaches.
 func (a *API) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent], error) {
-	return listAgents(ctx, a.db.api, p.AccountID, page)
+	return listAgents(ctx, a.db.api, p.AccountID, page, p.agents())
+}
+
+// Key returns the principal's key. The error may be [ErrKeyNotFound], if it was deleted since.
+func (a *API) Key(ctx context.Context, p Principal) (Key, error) {
+	var key Key
+	err := a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)
+	return key, notFound("find the API key of a request", err, ErrKeyNotFound)
 }
 
 // Ready returns [ErrUnavailable] unless the database answers all that a token request asks: about

@@ -400,13 +400,17 @@ func scheduleExpiry(ctx context.Context, tx Tx, old, key Key) error {
 	return tx.hangUp(ctx, key.ID, key.ID, *key.ExpiresAt)
 }
 
-// KeyExpiredError is the reason to refuse an expired key.
+// KeyExpiredError is the reason to refuse an expired key. It is [ErrKeyExpired].
 type KeyExpiredError struct{ At time.Time }
+
+// Is implements the interface of [errors.Is].
+func (e *KeyExpiredError) Is(target error) bool { return target == ErrKeyExpired }
 
 func (e *KeyExpiredError) Error() string { return "the API key expired at " + expiryText(&e.At) }
 
-// Reasons to refuse an active key because of its restrictions.
+// Reasons to refuse a key because of its restrictions.
 var (
+	ErrKeyExpired        = errors.New("the API key has expired")
 	ErrAgentNotAllowed   = errors.New("the agent is not one of the agents of the API key")
 	ErrAddressNotAllowed = errors.New("the address is in none of the networks of the API key")
 )

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"time"
 
@@ -34,6 +35,8 @@ type Deps struct {
 	RateLimit RateLimit        // of each API key and of each widget token; zero: none
 	Now       func() time.Time // the clock of the rate limit; nil: time.Now
 	Stopping  <-chan struct{}  // closed when the server begins to stop; nil: never
+
+	TrustedProxies []string // networks (CIDR) or addresses whose X-Forwarded-For is trusted
 
 	// OperatorToken opens the operator API. Empty: every path under /operator is a 404.
 	OperatorToken string
@@ -61,6 +64,7 @@ type API struct {
 
 	leaks *leakDoors
 
+	trusted  []netip.Prefix // proxies
 	refusals *prometheus.CounterVec
 	queries  middleware.Slots
 	signing  chan struct{}   // holds an entry for each request that signs
@@ -70,8 +74,13 @@ type API struct {
 // maxQueries limits how many requests use the database at once, besides authentication.
 const maxQueries = 256
 
-// New returns the API. It returns an error if the registry already has one of its metrics.
+// New returns the API. It returns an error if the registry already has one of its metrics, or if a
+// trusted proxy is no network.
 func New(d Deps) (*API, error) {
+	trusted, err := parseProxies(d.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
 	refusals := newRefusals()
 	if err := d.Registry.Register(refusals); err != nil {
 		return nil, fmt.Errorf("register the metric of refusals: %w", err)
@@ -87,7 +96,7 @@ func New(d Deps) (*API, error) {
 		tokenLimit:   newRateLimiter("token", "this widget token", d.RateLimit, d.Now),
 		accountLimit: newRateLimiter("account", "the widget tokens of this account", ofAccount, d.Now),
 		operator:     newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
-		leaks: leaks, refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
+		leaks: leaks, trusted: trusted, refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
 	}, nil
 }
 
@@ -119,6 +128,7 @@ func (a *API) Register(r gin.IRouter) {
 
 	// With an active API key.
 	r.GET("/api/agents", a.keyed(a.listAgents))
+	r.GET("/api/key", a.keyed(a.showKey))
 	r.POST("/api/widget/token", a.keyed(a.createWidgetToken))
 	r.POST(introspectionPath, a.keyed(a.introspectWidgetToken))
 
@@ -188,11 +198,27 @@ func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if err := a.keyLimit.limit(c, caller.KeyID); err != nil {
-			return err
+		err = a.serve(c, caller, h)
+		if err != nil && problem.From(err).Status == http.StatusForbidden {
+			a.countRefusal(err)
+			a.store.API.CountRefusal(caller)
 		}
-		return h(c, caller)
+		return err
 	})
+}
+
+// serve calls h if the key is accepted from the client's address and has not reached its limit.
+func (a *API) serve(c *gin.Context, caller models.Principal, h keyedHandler) error {
+	if at := caller.ExpiresAt(); !at.IsZero() {
+		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
+	}
+	if caller.HasNetworks() && !caller.AllowsAddress(a.clientAddress(c)) {
+		return models.ErrAddressNotAllowed
+	}
+	if err := a.keyLimit.limit(c, caller.KeyID); err != nil {
+		return err
+	}
+	return h(c, caller)
 }
 
 // errorBody is the body of every error: exactly these two fields.

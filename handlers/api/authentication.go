@@ -1,7 +1,11 @@
 package api
 
 import (
+	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -48,6 +52,44 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 		middleware.SetCaller(c, middleware.Caller{Account: caller.AccountID, Key: caller.KeyID})
 	}
 	return caller, err
+}
+
+// parseProxies returns the networks of trusted proxies.
+func parseProxies(texts []string) ([]netip.Prefix, error) {
+	networks := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		if address, err := netip.ParseAddr(text); err == nil {
+			networks[i] = netip.PrefixFrom(address, address.BitLen())
+			continue
+		}
+		var err error
+		if networks[i], err = netip.ParsePrefix(text); err != nil {
+			return nil, fmt.Errorf("trusted proxies: %w", err)
+		}
+	}
+	return networks, nil
+}
+
+// clientAddress returns the client's address, as the log has it. It returns the zero address if an
+// entry of X-Forwarded-For that decides is no address: the log then has the proxy's.
+func (a *API) clientAddress(c *gin.Context) netip.Addr {
+	client, err := netip.ParseAddr(c.ClientIP())
+	if err != nil {
+		return netip.Addr{}
+	}
+	client = client.Unmap()
+	trusted := func(network netip.Prefix) bool { return network.Contains(client) }
+	if !slices.ContainsFunc(a.trusted, trusted) {
+		return client
+	}
+	for _, header := range c.Request.Header.Values("X-Forwarded-For") {
+		for entry := range strings.SplitSeq(header, ",") {
+			if net.ParseIP(strings.TrimSpace(entry)) == nil {
+				return netip.Addr{}
+			}
+		}
+	}
+	return client
 }
 
 // bearer returns the Bearer credential of the one Authorization header (RFC 9110, section 11.6.2).

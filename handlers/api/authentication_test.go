@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 const (
@@ -25,6 +27,8 @@ func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 		s.get("/api/agents", bearer(disabled.secret)).is(http.StatusOK)
 		s.disable(disabled)
 		s.disable(both)
+		expired := s.customer()
+		modelstest.Exec(t, s.database, "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '"+expired.key.ID.String()+"'")
 		mistyped := []byte(c.secret)
 		mistyped[10] ^= 1 // flips one bit; the result may be neither a letter nor a digit
 
@@ -51,6 +55,7 @@ func TestEachRefusalHasItsOwnMessage(t *testing.T) {
 			"two keys in one header":      {"malformed", []string{"Bearer " + c.secret + ", Bearer " + c.secret}},
 			"a key that was never issued": {"unknown", []string{"Bearer " + unknownKey}},
 			"a revoked key":               {"revoked", []string{"Bearer " + revoked.secret}},
+			"an expired key":              {"expired", []string{"Bearer " + expired.secret}},
 			"a disabled account":          {"disabled", []string{"Bearer " + disabled.secret}},
 			"revoked and disabled":        {"revoked", []string{"Bearer " + both.secret}},
 		} {

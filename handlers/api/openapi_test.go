@@ -81,6 +81,7 @@ func TestDescriptionRejectsResponsesOutsideTheContract(t *testing.T) {
 func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 	for response, sent := range map[string]problem.Problem{
 		"AgentNotAllowed":      problem.AgentNotAllowed(),
+		"AddressNotAllowed":    problem.From(models.ErrAddressNotAllowed),
 		"AgentNotFound":        problem.From(models.ErrAgentNotFound),
 		"AccountNotFound":      problem.From(models.ErrAccountNotFound),
 		"KeyNotFound":          problem.From(models.ErrKeyNotFound),
@@ -202,6 +203,7 @@ func noOperation(document *openapi3.T, path string) *openapi3.Operation {
 		possible.Set("413", responses["PayloadTooLarge"])
 	default:
 		possible.Set("401", responses["Unauthorized"])
+		possible.Set("403", responses["AddressNotAllowed"])
 		possible.Set("429", responses["RateLimited"])
 	}
 	return &openapi3.Operation{Responses: possible}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -21,11 +22,61 @@ type Key struct {
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	RevokedAt  *time.Time `json:"revokedAt"`
+
+	restrictions
+
+	Expired bool `json:"expired"`
+}
+
+// restrictions are null where a key has none.
+type restrictions struct {
+	ExpiresAt *time.Time     `json:"expiresAt"`
+	Agents    []uuid.UUID    `json:"agents"`
+	Networks  []netip.Prefix `json:"networks"`
+}
+
+func newRestrictions(key models.Key) restrictions {
+	return restrictions{inUTC(key.ExpiresAt), key.Agents, key.Networks}
 }
 
 // NewKey returns the body of a key.
 func NewKey(key models.Key) Key {
-	return Key{key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt)}
+	return Key{
+		key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt),
+		newRestrictions(key), key.Expired(time.Now()),
+	}
+}
+
+// ownKey is the response of /api/key.
+type ownKey struct {
+	ID        uuid.UUID `json:"id"`
+	Label     string    `json:"label"`
+	MaskedKey string    `json:"maskedKey"`
+	AccountID uuid.UUID `json:"accountId"`
+	CreatedAt time.Time `json:"createdAt"`
+
+	restrictions
+}
+
+// showKey returns the key of the caller.
+func (a *API) showKey(c *gin.Context, caller models.Principal) error {
+	ctx, cancel := a.withTimeout(c, caller.Waited())
+	defer cancel()
+	var key models.Key
+	err := a.queries.Run(func() (err error) {
+		key, err = a.store.API.Key(ctx, caller)
+		return err
+	})
+	if errors.Is(err, models.ErrKeyNotFound) {
+		err = models.ErrKeyUnknown
+	}
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, ownKey{
+		key.ID, key.Label, key.Masked(), key.AccountID, key.CreatedAt.UTC(), newRestrictions(key),
+	})
+	return nil
 }
 
 func inUTC(t *time.Time) *time.Time {

@@ -45,7 +45,7 @@ func TestKeysAreListedAndRevoked(t *testing.T) {
 			t.Fatalf("keys %v", list.Keys)
 		}
 		revoked, active := list.Keys[0], list.Keys[1]
-		if len(active) != 6 || active["id"] != kept.ID.String() || active["label"] != "backend" || active["maskedKey"] != kept.Masked() ||
+		if len(active) != 10 || active["id"] != kept.ID.String() || active["label"] != "backend" || active["maskedKey"] != kept.Masked() ||
 			active["lastUsedAt"] != nil || active["revokedAt"] != nil || revoked["revokedAt"] == nil || revoked["lastUsedAt"] == nil {
 			t.Errorf("keys %v", list.Keys)
 		}

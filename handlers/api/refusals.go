@@ -15,11 +15,12 @@ const refusalUnavailable = "unavailable"
 func newRefusals() *prometheus.CounterVec {
 	refusals := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "portal_api_refusals_total",
-		Help: "API requests refused at authentication, by X-Error-Reason; unavailable means that the database did not answer.",
+		Help: "API requests refused with a 401 or 403, by X-Error-Reason; unavailable means that the database did not answer.",
 	}, []string{"reason"})
 	for _, reason := range []string{
 		problem.ReasonMissing, problem.ReasonScheme, problem.ReasonPrefix, problem.ReasonMalformed,
-		problem.ReasonUnknown, problem.ReasonRevoked, problem.ReasonAccountDisabled, problem.ReasonAgent,
+		problem.ReasonUnknown, problem.ReasonRevoked, problem.ReasonExpired, problem.ReasonAccountDisabled,
+		problem.ReasonAgent, problem.ReasonAddress,
 		problem.ReasonTokenMissing, problem.ReasonTokenInvalid, problem.ReasonTokenExpired, problem.ReasonTokenRevoked,
 		refusalUnavailable,
 	} {
@@ -28,7 +29,7 @@ func newRefusals() *prometheus.CounterVec {
 	return refusals
 }
 
-// countRefusal counts a request whose credentials were refused or could not be checked. It reports
+// countRefusal counts a request whose credentials were refused, do not suffice or could not be checked. It reports
 // whether the response is a 401.
 func (a *API) countRefusal(err error) bool {
 	p := problem.From(err)

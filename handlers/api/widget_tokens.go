@@ -51,7 +51,7 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	if err != nil {
 		return err
 	}
-	grant.AccountID, grant.KeyID = caller.AccountID, caller.KeyID
+	grant.AccountID, grant.KeyID, grant.Until = caller.AccountID, caller.KeyID, caller.ExpiresAt()
 	buffer, _ := tokenBuffers.Get().(*[1024]byte)
 	defer tokenBuffers.Put(buffer)
 	body, err := a.appendTokenResponse(buffer[:0], grant)
@@ -73,7 +73,7 @@ func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	b = strconv.AppendInt(append(b, beforeLifetime...), claims.ExpiresAt-claims.IssuedAt, 10)
+	b = strconv.AppendInt(append(b, beforeLifetime...), max(0, claims.ExpiresAt-claims.IssuedAt), 10)
 	if a.liveKit != nil {
 		access, err := a.liveKitAccess(claims)
 		if err != nil {

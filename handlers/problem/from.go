@@ -32,6 +32,12 @@ var table = []struct {
 	{models.ErrKeyRevoked, Unauthorized(ReasonRevoked, "The API key has been revoked. "+
 		"Generate a new one on the API Keys page and use that.")},
 	{models.ErrAccountDisabled, Unauthorized(ReasonAccountDisabled, accountDisabled)},
+	{models.ErrAgentNotAllowed, AgentNotAllowed()},
+	{models.ErrAddressNotAllowed, Problem{
+		Status: http.StatusForbidden, Code: CodeAddressNotAllowed, Reason: ReasonAddress,
+		Message: "The API key is not accepted from the address of this request. " +
+			"Send it from an allowed network, or change the restrictions of the key on the API Keys page.",
+	}},
 	{models.ErrAgentNotFound, Problem{
 		Status: http.StatusNotFound, Code: CodeAgentNotFound,
 		Message: "Agent not found in this account. GET /api/agents lists the account's agents.",
@@ -99,6 +105,9 @@ func From(err error) Problem {
 func fromModels(err error) Problem {
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		return portalOnly(http.StatusUnprocessableEntity, invalid.Message)
+	}
+	if expired, ok := errors.AsType[*models.KeyExpiredError](err); ok {
+		return keyExpired(expired.At)
 	}
 	if limit, ok := errors.AsType[*models.SignInLimitError](err); ok {
 		p := portalOnly(http.StatusTooManyRequests, "")

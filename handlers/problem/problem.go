@@ -17,6 +17,7 @@ const (
 	CodeUnauthorized         = "UNAUTHORIZED"
 	CodeInvalidRequest       = "INVALID_REQUEST"
 	CodeAgentNotAllowed      = "AGENT_NOT_ALLOWED"
+	CodeAddressNotAllowed    = "ADDRESS_NOT_ALLOWED"
 	CodeAgentNotFound        = "AGENT_NOT_FOUND"
 	CodeAccountNotFound      = "ACCOUNT_NOT_FOUND"
 	CodeKeyNotFound          = "KEY_NOT_FOUND"
@@ -40,8 +41,10 @@ const (
 	ReasonMalformed       = "malformed" // wrong checksum
 	ReasonUnknown         = "unknown"
 	ReasonRevoked         = "revoked"
+	ReasonExpired         = "expired"
 	ReasonAccountDisabled = "account_disabled"
-	ReasonAgent           = "agent" // not an agent of the credentials
+	ReasonAgent           = "agent"   // not an agent of the credentials
+	ReasonAddress         = "address" // in no network of the key
 	ReasonTokenMissing    = "token_missing"
 	ReasonTokenInvalid    = "token_invalid"
 	ReasonTokenExpired    = "token_expired"
@@ -94,8 +97,14 @@ func AgentNotAllowed() Problem {
 	return Problem{
 		Status: http.StatusForbidden, Code: CodeAgentNotAllowed, Reason: ReasonAgent,
 		Message: "The agent in agentId does not belong to this API key or widget token. " +
-			"Use an agent of this account or, with a widget token, the agent that it was issued for.",
+			"Use an agent that GET /api/agents lists or, with a widget token, the agent that it was issued for.",
 	}
+}
+
+// keyExpired returns the 401 for an API key that expired at a time.
+func keyExpired(at time.Time) Problem {
+	return Unauthorized(ReasonExpired, "The API key expired on "+at.UTC().Format("2 January 2006 at 15:04:05 UTC")+". "+
+		"Generate a new one on the API Keys page and use that.")
 }
 
 // Conflict returns a 409 for a request that the current state does not allow. message says why.

@@ -71,9 +71,10 @@ func (a *Authenticator) lookup(ctx context.Context, ref KeyRef) (Key, Epoch, err
 	}
 	r := b.results[position]
 	if !r.found {
-		return Key{}, b.epoch, ErrKeyUnknown
+		return Key{}, b.moment.Epoch, ErrKeyUnknown
 	}
-	return r.key, b.epoch, nil
+	// The key may have expired since it was remembered.
+	return r.key.at(b.moment.Time), b.moment.Epoch, nil
 }
 
 // HasAgent reports whether memory holds the agent at this epoch. False means that the caller has to
@@ -100,13 +101,13 @@ func (a *Authenticator) resolve(b *batch) {
 	var keys map[KeyRef]Key
 	a.counts.batch(len(b.wanted))
 	a.counts.statements.Add(1)
-	b.epoch, keys, b.err = a.read(b.deadline, missing)
-	if b.err == nil && len(missing) < len(b.wanted) && b.epoch != remembered {
+	b.moment, keys, b.err = a.read(b.deadline, missing)
+	if b.err == nil && len(missing) < len(b.wanted) && b.moment.Epoch != remembered {
 		// The results from memory may be out of date.
 		clear(b.results)
 		missing = b.wanted
 		a.counts.statements.Add(1)
-		b.epoch, keys, b.err = a.read(b.deadline, missing)
+		b.moment, keys, b.err = a.read(b.deadline, missing)
 	}
 	if b.err != nil {
 		a.counts.failures.Add(1)
@@ -114,7 +115,7 @@ func (a *Authenticator) resolve(b *batch) {
 	if b.err != nil || len(missing) == 0 {
 		return
 	}
-	a.remember(b.epoch, keys)
+	a.remember(b.moment, keys)
 	for i, ref := range b.wanted {
 		if r := &b.results[i]; !r.found {
 			r.key, r.found = keys[ref]
@@ -135,14 +136,14 @@ func (a *Authenticator) recall(b *batch) (missing []KeyRef, epoch Epoch) {
 	return missing, a.memory.epoch
 }
 
-// remember adds the active keys that were read at this epoch.
-func (a *Authenticator) remember(epoch Epoch, keys map[KeyRef]Key) {
-	if a.memory.keys != nil && a.memory.epoch != epoch {
+// remember adds the active keys that were read at this moment.
+func (a *Authenticator) remember(moment Moment, keys map[KeyRef]Key) {
+	if a.memory.keys != nil && a.memory.epoch != moment.Epoch {
 		a.counts.epochChanges.Add(1)
 	}
-	a.memory.at(epoch)
+	a.memory.at(moment.Epoch)
 	for ref, key := range keys {
-		if key.Active {
+		if key.at(moment.Time).Active {
 			a.memory.addKey(ref, key)
 		}
 	}

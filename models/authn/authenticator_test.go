@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,6 +89,68 @@ func (f *fixture) revoke(t *testing.T, key models.Key) {
 	}
 }
 
+func (f *fixture) restrict(t *testing.T, key models.Key, r models.Restrictions) {
+	t.Helper()
+	if _, err := f.store.Keys.Restrict(t.Context(), f.account.ID, key.ID, r, "", models.Operator()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The key expires without another epoch, so memory has it as active.
+func TestRememberedKeyExpires(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		key, hash := f.generate(t)
+		expiresAt := time.Now().Add(time.Second).Truncate(time.Millisecond)
+		f.restrict(t, key, models.Restrictions{ExpiresAt: &expiresAt})
+		_, first, err := f.Lookup(t.Context(), hash)
+		must(t, err)
+		for refused := false; !refused; {
+			before := time.Now()
+			found, epoch, err := f.Lookup(t.Context(), hash)
+			byID, _, idErr := f.LookupID(t.Context(), key.ID)
+			after := time.Now()
+			must(t, errors.Join(err, idErr))
+			if found.Active == found.Expired || byID.Active == byID.Expired || found.Revoked || epoch != first {
+				t.Fatalf("%+v and %+v at %v", found, byID, epoch)
+			}
+			// The database's clock has milliseconds.
+			if found.Active && before.After(expiresAt.Add(time.Millisecond)) || found.Expired && after.Before(expiresAt) {
+				t.Fatalf("expired: %t, between %v and %v; it expires at %v", found.Expired, before, after, expiresAt)
+			}
+			refused = found.Expired && byID.Expired
+		}
+	})
+}
+
+func TestRestrictionsAreRead(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		agent, err := f.store.Agents.Create(t.Context(), f.account.ID, models.NewAgent{Name: "Reception"}, models.Operator())
+		must(t, err)
+		key, hash := f.generate(t)
+		expiresAt := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+		want := models.Restrictions{ExpiresAt: &expiresAt, Agents: []uuid.UUID{agent.ID}, Networks: []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}}
+		f.restrict(t, key, want)
+		for range 2 { // from the database, and from memory
+			found, _, err := f.Lookup(t.Context(), hash)
+			must(t, err)
+			byID, _, err := f.LookupID(t.Context(), key.ID)
+			must(t, err)
+			for _, r := range []*authn.Restrictions{found.Restrictions, byID.Restrictions} {
+				if r == nil || !r.ExpiresAt.Equal(expiresAt) || !slices.Equal(r.Agents, want.Agents) || !slices.Equal(r.Networks, want.Networks) {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+		// By an operator's hand. A malformed list allows nothing.
+		modelstest.Exec(t, f.url, "UPDATE api_keys SET expires_at = NULL, agents = 'x', networks = 'null'")
+		found, _, err := f.Lookup(t.Context(), hash)
+		must(t, err)
+		if r := found.Restrictions; !found.Active || r == nil || r.Agents == nil || r.Networks == nil || len(r.Agents)+len(r.Networks) > 0 {
+			t.Errorf("malformed: %+v", found.Restrictions)
+		}
+	})
+}
+
 func TestLookup(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		active, activeHash := f.generate(t)
@@ -151,8 +215,8 @@ func TestLookupID(t *testing.T) {
 	})
 }
 
-// TestLookupDuringRevocations checks every lookup that starts after a revocation was confirmed,
-// while many others share its batch. Half of the lookups are by id.
+// TestLookupDuringRevocations checks every lookup that starts after a restriction or a revocation was
+// confirmed, while many others share its batch. Half of the lookups are by id.
 func TestLookupDuringRevocations(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		const keys, workers = 20, 16
@@ -161,13 +225,13 @@ func TestLookupDuringRevocations(t *testing.T) {
 		for i := range keys {
 			generated[i], hashes[i] = f.generate(t)
 		}
-		var confirmed atomic.Int64 // the number of revoked keys
+		var restricted, confirmed atomic.Int64 // the numbers of restricted and revoked keys
 		var stopped atomic.Bool
 		var running sync.WaitGroup
 		for worker := range workers {
 			running.Go(func() {
 				for i := worker; !stopped.Load(); i++ {
-					before := confirmed.Load()
+					before, restrictedBefore := confirmed.Load(), restricted.Load()
 					var key authn.Key
 					var err error
 					if i/keys%2 == 0 {
@@ -185,8 +249,15 @@ func TestLookupDuringRevocations(t *testing.T) {
 					if key.Active && int64(i%keys) < before {
 						t.Error("a revoked key is active")
 					}
+					if key.Restrictions == nil && int64(i%keys) < restrictedBefore {
+						t.Error("a restricted key has no restrictions")
+					}
 				}
 			})
+		}
+		for _, key := range generated {
+			f.restrict(t, key, models.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
+			restricted.Add(1)
 		}
 		for _, key := range generated {
 			f.revoke(t, key)

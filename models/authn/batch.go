@@ -18,7 +18,7 @@ type batch struct {
 	// only request runs the statement on its own goroutine.
 	done    chan struct{}
 	results []result // one for each request
-	epoch   Epoch    // the epoch of the results
+	moment  Moment   // the moment of the results
 	err     error
 }
 

@@ -16,10 +16,19 @@
 // in a statement that read this epoch too. If a later statement reads the same epoch again, every
 // fact in memory is still true at the later statement.
 //
-// Nothing in this argument depends on time, or on which server answers. It also holds if the
+// Nothing in this argument depends on a clock, or on which server answers. It also holds if the
 // database goes back to an earlier state: a failover to a standby that lags behind, a restored
 // dump, a restored or replaced SQLite file. The earlier state has another epoch than the state that
 // memory was read from. Epochs are only compared for equality, never for order.
+//
+// # Keys that expire
+//
+// The restrictions of a key are such facts too: its agents, its networks, and when it expires. The
+// passing of this time changes no row and no epoch. Every statement therefore also reads the
+// database's time, and every answer, also one from memory, compares the two. All instances refuse
+// the key from the same moment on, whatever their own clocks say.
+//
+// # When the argument fails
 //
 // The argument fails if somebody disables the triggers and changes the tables by hand. An
 // authenticator therefore also drops its memory whenever its connection is a new one.

@@ -6,34 +6,47 @@ import (
 	"github.com/google/uuid"
 )
 
-// The limits of memory. A key takes at most 150 bytes, and an agent or the id of a key 85. Full
-// memory therefore takes at most 190 MiB of the 256 MiB that the collector aims at.
+// The limits of memory. A key takes at most 155 bytes, and an agent or the id of a key 85. Full
+// memory therefore takes at most 190 MiB of the 256 MiB that the collector aims at, and restrictions
+// take 32 MiB.
 const (
 	maxKeys   = 1 << 20
 	maxKeyIDs = 1 << 17
 	maxAgents = 1 << 18
+
+	maxRestrictions = 32 << 20 // in bytes
 )
 
 // memory holds facts that grant access and were read at one epoch.
 type memory struct {
 	// Only the running batch uses the keys, so they need no lock.
 	keys   map[KeyHash]grant
-	keyIDs map[uuid.UUID]uuid.UUID // the accounts of active keys that were looked up by id
+	keyIDs map[uuid.UUID]grant // active keys that were looked up by id
+
+	// The restrictions of restricted keys, by the id of the key. They are in a map of their own,
+	// so that the collector does not scan the other maps, which have no pointers.
+	restrictions     map[uuid.UUID]*Restrictions
+	restrictionsSize int // in bytes, about
 
 	mu     sync.Mutex // guards the agents, and changes of the epoch
 	agents map[Agent]struct{}
 	epoch  Epoch // only the running batch changes it
 }
 
-// grant is the fact that an active key belongs to an account.
-type grant struct{ keyID, accountID uuid.UUID }
+// grant is the fact that a key, which is neither revoked nor of a disabled account, belongs to an
+// account.
+type grant struct {
+	keyID, accountID uuid.UUID
+	restricted       bool
+}
 
 // at sets the epoch of memory. It drops everything that was read at another epoch.
 func (m *memory) at(epoch Epoch) {
 	if m.keys != nil && m.epoch == epoch {
 		return
 	}
-	m.keys, m.keyIDs = map[KeyHash]grant{}, map[uuid.UUID]uuid.UUID{}
+	m.keys, m.keyIDs = map[KeyHash]grant{}, map[uuid.UUID]grant{}
+	m.restrictions, m.restrictionsSize = map[uuid.UUID]*Restrictions{}, 0
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch, m.agents = epoch, map[Agent]struct{}{}
@@ -56,24 +69,57 @@ func (m *memory) addAgent(epoch EpochValue, agent Agent) {
 	}
 }
 
-// key returns the active key that ref refers to.
+// key returns the key that ref refers to. It may have expired.
 func (m *memory) key(ref KeyRef) (Key, bool) {
+	var g grant
+	var found bool
 	if ref.ID != uuid.Nil {
-		accountID, found := m.keyIDs[ref.ID]
-		return Key{ID: ref.ID, AccountID: accountID, Active: found}, found
+		g, found = m.keyIDs[ref.ID]
+	} else {
+		g, found = m.keys[ref.Hash]
 	}
-	g, found := m.keys[ref.Hash]
-	return Key{ID: g.keyID, AccountID: g.accountID, Active: found}, found
+	key := Key{ID: g.keyID, AccountID: g.accountID, Active: found}
+	if g.restricted {
+		if key.Restrictions = m.restrictions[g.keyID]; key.Restrictions == nil {
+			return Key{}, false // evicted
+		}
+	}
+	return key, found
 }
 
 // addKey adds an active key.
 func (m *memory) addKey(ref KeyRef, key Key) {
+	g := grant{key.ID, key.AccountID, key.Restrictions != nil}
+	if g.restricted {
+		m.restrict(key.ID, key.Restrictions)
+	}
 	if ref.ID != uuid.Nil {
-		put(m.keyIDs, ref.ID, key.AccountID, maxKeyIDs)
+		put(m.keyIDs, ref.ID, g, maxKeyIDs)
 		return
 	}
-	put(m.keys, ref.Hash, grant{key.ID, key.AccountID}, maxKeys)
+	put(m.keys, ref.Hash, g, maxKeys)
 }
+
+// restrict adds the restrictions of a key, and evicts those of arbitrary other ones if there are too
+// many.
+func (m *memory) restrict(id uuid.UUID, r *Restrictions) {
+	if old := m.restrictions[id]; old != nil {
+		m.restrictionsSize -= old.size()
+		delete(m.restrictions, id)
+	}
+	for other, evicted := range m.restrictions {
+		if m.restrictionsSize+r.size() <= maxRestrictions {
+			break
+		}
+		m.restrictionsSize -= evicted.size()
+		delete(m.restrictions, other)
+	}
+	m.restrictions[id] = r
+	m.restrictionsSize += r.size()
+}
+
+// size returns about how many bytes of memory the restrictions take.
+func (r *Restrictions) size() int { return 128 + 16*len(r.Agents) + 32*len(r.Networks) }
 
 // put adds an entry. If the map has limit entries, it evicts an arbitrary one first.
 func put[K comparable, V any](m map[K]V, key K, value V, limit int) {

@@ -2,6 +2,7 @@ package authn
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"runtime"
 	"testing"
 
@@ -13,13 +14,14 @@ func TestMemoryIsBounded(t *testing.T) {
 	var m memory
 	m.at(Epoch{Connection: 1})
 	before, seen := heap(), Key{ID: uuid.UUID{1}, AccountID: uuid.UUID{2}, Active: true}
+	limits := &Restrictions{Agents: make([]uuid.UUID, 100), Networks: make([]netip.Prefix, 20)}
 	var hash KeyHash
 	var id uuid.UUID
 	for i := range maxKeys + maxKeys/4 {
 		binary.BigEndian.PutUint64(hash[:], uint64(i+1))
 		m.addKey(KeyRef{Hash: hash}, seen)
 		copy(id[:], hash[:])
-		m.addKey(KeyRef{ID: id}, seen)
+		m.addKey(KeyRef{ID: id}, Key{ID: id, AccountID: seen.AccountID, Active: true, Restrictions: limits})
 		put(m.agents, Agent{ID: id}, struct{}{}, maxAgents)
 	}
 	if len(m.keys) != maxKeys || len(m.keyIDs) != maxKeyIDs || len(m.agents) != maxAgents {
@@ -30,6 +32,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if key, found := m.key(KeyRef{ID: id}); !found || key.ID != id || key.AccountID != seen.AccountID || !key.Active {
 		t.Errorf("the latest id: %+v, %t", key, found)
+	}
+	if m.restrictionsSize > maxRestrictions || len(m.restrictions) != maxRestrictions/limits.size() {
+		t.Errorf("%d restrictions take %d bytes", len(m.restrictions), m.restrictionsSize)
+	}
+	if _, found := m.key(KeyRef{ID: uuid.UUID{7: 1}}); found {
+		t.Error("a key whose restrictions were evicted is in memory")
 	}
 	// The comment of the limits says 190 MiB.
 	if grown := int64(heap()) - int64(before); grown > 200<<20 {

@@ -17,7 +17,7 @@ type panicking struct {
 	broken atomic.Bool
 }
 
-func (p *panicking) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Epoch, map[authn.KeyRef]authn.Key, error) {
+func (p *panicking) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Moment, map[authn.KeyRef]authn.Key, error) {
 	if p.broken.Load() {
 		panic("a bug")
 	}

@@ -2,6 +2,7 @@ package authn
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"sync"
 	"time"
@@ -14,15 +15,15 @@ import (
 // All statements return no row on a standby. A primary that was demoted may keep its connections
 // open, and its rows may be out of date.
 const (
-	postgresEpoch = "SELECT value FROM auth_epoch WHERE NOT pg_is_in_recovery()"
-	postgresKeys  = `SELECT e.value, k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
+	postgresEpoch = "SELECT value, now() FROM auth_epoch WHERE NOT pg_is_in_recovery()"
+	postgresKeys  = `SELECT e.value, now(), k.key_hash, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.key_hash = ANY ($1)
 		WHERE NOT pg_is_in_recovery()`
 	// The keys with these ids come without their hashes.
-	postgresIDs = postgresKeys + ` UNION ALL SELECT e.value, NULL, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
+	postgresIDs = postgresKeys + ` UNION ALL SELECT e.value, now(), NULL, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, k.expires_at, k.agents, k.networks
 		FROM auth_epoch AS e
 		LEFT JOIN (api_keys AS k JOIN accounts AS a ON a.id = k.account_id) ON k.id = ANY ($2)
 		WHERE NOT pg_is_in_recovery()`
@@ -60,18 +61,18 @@ func NewPostgres(dial func(context.Context) (*pgconn.PgConn, error), stop func()
 }
 
 // Epoch implements [Source].
-func (p *Postgres) Epoch(deadline time.Time) (epoch Epoch, err error) {
+func (p *Postgres) Epoch(deadline time.Time) (moment Moment, err error) {
 	err = p.retry(deadline, func() error {
 		return p.query(p.epochStmt, nil, func(row [][]byte) error {
-			epoch = p.epoch(row[0])
+			moment = p.moment(row)
 			return nil
 		})
 	})
-	return epoch, err
+	return moment, err
 }
 
 // Keys implements [Source].
-func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (epoch Epoch, keys map[KeyRef]Key, err error) {
+func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (moment Moment, keys map[KeyRef]Key, err error) {
 	hashes, ids := make([][]byte, 0, len(wanted)), [][16]byte{}
 	for i := range wanted {
 		if ref := &wanted[i]; ref.ID != uuid.Nil {
@@ -87,17 +88,20 @@ func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (epoch Epoch, keys 
 		}
 		keys = make(map[KeyRef]Key, len(wanted))
 		return p.query(statement, parameters, func(row [][]byte) error {
-			epoch = p.epoch(row[0])
-			if row[2] == nil {
+			moment = p.moment(row)
+			if row[3] == nil {
 				return nil // no key has one of the hashes, or one of the ids
 			}
-			id, idErr := uuid.FromBytes(row[2])
-			accountID, accountErr := uuid.FromBytes(row[3])
-			keys[keyRef(row[1], id)] = Key{ID: id, AccountID: accountID, Active: row[4][0] == 1, Revoked: row[5][0] == 1}
+			id, idErr := uuid.FromBytes(row[3])
+			accountID, accountErr := uuid.FromBytes(row[4])
+			keys[keyRef(row[2], id)] = Key{
+				ID: id, AccountID: accountID, Active: row[5][0] == 1, Revoked: row[6][0] == 1,
+				Restrictions: newRestrictions(postgresTime(row[7]), row[8], row[9]),
+			}
 			return errors.Join(idErr, accountErr)
 		})
 	})
-	return epoch, keys, err
+	return moment, keys, err
 }
 
 // keysQuery returns the statement that reads the keys with these hashes and ids.
@@ -110,8 +114,20 @@ func (p *Postgres) keysQuery(hashes [][]byte, ids [][16]byte) (*pgconn.Statement
 	return p.idsStmt, [][]byte{hashList, idList}, err
 }
 
-func (p *Postgres) epoch(value []byte) Epoch {
-	return Epoch{Value: EpochValue(value), Connection: p.connected}
+// moment returns the moment in the first two columns of every row.
+func (p *Postgres) moment(row [][]byte) Moment {
+	return Moment{Epoch{Value: EpochValue(row[0]), Connection: p.connected}, postgresTime(row[1])}
+}
+
+// postgresEpochMicros is the zero of timestamps in the binary format, 2000-01-01, in Unix time.
+const postgresEpochMicros = 946_684_800_000_000
+
+// postgresTime returns a timestamp in the binary format. NULL is the zero time.
+func postgresTime(column []byte) time.Time {
+	if column == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(column)) + postgresEpochMicros) //nolint:gosec // a signed number
 }
 
 // retry calls read. If read fails on an old connection, retry calls it once more on a new one. This

@@ -5,10 +5,10 @@ package authn
 import "time"
 
 // read runs the statement that is the linearization point of a batch.
-func (a *Authenticator) read(deadline time.Time, wanted []KeyRef) (Epoch, map[KeyRef]Key, error) {
+func (a *Authenticator) read(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error) {
 	if len(wanted) == 0 {
-		epoch, err := a.source.Epoch(deadline)
-		return epoch, nil, err
+		moment, err := a.source.Epoch(deadline)
+		return moment, nil, err
 	}
 	return a.source.Keys(deadline, wanted)
 }

@@ -8,16 +8,16 @@ import "time"
 // second old. The fault tests use it to show that they find this defect. Releases are never built
 // with the tag, and no flag or environment variable has the same effect.
 var stale struct {
-	epoch Epoch
-	until time.Time
+	moment Moment
+	until  time.Time
 }
 
 // read answers from memory for one second. One batch at a time calls it.
-func (a *Authenticator) read(deadline time.Time, wanted []KeyRef) (Epoch, map[KeyRef]Key, error) {
+func (a *Authenticator) read(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error) {
 	if len(wanted) == 0 && time.Now().Before(stale.until) {
-		return stale.epoch, nil, nil
+		return stale.moment, nil, nil
 	}
-	epoch, found, err := a.source.Keys(deadline, wanted)
-	stale.epoch, stale.until = epoch, time.Now().Add(time.Second)
-	return epoch, found, err
+	moment, found, err := a.source.Keys(deadline, wanted)
+	stale.moment, stale.until = moment, time.Now().Add(time.Second)
+	return moment, found, err
 }

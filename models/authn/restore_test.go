@@ -15,11 +15,11 @@ import (
 // behind or by a restored backup.
 type switching struct{ current atomic.Pointer[authn.Source] }
 
-func (s *switching) Epoch(deadline time.Time) (authn.Epoch, error) {
+func (s *switching) Epoch(deadline time.Time) (authn.Moment, error) {
 	return (*s.current.Load()).Epoch(deadline)
 }
 
-func (s *switching) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Epoch, map[authn.KeyRef]authn.Key, error) {
+func (s *switching) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Moment, map[authn.KeyRef]authn.Key, error) {
 	return (*s.current.Load()).Keys(deadline, wanted)
 }
 

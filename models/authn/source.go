@@ -2,7 +2,9 @@ package authn
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,12 +13,12 @@ import (
 // Source reads authentication data from one kind of database. Epoch and Keys return by their
 // deadline even if the database hangs. An [Authenticator] makes one call at a time.
 type Source interface {
-	// Epoch reads the epoch, in one statement on the primary.
-	Epoch(deadline time.Time) (Epoch, error)
+	// Epoch reads the epoch and the time, in one statement on the primary.
+	Epoch(deadline time.Time) (Moment, error)
 
-	// Keys reads the epoch and these keys, in one statement on the primary. The result has no
-	// entry for an unknown key.
-	Keys(deadline time.Time, wanted []KeyRef) (Epoch, map[KeyRef]Key, error)
+	// Keys reads the epoch, the time and these keys, in one statement on the primary. The result
+	// has no entry for an unknown key.
+	Keys(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error)
 
 	// Close releases the statements and connections of the source.
 	Close() error
@@ -27,6 +29,12 @@ type Source interface {
 type Epoch struct {
 	Value      EpochValue
 	Connection uint64 // the number of the connection that read the value
+}
+
+// Moment is the state of the database at a statement.
+type Moment struct {
+	Epoch Epoch
+	Time  time.Time // by the database's clock
 }
 
 // EpochValue is the random value in the database that changes with every change of access.
@@ -45,8 +53,46 @@ type KeyRef struct {
 type Key struct {
 	ID        uuid.UUID
 	AccountID uuid.UUID
-	Active    bool // the key is not revoked and its account is not disabled
+	Active    bool // the key is not revoked and has not expired, and its account is not disabled
 	Revoked   bool // the key is revoked
+	Expired   bool // the key has expired; set by an [Authenticator]
+
+	Restrictions *Restrictions // nil: none
+}
+
+// Restrictions are what a key cannot do. They do not change.
+type Restrictions struct {
+	ExpiresAt time.Time      // the key is refused from then on; zero: never
+	Agents    []uuid.UUID    // nil: all of the account
+	Networks  []netip.Prefix // nil: any
+}
+
+// newRestrictions returns the restrictions in columns, which are JSON lists or NULL. If a list is
+// malformed, because an operator changed it by hand, it allows nothing.
+func newRestrictions(expiresAt time.Time, agents, networks []byte) *Restrictions {
+	if expiresAt.IsZero() && agents == nil && networks == nil {
+		return nil
+	}
+	return &Restrictions{expiresAt, newList[uuid.UUID](agents), newList[netip.Prefix](networks)}
+}
+
+func newList[T any](column []byte) []T {
+	if column == nil {
+		return nil
+	}
+	list := []T{}
+	if err := json.Unmarshal(column, &list); err != nil || list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// at returns the key as it is at a time. An expired key is not active.
+func (k Key) at(now time.Time) Key {
+	if k.Restrictions != nil && !k.Restrictions.ExpiresAt.IsZero() && !now.Before(k.Restrictions.ExpiresAt) {
+		k.Active, k.Expired = false, true
+	}
+	return k
 }
 
 // Agent is the fact that an account has an agent.

@@ -7,22 +7,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
 )
 
 const (
-	sqliteEpoch = "SELECT value FROM auth_epoch"
-	sqliteKeys  = `SELECT e.value, k.key_hash, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
+	// Times are in seconds. An expiry that is no time has passed.
+	sqliteEpoch = "SELECT value, unixepoch('now', 'subsec') FROM auth_epoch"
+	sqliteLimit = "CASE WHEN k.expires_at IS NOT NULL THEN COALESCE(unixepoch(k.expires_at, 'subsec'), 1) ELSE 0 END, k.agents, k.networks"
+	sqliteKeys  = `SELECT e.value, unixepoch('now', 'subsec'), k.key_hash, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit + `
 		FROM auth_epoch AS e
 		LEFT JOIN json_each(?) AS wanted
 		LEFT JOIN api_keys AS k ON k.key_hash = unhex(wanted.value)
 		LEFT JOIN accounts AS a ON a.id = k.account_id`
 	// The keys with these ids come without their hashes.
-	sqliteIDs = sqliteKeys + ` UNION ALL SELECT e.value, NULL, k.id, k.account_id,
-			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL
+	sqliteIDs = sqliteKeys + ` UNION ALL SELECT e.value, unixepoch('now', 'subsec'), NULL, k.id, k.account_id,
+			k.revoked_at IS NULL AND a.disabled_at IS NULL, k.revoked_at IS NOT NULL, ` + sqliteLimit + `
 		FROM auth_epoch AS e
 		LEFT JOIN json_each(?) AS wanted
 		LEFT JOIN api_keys AS k ON k.id = wanted.value
@@ -62,21 +65,47 @@ func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
 
 // sqliteRead is the result of a statement.
 type sqliteRead struct {
-	epoch Epoch
-	keys  map[KeyRef]Key
-	err   error
+	moment Moment
+	keys   map[KeyRef]Key
+	err    error
+}
+
+// sqliteRow is a row of a result.
+type sqliteRow struct {
+	value            []byte
+	now              float64
+	hash             []byte
+	id, accountID    uuid.NullUUID
+	active, revoked  bool
+	expiresAt        float64 // 0: NULL
+	agents, networks []byte
+}
+
+func (r *sqliteRow) moment() (m Moment) {
+	copy(m.Epoch.Value[:], r.value)
+	m.Time = sqliteTime(r.now)
+	return m
+}
+
+// sqliteTime returns the time after so many seconds, which has the precision of SQLite's clock. 0 is
+// the zero time.
+func sqliteTime(seconds float64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(math.Round(1000 * seconds)))
 }
 
 // Epoch implements [Source].
-func (s *SQLite) Epoch(deadline time.Time) (Epoch, error) {
+func (s *SQLite) Epoch(deadline time.Time) (Moment, error) {
 	result := s.withDeadline(deadline, s.readEpoch)
-	return result.epoch, result.err
+	return result.moment, result.err
 }
 
 // Keys implements [Source].
-func (s *SQLite) Keys(deadline time.Time, wanted []KeyRef) (Epoch, map[KeyRef]Key, error) {
+func (s *SQLite) Keys(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error) {
 	result := s.withDeadline(deadline, func() sqliteRead { return s.readKeys(wanted) })
-	return result.epoch, result.keys, result.err
+	return result.moment, result.keys, result.err
 }
 
 // withDeadline calls read on another goroutine and returns at the deadline at the latest. While
@@ -116,12 +145,12 @@ func (s *SQLite) guarded(read func() sqliteRead) (result sqliteRead) {
 }
 
 func (s *SQLite) readEpoch() (result sqliteRead) {
-	var value []byte
-	result.err = s.epochStmt.QueryRowContext(context.Background()).Scan(&value)
+	var row sqliteRow
+	result.err = s.epochStmt.QueryRowContext(context.Background()).Scan(&row.value, &row.now)
 	if errors.Is(result.err, sql.ErrNoRows) {
 		result.err = ErrNoEpoch
 	}
-	copy(result.epoch.Value[:], value)
+	result.moment = row.moment()
 	return result
 }
 
@@ -134,15 +163,18 @@ func (s *SQLite) readKeys(wanted []KeyRef) (result sqliteRead) {
 	result = sqliteRead{keys: make(map[KeyRef]Key, len(wanted)), err: ErrNoEpoch}
 	for rows.Next() {
 		result.err = nil // every row has the epoch
-		var value, hash []byte
-		var id, accountID uuid.NullUUID
-		var active, revoked bool
-		if err := rows.Scan(&value, &hash, &id, &accountID, &active, &revoked); err != nil {
+		var row sqliteRow
+		err := rows.Scan(&row.value, &row.now, &row.hash, &row.id, &row.accountID, &row.active, &row.revoked,
+			&row.expiresAt, &row.agents, &row.networks)
+		if err != nil {
 			return sqliteRead{err: err}
 		}
-		copy(result.epoch.Value[:], value)
-		if id.Valid {
-			result.keys[keyRef(hash, id.UUID)] = Key{ID: id.UUID, AccountID: accountID.UUID, Active: active, Revoked: revoked}
+		result.moment = row.moment()
+		if row.id.Valid {
+			result.keys[keyRef(row.hash, row.id.UUID)] = Key{
+				ID: row.id.UUID, AccountID: row.accountID.UUID, Active: row.active, Revoked: row.revoked,
+				Restrictions: newRestrictions(sqliteTime(row.expiresAt), row.agents, row.networks),
+			}
 		}
 	}
 	if err := rows.Err(); err != nil {

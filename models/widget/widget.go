@@ -58,6 +58,7 @@ type Grant struct {
 
 	Context *Context      // nil: none
 	Life    time.Duration // at most [Tokens.TTL]; zero: that
+	Until   time.Time     // the token expires then at the latest; zero: no limit
 }
 
 // Context is what the customer's backend says about the visitor. It is signed, not secret: the
@@ -187,7 +188,11 @@ func (t *Tokens) expiry(now int64, grant Grant) int64 {
 	if grant.Life > 0 {
 		life = min(life, grant.Life)
 	}
-	return now + int64(life/time.Second)
+	expiry := now + int64(life/time.Second)
+	if !grant.Until.IsZero() {
+		expiry = min(expiry, grant.Until.Unix())
+	}
+	return expiry
 }
 
 // Verify returns the claims of an unexpired token that this service has issued. Otherwise it

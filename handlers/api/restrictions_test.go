@@ -1,0 +1,144 @@
+package api_test
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func (s *service) restrict(c customer, r models.Restrictions) {
+	s.t.Helper()
+	modelstest.Value(s.store.Keys.Restrict(s.t.Context(), c.accountID, c.key.ID, r, "", models.Operator()))(s.t)
+}
+
+func TestKeyReachesItsAgentsOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		other, foreign := s.createAgent(c.accountID, "Support"), s.customer()
+		token := s.token(c)
+		s.restrict(c, models.Restrictions{Agents: []uuid.UUID{other.ID}})
+		var list struct{ Agents []struct{ ID uuid.UUID } }
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK).into(&list)
+		if len(list.Agents) != 1 || list.Agents[0].ID != other.ID {
+			t.Errorf("agents %v", list.Agents)
+		}
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(other.ID))).is(http.StatusOK)
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(c.agent.ID))).fails(http.StatusForbidden, "AGENT_NOT_ALLOWED")
+		s.post("/api/widget/token", bearer(c.secret), jsonBody(agentRequest(foreign.agent.ID))).fails(http.StatusNotFound, "AGENT_NOT_FOUND")
+		s.get("/api/authorize?agentId="+other.ID.String(), bearer(c.secret)).is(http.StatusOK)
+		s.get("/api/authorize?agentId="+c.agent.ID.String(), bearer(c.secret)).fails(http.StatusForbidden, "AGENT_NOT_ALLOWED")
+		active := func() (active struct{ Active bool }) {
+			s.post("/api/widget/introspect", bearer(c.secret), tokenForm(token)).is(http.StatusOK).into(&active)
+			return active
+		}
+		if active().Active {
+			t.Error("a token for another agent is active")
+		}
+		if got, want := s.get("/widget/authorize", bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED"), exampleMessage(t, "TokenUnauthorized", "restricted"); got != want {
+			t.Errorf("message %q, want %q", got, want)
+		}
+		s.restrict(c, models.Restrictions{Agents: []uuid.UUID{other.ID, c.agent.ID}})
+		if !active().Active {
+			t.Error("the token is not active again")
+		}
+		modelstest.Value(s.store.Agents.Remove(t.Context(), c.accountID, other.ID, models.Operator()))(t)
+		s.removeAgent(c)
+		if s.get("/api/agents", bearer(c.secret)).is(http.StatusOK).into(&list); len(list.Agents) != 0 {
+			t.Errorf("an empty list allows %v", list.Agents)
+		}
+		usage := modelstest.Value(s.store.Keys.Usage(t.Context(), c.accountID, models.Hours(24), c.key.ID))(t)
+		if requests, refusals := usage[c.key.ID].Total(); requests < 10 || refusals != 2 {
+			t.Errorf("%d requests, %d of them refused", requests, refusals)
+		}
+	})
+}
+
+func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
+		s := startService(t, databaseURL, func(_ *service, deps *handlers.Deps) { deps.TrustedProxies = []string{"127.0.0.0/8", "10.0.0.1"} })
+		c := s.customer()
+		s.restrict(c, models.Restrictions{Networks: []netip.Prefix{
+			netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("127.0.0.1/32"),
+		}})
+		forwarded := func(values ...string) option {
+			return func(r *http.Request) { r.Header["X-Forwarded-For"] = values }
+		}
+		for name, allowed := range map[string][]string{
+			"the peer": nil, "IPv4": {"192.0.2.7"}, "IPv6": {"2001:DB8::7"}, "IPv4 in IPv6": {"::ffff:192.0.2.7"},
+			"through another proxy": {"198.51.100.9, 192.0.2.7, 10.0.0.1"}, "in two headers": {"198.51.100.9", "192.0.2.7"},
+			"no address before it": {"unknown, 192.0.2.7"},
+		} {
+			if a := s.get("/api/agents", bearer(c.secret), forwarded(allowed...)); a.status != http.StatusOK {
+				t.Errorf("%s: %d", name, a.status)
+			}
+		}
+		for name, refused := range map[string][]string{
+			"IPv4": {"198.51.100.9"}, "IPv6": {"2001:db9::1"}, "spoofed": {"192.0.2.7, 198.51.100.9"}, "no address": {"unknown"},
+			"no address after it": {"192.0.2.7, unknown"}, "with a port": {"192.0.2.7:80"}, "a name before a proxy": {"unknown, 10.0.0.1"}, "empty": {""},
+		} {
+			for _, path := range []string{"/api/agents", "/api/key", "/api/authorize/x", "/api/nothing"} {
+				a := s.get(path, bearer(c.secret), forwarded(refused...))
+				a.fails(http.StatusForbidden, "ADDRESS_NOT_ALLOWED")
+				if a.has("X-Error-Reason", "address"); a.status != http.StatusForbidden {
+					t.Errorf("%s, %s: %d", name, path, a.status)
+				}
+			}
+		}
+		s.get("/api/agents", bearer(unknownKey), forwarded("198.51.100.9")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+	})
+}
+
+func TestKeyShowsItselfAndWhenItExpires(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		var free map[string]any
+		unlimited := s.get("/api/key", bearer(c.secret)).is(http.StatusOK)
+		unlimited.lacks("X-Key-Expires-At")
+		unlimited.into(&free)
+		if len(free) != 8 || free["id"] != c.key.ID.String() || free["accountId"] != c.accountID.String() || free["expiresAt"] != nil || free["agents"] != nil || free["networks"] != nil {
+			t.Errorf("%v", free)
+		}
+		expiresAt := time.Now().Add(90 * time.Second).UTC().Truncate(time.Second)
+		r := models.Restrictions{ExpiresAt: &expiresAt, Agents: []uuid.UUID{c.agent.ID}, Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}}
+		s.restrict(c, r)
+		var shown struct {
+			ExpiresAt *time.Time
+			Agents    []uuid.UUID
+			Networks  []netip.Prefix
+		}
+		limited := s.get("/api/key", bearer(c.secret)).is(http.StatusOK)
+		limited.has("X-Key-Expires-At", expiresAt.Format(time.RFC3339))
+		limited.into(&shown)
+		if !shown.ExpiresAt.Equal(expiresAt) || !slices.Equal(shown.Agents, r.Agents) || !slices.Equal(shown.Networks, r.Networks) {
+			t.Errorf("%+v", shown)
+		}
+		s.send(http.MethodHead, "/api/key", bearer(c.secret)).is(http.StatusOK)
+		s.send(http.MethodPost, "/api/key", bearer(c.secret)).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+		token := s.token(c)
+		if claims := modelstest.Value(s.tokens.Verify(token))(t); claims.ExpiresAt != expiresAt.Unix() {
+			t.Errorf("the token expires at %d, the key at %d", claims.ExpiresAt, expiresAt.Unix())
+		}
+		expire := "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '" + c.key.ID.String() + "'"
+		modelstest.Exec(t, s.database, expire)
+		if got, want := s.get("/widget/authorize", bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED"), exampleMessage(t, "TokenUnauthorized", "keyExpired"); got != want {
+			t.Errorf("message %q, want %q", got, want)
+		}
+		_, second := s.generateKey(c.accountID)
+		var active struct{ Active bool }
+		if s.post("/api/widget/introspect", bearer(second), tokenForm(token)).is(http.StatusOK).into(&active); active.Active {
+			t.Error("a token of an expired key is active")
+		}
+		var list struct{ Keys []map[string]any }
+		s.operate(http.MethodGet, "/operator/accounts/"+c.accountID.String()+"/keys", "").is(http.StatusOK).into(&list)
+		if list.Keys[0]["expired"] != true || list.Keys[0]["revokedAt"] != nil || list.Keys[0]["expiresAt"] == nil || list.Keys[1]["expired"] != false {
+			t.Errorf("%v", list.Keys)
+		}
+	})
+}
