@@ -20,7 +20,7 @@ const (
 	byClients  access = "clients" // by API clients, never with a session
 )
 
-// accesses are the beginnings of paths and who may use them. If several match, the longest counts.
+// accesses are the beginnings of paths and who may use them. The longest one that matches counts.
 // All other paths are for users.
 var accesses = map[string]access{
 	"/static/": byEveryone, "/docs": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,

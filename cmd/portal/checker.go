@@ -234,7 +234,7 @@ func (c *checker) link(name, value string, schemes ...string) string {
 	return value
 }
 
-// secret checks the length of a secret, which the message does not contain.
+// secret checks the length of a secret. The message does not contain the value.
 func (c *checker) secret(name, value string) string {
 	if value != "" && len(value) < secret.MinLength {
 		c.add(name, "too short: %d bytes, and at least %d are needed; generate one with: openssl rand -hex 32", len(value), secret.MinLength)
@@ -251,7 +251,8 @@ func (c *checker) token(name, value string) string {
 	return c.secret(name, value)
 }
 
-// database checks a database URL, which is not in the message, because it may contain a password.
+// database checks a database URL. The message does not contain it, because it may contain a
+// password.
 func (c *checker) database(url string) dataSource {
 	if err := database.CheckURL(url); err != nil {
 		c.add("DATABASE_URL", "%s", err)

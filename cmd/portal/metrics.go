@@ -32,8 +32,8 @@ func newRegistry(store *models.Store, sender *mailer.Mailer, connections *connec
 	return registry
 }
 
-// metricsHandler returns the handler of GET /metrics. Because the listener of the site may be busy,
-// the handler also has the site's health checks. Other requests get 404 or 405.
+// metricsHandler returns the handler of GET /metrics. It also has the health checks of the site,
+// whose listener may be busy. Other requests get 404 or 405.
 func metricsHandler(registry *prometheus.Registry, site http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
@@ -51,8 +51,8 @@ type storeCollector struct {
 	sender *mailer.Mailer // nil: no emails
 }
 
-// Describe implements [prometheus.Collector]. Because sessions are missing while the database does
-// not answer, Describe describes nothing.
+// Describe implements [prometheus.Collector]. It describes nothing, because sessions are missing
+// while the database does not answer.
 func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].

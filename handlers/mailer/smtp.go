@@ -19,7 +19,7 @@ import (
 // claimed mail.
 const stepTimeout = 30 * time.Second
 
-// Server is an SMTP server that accepts mails for delivery. Because it holds a password, it has no
+// Server is an SMTP server that accepts mails for delivery. It holds a password, so it has no
 // exported fields and is not printed.
 type Server struct {
 	options func() (host string, options []gomail.Option)

@@ -95,7 +95,7 @@ func (l *Limiter) Take(id uuid.UUID) (left int, wait time.Duration) {
 }
 
 // evict removes the fuller half of the buckets, so that requests with other ids do not give a busy
-// id a new burst. Because a map grows while its entries are replaced, evict makes a new one.
+// id a new burst. It makes a new map, because a map grows while its entries are replaced.
 func (s *limiterShard) evict() {
 	emptiestFirst := slices.SortedFunc(maps.Keys(s.fullAt), func(a, b uuid.UUID) int {
 		return cmp.Compare(s.fullAt[b], s.fullAt[a])

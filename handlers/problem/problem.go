@@ -1,6 +1,6 @@
-// Package problem maps errors to HTTP responses: status, code and message. The JSON API and the
-// portal share its one table: the API renders a [Problem] as its error body, the portal as a page
-// or an alert.
+// Package problem maps errors to HTTP responses, with one table for the JSON API and the portal:
+// status, code and message. For the API, a [Problem] becomes its error body, and for the portal a
+// page or an alert.
 //
 // The message of a 5xx never contains the underlying error; the log has it, with the request id.
 package problem
@@ -51,7 +51,7 @@ const (
 	ReasonTokenRevoked    = "token_revoked"
 )
 
-// Problem is an error response. It is itself an error, so that a handler can return one.
+// Problem is an error response, and itself an error, so that a handler can return one.
 //
 //nolint:errname // mainly a response
 type Problem struct {

@@ -40,9 +40,9 @@ func backUpPostgres(ctx context.Context, databaseURL, file string) error {
 	return runProgram(program)
 }
 
-// postgresProgram returns the command that runs one of PostgreSQL's programs on the database.
-// Because other users of the machine can read a command line, the connection's parameters are in
-// its environment. If the program is missing, the error says how to install it.
+// postgresProgram returns the command that runs one of PostgreSQL's programs on the database. The
+// connection's parameters are in its environment, because other users of the machine can read a
+// command line. If the program is missing, the error says how to install it.
 func postgresProgram(ctx context.Context, databaseURL, name string, args ...string) (*exec.Cmd, error) {
 	path, err := findPostgresProgram(name)
 	if err != nil {

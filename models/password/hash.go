@@ -43,8 +43,8 @@ func (t *Turn) Hash(password string) string {
 	return encodePHC(params, salt, derive(params, password, salt, hashLength))
 }
 
-// Matches reports in constant time whether the password has this hash, and whether the hash is
-// outdated: it does not have the parameters of new hashes.
+// Matches reports in constant time whether the password has this hash. The result outdated means
+// that the hash does not have the parameters of new hashes.
 func (t *Turn) Matches(password, phc string) (match, outdated bool, err error) {
 	params, salt, want, err := decodePHC(phc)
 	if err != nil {
