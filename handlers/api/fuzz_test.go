@@ -75,7 +75,8 @@ func FuzzTokenRequestBody(f *testing.F) {
 		`{"agentId":"00000000-0000-0000-0000-000000000000"}`, `{"agentId":"' OR 1=1; --"}`,
 		`{"agentId":"` + strings.Repeat("z", 36) + `"}`, `{"agentId":"\ud800"}`, "{\"agentId\":\"\xff\"}",
 		"{\"agentId\":\"$ID\",\"note\":\"\xff\"}", agent + strings.Repeat(" ", 16<<10-50), agent + strings.Repeat(" ", 16<<10),
-		strings.Repeat(`{"a":`, 9999), strings.Repeat("[", 16<<10), `{"agentId":"` + strings.Repeat("0", 17<<10),
+		`{"agentId":"$ID","user":{"id":"1"}}`, `{"agentId":"$ID","user":1}`, `{"agentId":"$ID","metadata":{"a":"b"},"expiresIn":60}`,
+		`{"agentId":"$ID","expiresIn":1e999}`, strings.Repeat(`{"a":`, 9999), strings.Repeat("[", 16<<10), `{"agentId":"` + strings.Repeat("0", 17<<10),
 	} {
 		seed = strings.ReplaceAll(seed, "$ID", fuzzedAgent.String())
 		f.Add([]byte(seed), false)
@@ -90,7 +91,7 @@ func FuzzTokenRequestBody(f *testing.F) {
 			r.ContentLength = -1
 		}
 		answer, _ := target.send(r)
-		named, isUUID := namedAgent(body)
+		named, isUUID, context := namedAgent(body)
 		switch {
 		case answer.Code == http.StatusOK:
 			if named != fuzzedAgent {
@@ -99,6 +100,10 @@ func FuzzTokenRequestBody(f *testing.F) {
 		case answer.Code == http.StatusRequestEntityTooLarge:
 			if len(body) <= 16<<10 {
 				t.Fatalf("%d bytes are too many", len(body))
+			}
+		case context && answer.Code == http.StatusBadRequest:
+			if refusal(t, answer) != "INVALID_REQUEST" {
+				t.Fatalf("%q: %s", body, answer.Body)
 			}
 		case isUUID:
 			if named == fuzzedAgent || answer.Code != http.StatusNotFound || refusal(t, answer) != "AGENT_NOT_FOUND" {
@@ -112,19 +117,21 @@ func FuzzTokenRequestBody(f *testing.F) {
 	})
 }
 
-// namedAgent parses a body independently of the handler.
-func namedAgent(body []byte) (id uuid.UUID, isUUID bool) {
+// namedAgent parses a body independently of the handler. It reports whether the id is a UUID, and
+// whether the body has other fields that the handler checks.
+func namedAgent(body []byte) (id uuid.UUID, isUUID, context bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var object any
 	if !utf8.Valid(body) || !json.Valid(body) || decoder.Decode(&object) != nil {
-		return uuid.Nil, false
+		return uuid.Nil, false, false
 	}
 	fields, _ := object.(map[string]any)
+	context = fields["user"] != nil || fields["metadata"] != nil || fields["expiresIn"] != nil
 	text, _ := fields["agentId"].(string)
 	if len(text) != 36 {
-		return uuid.Nil, false
+		return uuid.Nil, false, context
 	}
 	id, err := uuid.Parse(text)
-	return id, err == nil
+	return id, err == nil, context
 }

@@ -29,7 +29,7 @@ func (t *Tokens) appendClaims(b []byte, c Claims) []byte {
 	b = strconv.AppendInt(append(b, `,"exp":`...), c.ExpiresAt, 10)
 	b = append(appendID(append(b, `,"jti":"`...), c.ID), '"')
 	if c.Context != nil {
-		b = c.Context.appendFields(b)
+		b = c.appendFields(b)
 	}
 	return append(b, '}')
 }
