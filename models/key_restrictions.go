@@ -206,7 +206,7 @@ func (k *Keys) restrict(ctx context.Context, tx Tx, key *Key, r Restrictions) er
 func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.Time) error {
 	if expiresAt == nil {
 		if k.maxLifetime > 0 {
-			return &InvalidError{"expires", "Choose when the key expires. This portal allows at most " + wholeDays(k.maxLifetime) + "."}
+			return &InvalidError{"expires", "Choose when the key expires. This portal allows at most " + WholeDays(k.maxLifetime) + "."}
 		}
 		key.ExpiresAt, key.Lifetime = nil, 0
 		return nil
@@ -221,7 +221,7 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 	}
 	lifetime := at.Sub(tx.Now())
 	if k.maxLifetime > 0 && lifetime > k.maxLifetime {
-		return &InvalidError{"expires", "The key must expire within " + wholeDays(k.maxLifetime) + "."}
+		return &InvalidError{"expires", "The key must expire within " + WholeDays(k.maxLifetime) + "."}
 	}
 	key.ExpiresAt, key.Lifetime = &at, max(1, lifetime)
 	return nil
@@ -243,8 +243,8 @@ func (k *Keys) renew(key *Key, replaced Key) {
 // MaxLifetime returns the longest time until a new key expires; 0 if keys need no expiry.
 func (k *Keys) MaxLifetime() time.Duration { return k.maxLifetime }
 
-// wholeDays returns a duration in days or, if it is not whole days, in hours.
-func wholeDays(d time.Duration) string {
+// WholeDays returns a duration in days or, if it is not whole days, in hours.
+func WholeDays(d time.Duration) string {
 	n, unit := int64(d/time.Hour), "hour"
 	if d%Day == 0 {
 		n, unit = int64(d/Day), "day"

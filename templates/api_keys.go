@@ -24,6 +24,8 @@ type APIKeyForm struct {
 	Problem      string      // an error that does not concern the label
 	Full         bool        // the account has the most keys
 	Repeated     *models.Key // the key that this form has already created; nil if none
+
+	Restrictions KeyRestrictions
 }
 
 func (APIKeyForm) fragment() string { return "api-key-form" }
@@ -67,6 +69,8 @@ func (FirstUse) fragment() string { return "first-use" }
 type APIKeyGenerated struct {
 	FormID uuid.UUID // the next form's
 	Reveal APIKeyReveal
+
+	Restrictions *KeyRestrictions // the next form's; nil if the form has not been used
 }
 
 func (APIKeyGenerated) fragment() string { return "api-key-generated" }

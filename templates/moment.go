@@ -34,6 +34,10 @@ func ShortDate(at, now time.Time) string {
 	return at.UTC().Format("2 Jan 2006")
 }
 
+// LastDay returns the UTC day on which something that ends at a time is last valid. What ends at
+// midnight is last valid on the day before.
+func LastDay(end time.Time) time.Time { return end.UTC().Add(-time.Microsecond).Truncate(day) }
+
 // Clock returns the time of day: "09:26:53 UTC".
 func (m Moment) Clock() string {
 	_, clock, _ := strings.Cut(m.Exact, ", ")

@@ -160,11 +160,18 @@ func (e element) role() string {
 		return tag
 	case "select":
 		return "combobox"
+	case "textarea":
+		return "textbox"
+	case "fieldset":
+		return "group"
 	case "input":
+		if kind := e.attr("type"); kind == "radio" || kind == "checkbox" {
+			return kind
+		}
 		if e.attr("type") == "search" {
 			return "searchbox"
 		}
-		if kind := e.attr("type"); slices.Contains([]string{"", "text", "email", "password"}, kind) {
+		if kind := e.attr("type"); slices.Contains([]string{"", "text", "email", "password", "date"}, kind) {
 			return "textbox"
 		}
 	}
@@ -181,7 +188,17 @@ func (e element) name(within element) string {
 			return label.text()
 		}
 	}
-	if id := e.attr("id"); slices.Contains([]string{"input", "select"}, e.node.Data) && id != "" {
+	if e.node.Data == "fieldset" {
+		for node := range e.node.Descendants() {
+			if node.Data == "legend" {
+				return element{e.t, node}.text()
+			}
+		}
+	}
+	if id := e.attr("id"); e.node.Data == "input" && id == "" && e.node.Parent.Data == "label" {
+		return e.parent().text()
+	}
+	if id := e.attr("id"); slices.Contains([]string{"input", "select", "textarea"}, e.node.Data) && id != "" {
 		for node := range within.node.Descendants() {
 			if label := (element{e.t, node}); node.Data == "label" && label.attr("for") == id {
 				return label.text()

@@ -35,12 +35,13 @@ const (
 
 // showChanges returns the list if it differs from the version that the client shows.
 func (p *keyPages) showChanges(c *gin.Context) error {
-	page, err := p.page(c, templates.APIKeyForm{})
+	active, err := p.active(c)
 	if err != nil {
 		return err
 	}
-	r := reply{fragment: page.List, location: homePath}
-	if c.Query("seen") == page.List.Version {
+	list := p.listOf(active, keyOrderOf(c))
+	r := reply{fragment: list, location: homePath}
+	if c.Query("seen") == list.Version {
 		r.status = http.StatusNoContent
 	}
 	return p.reply(c, r)

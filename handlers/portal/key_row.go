@@ -102,7 +102,7 @@ func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow,
 // replaces the row of the same key.
 func (p *keyPages) pageWith(c *gin.Context, row templates.APIKeyRow) func() (templates.Page, error) {
 	return func() (templates.Page, error) {
-		return p.page(c, templates.APIKeyForm{FormID: uuid.New()}, row)
+		return p.newPage(c, row)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -24,11 +25,20 @@ type keyPages struct {
 
 // list shows the active keys and the form that generates one.
 func (p *keyPages) list(c *gin.Context) error {
-	page, err := p.page(c, templates.APIKeyForm{FormID: uuid.New()})
+	page, err := p.newPage(c)
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page.List, page: present(page)})
+}
+
+// newPage returns the page of keys with a new form.
+func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
+	restrictions, err := p.restrictionsOf(c, models.Key{})
+	if err != nil {
+		return templates.APIKeysPage{}, err
+	}
+	return p.page(c, templates.APIKeyForm{FormID: uuid.New(), Restrictions: restrictions}, replacements...)
 }
 
 // The parameter focus names the button that opened the row. That button gets the focus again.
@@ -62,28 +72,43 @@ func (p *keyPages) show(c *gin.Context) error {
 
 // generate generates a key and shows it once.
 func (p *keyPages) generate(c *gin.Context) error {
-	session, label := sessionFrom(c), c.PostForm("label")
-	formID, ok := parseID(c.PostForm("form_id"))
-	if !ok {
-		return p.refuse(c, http.StatusUnprocessableEntity, templates.APIKeyForm{
-			Label: label, Problem: "The form was incomplete, so no key was generated. Try again.",
-		})
-	}
 	// This read may fail, so it comes before the generation: a generated key must be shown.
-	agentID, err := p.exampleAgent(c)
+	unused, err := p.restrictionsOf(c, models.Key{})
 	if err != nil {
 		return err
 	}
-	key, secret, err := p.keys.Generate(c.Request.Context(), session.AccountID,
-		models.NewKey{Label: label, FormID: formID}, actorOf(c))
-	if err != nil {
-		return p.explainRefusal(c, label, err)
+	form := templates.APIKeyForm{Label: c.PostForm("label"), Restrictions: unused}
+	form.Restrictions.Agents = slices.Clone(unused.Agents)
+	restrictions, valid := p.submittedRestrictions(c, &form.Restrictions, models.Key{})
+	if addsAddress(c) {
+		addAddress(c, &form.Restrictions)
+		return p.refuse(c, http.StatusOK, form)
 	}
-	reveal := p.reveal(key, secret, agentID)
-	return p.reply(c, reply{
-		fragment: templates.APIKeyGenerated{FormID: uuid.New(), Reveal: reveal},
-		page:     present(reveal), reveals: true, event: keysChanged,
-	})
+	if !valid {
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
+	formID, ok := parseID(c.PostForm("form_id"))
+	if !ok {
+		form.Problem = "The form was incomplete, so no key was generated. Try again."
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
+	key, secret, err := p.keys.Generate(c.Request.Context(), sessionFrom(c).AccountID,
+		models.NewKey{Label: form.Label, FormID: formID, Restrictions: restrictions}, actorOf(c))
+	if err != nil {
+		return p.explainRefusal(c, form, err)
+	}
+	agentID := ""
+	if len(unused.Agents) > 0 {
+		agentID = unused.Agents[0].ID.String()
+	}
+	if len(key.Agents) > 0 {
+		agentID = key.Agents[0].String()
+	}
+	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, agentID)}
+	if form.Restrictions.Open() {
+		generated.Restrictions = &unused
+	}
+	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
 }
 
 // reveal returns the view that shows a generated key once.
@@ -96,8 +121,10 @@ func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIK
 }
 
 // explainRefusal shows the form again with the reason why no key was generated.
-func (p *keyPages) explainRefusal(c *gin.Context, label string, err error) error {
-	form := templates.APIKeyForm{Label: label}
+func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err error) error {
+	if explainRestriction(&form.Restrictions, err) {
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		form.LabelProblem = invalid.Message
 		return p.refuse(c, http.StatusUnprocessableEntity, form)

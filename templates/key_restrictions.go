@@ -1,0 +1,48 @@
+package templates
+
+import (
+	"github.com/google/uuid"
+)
+
+// KeyRestrictions are the controls that restrict a key.
+type KeyRestrictions struct {
+	Expires    string // the value of one of Expiries, as submitted
+	Expiries   []KeyExpiry
+	ExpiryDate string // as submitted, such as "2026-12-22"
+	Maximum    string // the longest time until a key expires; empty: no limit
+
+	OnlyThese bool // only the chosen agents
+	Agents    []KeyAgent
+	Networks  string // as submitted, one in each line
+
+	AddressAdded    string // the result of "Add my address"
+	AddressDoubtful bool   // the address is probably not the user's own
+
+	// The errors of the controls.
+	ExpiresProblem, AgentsProblem, NetworksProblem string
+}
+
+// KeyExpiry is an option of when a key expires.
+type KeyExpiry struct{ Value, Name string }
+
+// The values of expiries that are not a number of days.
+const (
+	ExpiresNever  = "never"
+	ExpiresOnDate = "date"
+)
+
+// KeyAgent is an agent that a key can be restricted to.
+type KeyAgent struct {
+	ID     uuid.UUID
+	Name   string
+	Chosen bool
+}
+
+// OnDate reports whether the key expires on the date.
+func (r KeyRestrictions) OnDate() bool { return r.Expires == ExpiresOnDate }
+
+// Open reports whether the controls of a new key are shown: one of them was used.
+func (r KeyRestrictions) Open() bool {
+	return len(r.Expiries) > 0 && r.Expires != r.Expiries[0].Value || r.OnlyThese || r.Networks != "" || r.AddressAdded != "" ||
+		r.ExpiresProblem+r.AgentsProblem+r.NetworksProblem != ""
+}
