@@ -1,5 +1,5 @@
-// Package problem maps errors to HTTP responses, with one table for the JSON API and the portal:
-// status, code and message. For the API, a [Problem] becomes its error body, and for the portal a
+// Package problem maps errors to HTTP responses: status, code and message. The JSON API and the
+// portal share its one table. For the API, a [Problem] becomes the error body, and for the portal a
 // page or an alert.
 //
 // The message of a 5xx never contains the underlying error; the log has it, with the request id.
