@@ -71,6 +71,27 @@ func (c *checker) duration(name, value string, least, most time.Duration) time.D
 	return d
 }
 
+// maxKeyDays keeps an expiry within the years that every client can read.
+const maxKeyDays = 100 * 365
+
+// days parses whole days or hours above zero, such as 90d. An empty value is 0.
+func (c *checker) days(name, value string) time.Duration {
+	if value == "" {
+		return 0
+	}
+	count, unit := strings.CutSuffix(value, "d")
+	hours := 24
+	if !unit {
+		count, hours = strings.TrimSuffix(value, "h"), 1
+	}
+	n, err := strconv.ParseUint(count, 10, 32)
+	if err != nil || count == value || n == 0 || int(n)*hours > 24*maxKeyDays {
+		c.add(name, "invalid lifetime %q; write whole days or hours above zero, such as 90d or 8760h", value)
+		return 0
+	}
+	return time.Duration(int(n)*hours) * time.Hour
+}
+
 // short formats a duration without the trailing zeros of Duration.String, such as 1h for 1h0m0s.
 func short(d time.Duration) string {
 	s := d.String()

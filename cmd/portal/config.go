@@ -30,6 +30,7 @@ type config struct {
 	TrustedProxies string `env:"PORTAL_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of proxies whose X-Forwarded-For is trusted."`
 	SessionIdle    string `env:"PORTAL_SESSION_IDLE" default:"12h" placeholder:"DURATION" help:"Time without use after which a session ends. Default: ${default}."`
 	SessionMax     string `env:"PORTAL_SESSION_MAX" default:"720h" placeholder:"DURATION" help:"Time after sign-in at which every session ends. Default: ${default}."`
+	KeyMaxLifetime string `env:"PORTAL_KEY_MAX_LIFETIME" placeholder:"DAYS" help:"Longest time until a new API key expires, in whole days or hours, such as 90d or 8760h. Default: keys need no expiry."`
 	MetricsAddr    string `env:"PORTAL_METRICS_ADDR" placeholder:"HOST:PORT" help:"Listen address of /metrics for Prometheus, and of health checks. Default: off."`
 	LogLevel       string `env:"PORTAL_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default: ${default}."`
 
@@ -77,7 +78,8 @@ type settings struct {
 	trustedProxies []string
 	sessionIdle    time.Duration
 	sessionMax     time.Duration
-	metricsAddr    string // empty: no metrics
+	keyMaxLifetime time.Duration // 0: none
+	metricsAddr    string        // empty: no metrics
 	logLevel       slog.Level
 	name           string // of the product
 	supportURL     string // may be empty
@@ -120,6 +122,7 @@ func (c *config) Validate() error {
 		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
 		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
 		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+		keyMaxLifetime: check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
 		logLevel:       check.logLevel("PORTAL_LOG_LEVEL", c.LogLevel),
 		name:           check.productName("PORTAL_NAME", c.Name),
 		supportURL:     check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),

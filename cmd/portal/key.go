@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,14 +74,27 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 				return store.Keys.All(ctx, account.ID, page)
 			},
 			row:    api.NewKey,
-			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED",
+			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tAGENTS\tNETWORKS",
 			line: func(row api.Key) string {
 				return strings.Join([]string{
 					row.ID.String(), row.Label, row.MaskedKey, moment(&row.CreatedAt), moment(row.LastUsedAt), moment(row.RevokedAt),
+					moment(row.ExpiresAt), texts(row.Agents), texts(row.Networks),
 				}, "\t")
 			},
 		}.write(t.out, c.listFlags)
 	})
+}
+
+// texts formats a list for a table, and no list as "-".
+func texts[T fmt.Stringer](list []T) string {
+	if list == nil {
+		return "-"
+	}
+	var all []string
+	for _, item := range list {
+		all = append(all, item.String())
+	}
+	return cmp.Or(strings.Join(all, ","), "none")
 }
 
 // moment formats a time for a table, and nil as "-".

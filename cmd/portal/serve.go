@@ -61,7 +61,7 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	}
 	defer flushSpans()
 	store, err := models.Open(ctx, s.database.url, models.Options{
-		Logger: logger, Tracer: tracer, Keyring: keyring, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, SignInLimit: s.signInLimit,
+		Logger: logger, Tracer: tracer, Keyring: keyring, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime, SignInLimit: s.signInLimit,
 		PasswordsOff: s.passwordsOff, Mail: s.mailFrom != nil,
 		LiveKit: s.liveKit,
 	})
