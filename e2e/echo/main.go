@@ -140,11 +140,11 @@ func (a *agent) visitor(ctx context.Context, room string) (string, error) {
 		return "", err
 	}
 	for _, dispatch := range list.GetAgentDispatches() {
+		// LiveKit dispatches unnamed agents to every room, without metadata.
 		var metadata struct{ User struct{ Name string } }
-		if err := json.Unmarshal([]byte(dispatch.GetMetadata()), &metadata); err != nil {
-			return "", err
+		if json.Unmarshal([]byte(dispatch.GetMetadata()), &metadata) == nil {
+			return metadata.User.Name, nil
 		}
-		return metadata.User.Name, nil
 	}
 	return "", nil
 }
