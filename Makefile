@@ -32,7 +32,7 @@ build: $(assets) ## Build bin/portal, one static binary
 
 assets: $(assets) ## Make the files that the program embeds: browser assets and highlighted examples
 
-test: $(npm_tools) $(assets) $(livekit) ## Run all tests on SQLite, PostgreSQL and a real browser
+test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
@@ -85,6 +85,12 @@ $(tokens): go.mod $(wildcard cmd/highlight/* handlers/portal/reference/*.go temp
 bin/tools/livekit-server: tools/livekit/go.mod tools/livekit/go.sum
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C tools/livekit -o ../../$@ github.com/livekit/livekit-server/cmd/server
+	@touch $@
+
+# The scanner for which the documentation has a rule.
+bin/tools/gitleaks: tools/gitleaks/go.mod tools/gitleaks/go.sum
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 go build -C tools/gitleaks -o ../../$@ github.com/zricethezav/gitleaks/v8
 	@touch $@
 
 bin/tools/echo-agent: e2e/echo/main.go e2e/echo/go.mod e2e/echo/go.sum

@@ -43,7 +43,7 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, heading := range map[string]string{
-		"/docs": "Use the API", "/docs/guides": "Guides", "/docs/errors": "Errors", "/docs/gateway": "Run behind a gateway",
+		"/docs": "Use the API", "/docs/guides": "Guides", "/docs/leaked-keys": "Leaked keys", "/docs/errors": "Errors", "/docs/gateway": "Run behind a gateway",
 		"/docs/operate": "Operate", "/docs/operate/people": "Operate: people and keys", "/docs/changelog": "Changelog",
 	} {
 		v.Open(path)

@@ -85,6 +85,11 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			Groups: []OperationGroup{d.API.group("public", "showDescription", "showHealth", "showReadiness")},
 		},
 		{
+			Path: "/docs/leaked-keys", Title: "Leaked keys", file: "leaked_keys.html", book: SectionAPI,
+			Sections: []GuideSection{{"scanning", "Scan for leaked keys"}},
+			Groups:   []OperationGroup{d.API.group("public", "reportLeaks").as("reports", "Reports")},
+		},
+		{
 			Path: "/docs/errors", Title: "Errors", file: "errors.html", book: SectionAPI,
 			Sections: []GuideSection{
 				{"unauthorized", "Handle each 401"},

@@ -18,6 +18,7 @@ type Guides struct {
 	TokenCache Snippet
 	Introspect Snippet
 	Retry      Snippet
+	Scanners   Alternatives
 	Gateways   Alternatives
 	Runtime    ExampleFile
 
@@ -52,6 +53,10 @@ func NewGuides(baseURL string) Guides {
 		TokenCache: snippet("token-cache", "Cache for each user", "javascript", "token_cache.mjs"),
 		Introspect: snippet("introspect", "Introspect", "bash", "introspect.sh"),
 		Retry:      snippet("retry", "Retry", "javascript", "retry.mjs"),
+		Scanners: Alternatives{"Scan with", "scan", []Snippet{
+			snippet("gitleaks", "gitleaks", "toml", "gitleaks.toml"),
+			snippet("trufflehog", "trufflehog", "yaml", "trufflehog.yaml"),
+		}},
 		Gateways: Alternatives{"Gateway", "gateway", []Snippet{
 			snippet("nginx", "nginx", "nginx", "nginx.conf"),
 			snippet("caddy", "Caddy", "caddyfile", "Caddyfile"),
@@ -66,7 +71,7 @@ func (p Guides) Snippets() []Snippet {
 	for _, file := range p.Reference {
 		all = append(all, file.Snippet)
 	}
-	return slices.Concat(all, p.Servers.Snippets, p.LiveKit.Snippets, p.Verify.Snippets, p.Gateways.Snippets)
+	return slices.Concat(all, p.Servers.Snippets, p.LiveKit.Snippets, p.Verify.Snippets, p.Scanners.Snippets, p.Gateways.Snippets)
 }
 
 // GuideSection is the heading of a guide, with the id that the template of its page uses.

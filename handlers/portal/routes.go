@@ -50,6 +50,7 @@ func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
 	anyone.get("/docs", p.documents.show)
 	anyone.get("/docs/guides", p.documents.show)
+	anyone.get("/docs/leaked-keys", p.documents.show)
 	anyone.get("/docs/errors", p.documents.show)
 	anyone.get("/docs/gateway", p.documents.show)
 	anyone.get("/docs/changelog", p.documents.show)
