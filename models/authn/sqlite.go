@@ -70,10 +70,16 @@ type sqliteRead struct {
 	err    error
 }
 
+// sqliteMoment is the start of every row.
+type sqliteMoment struct {
+	value []byte
+	now   float64
+}
+
 // sqliteRow is a row of a result.
 type sqliteRow struct {
-	value            []byte
-	now              float64
+	sqliteMoment
+
 	hash             []byte
 	id, accountID    uuid.NullUUID
 	active, revoked  bool
@@ -81,7 +87,7 @@ type sqliteRow struct {
 	agents, networks []byte
 }
 
-func (r *sqliteRow) moment() (m Moment) {
+func (r *sqliteMoment) moment() (m Moment) {
 	copy(m.Epoch.Value[:], r.value)
 	m.Time = sqliteTime(r.now)
 	return m
@@ -145,7 +151,7 @@ func (s *SQLite) guarded(read func() sqliteRead) (result sqliteRead) {
 }
 
 func (s *SQLite) readEpoch() (result sqliteRead) {
-	var row sqliteRow
+	var row sqliteMoment // smaller than a whole row, for every request allocates one
 	result.err = s.epochStmt.QueryRowContext(context.Background()).Scan(&row.value, &row.now)
 	if errors.Is(result.err, sql.ErrNoRows) {
 		result.err = ErrNoEpoch
