@@ -1,6 +1,9 @@
 package templates
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/google/uuid"
 
 	"portal/models"
@@ -105,6 +108,10 @@ type APIKeyRow struct {
 	LastUsed      *Moment             // nil if never used
 	Requests      Count               // in the last 30 days
 	Sparkline     string              // SVG path of the last 30 days, on the key's own scale
+	Expires       *KeyExpires         // nil: never
+	Restricted    bool                // to these agents
+	Agents        int                 // the number of agents on its list
+	Networks      int                 // the number of its networks; 0: any
 	Twin          *APIKeyTwin         // the other key of a rotation; nil if there is none
 	Confirmation  *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename        *APIKeyRename       // not nil while the row edits the label
@@ -116,6 +123,27 @@ func (APIKeyRow) fragment() string { return "api-key" }
 
 // Rotates reports whether the row offers a rotation. A key that replaces another does not.
 func (r APIKeyRow) Rotates() bool { return r.Twin == nil || !r.Twin.Replaces }
+
+// KeyExpires is when a key expires, as users see it.
+type KeyExpires struct {
+	Words string // "22 Dec 2026", "in 3 days"
+	Soon  bool   // within a week
+}
+
+// NewKeyExpires formats when a key expires. It returns nil if it never does.
+func NewKeyExpires(at *time.Time, now time.Time) *KeyExpires {
+	if at == nil {
+		return nil
+	}
+	switch left := int((at.Sub(now) + day - 1) / day); {
+	case left > 7:
+		return &KeyExpires{Words: LastDay(*at).Format("2 Jan 2006")}
+	case left == 1:
+		return &KeyExpires{"in 1 day", true}
+	default:
+		return &KeyExpires{fmt.Sprintf("in %d days", left), true}
+	}
+}
 
 // APIKeyTwin is the other key of a rotation.
 type APIKeyTwin struct {
@@ -133,6 +161,8 @@ type APIKeyConfirmation struct {
 	Checked  *Moment // when the key was last found active, after an unanswered revocation
 
 	Calls *OpenCalls // nil without a voice server
+
+	Reason, ReasonProblem string // as submitted, and its error
 }
 
 // OpenCalls is the number of calls that a revocation ends.

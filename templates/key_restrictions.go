@@ -2,7 +2,25 @@ package templates
 
 import (
 	"github.com/google/uuid"
+
+	"portal/models"
 )
+
+// KeyRestrictionsPage is /api-keys/:id/restrictions.
+type KeyRestrictionsPage struct {
+	Key          models.Key
+	Restrictions KeyRestrictions
+	Note         string  // as submitted
+	NoteProblem  string  // the error of the note
+	LastUsed     *Moment // nil if never used
+	Requests     Count   // in the last 30 days
+}
+
+func (KeyRestrictionsPage) screen() screen {
+	return screen{file: "api_keys/restrictions.html", section: SectionAPIKeys}
+}
+
+func (KeyRestrictionsPage) fragment() string { return "key-restrictions-form" }
 
 // KeyRestrictions are the controls that restrict a key.
 type KeyRestrictions struct {

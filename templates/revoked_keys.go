@@ -20,6 +20,7 @@ func (RevokedKeysPage) fragment() string { return "revoked-keys" }
 type RevokedKeyRow struct {
 	models.RevokedKey
 
-	Revoked  Moment
+	Revoked  Moment // or when it expired
+	Expired  bool
 	Refusals Count // since the revocation
 }

@@ -61,7 +61,7 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 func (p *keyPages) listOf(active activeKeys, order keyOrder, replacements ...templates.APIKeyRow) templates.APIKeyList {
 	keys := active.keys
 	list := templates.APIKeyList{
-		Query: order.query(), Version: versionOf(keys),
+		Query: order.query(), Version: versionOf(keys, p.now()),
 		Keys: make([]templates.APIKeyRow, len(keys)), Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
 	}
 	for _, choice := range keyOrders {
@@ -81,14 +81,18 @@ func (p *keyPages) listOf(active activeKeys, order keyOrder, replacements ...tem
 }
 
 // versionOf returns a hash of what the list shows.
-func versionOf(keys []models.Key) string {
+func versionOf(keys []models.Key, now time.Time) string {
 	var shown strings.Builder
 	for _, key := range keys {
 		used := int64(-1)
 		if key.LastUsedAt != nil {
 			used = key.LastUsedAt.Truncate(versionStep).Unix()
 		}
-		fmt.Fprintf(&shown, "%s %q %d\n", key.ID, key.Label, used)
+		fmt.Fprintf(&shown, "%s %q %d %d %d", key.ID, key.Label, used, len(key.Agents), len(key.Networks))
+		if expires := templates.NewKeyExpires(key.ExpiresAt, now); expires != nil {
+			shown.WriteString(expires.Words)
+		}
+		fmt.Fprintln(&shown, key.Agents == nil)
 	}
 	return hashOf(shown.String())
 }

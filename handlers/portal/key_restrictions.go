@@ -3,6 +3,7 @@ package portal
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -15,6 +16,70 @@ import (
 	"portal/models"
 	"portal/templates"
 )
+
+// editRestrictions shows the restrictions and the note of a key.
+func (p *keyPages) editRestrictions(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	form, err := p.restrictionsOf(c, key)
+	if err != nil {
+		return err
+	}
+	return p.showRestrictions(c, http.StatusOK, templates.KeyRestrictionsPage{Key: key, Restrictions: form, Note: key.Note})
+}
+
+// restrict saves the restrictions and the note of a key.
+func (p *keyPages) restrict(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	form, err := p.restrictionsOf(c, key)
+	if err != nil {
+		return err
+	}
+	page := templates.KeyRestrictionsPage{Key: key, Note: c.PostForm("note")}
+	restrictions, valid := p.submittedRestrictions(c, &form, key)
+	if addsAddress(c) {
+		addAddress(c, &form)
+		page.Restrictions = form
+		return p.showRestrictions(c, http.StatusOK, page)
+	}
+	if valid {
+		_, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, restrictions, page.Note, actorOf(c))
+		if invalid, ok := errors.AsType[*models.InvalidError](err); ok && invalid.Field == "note" {
+			page.NoteProblem, valid = invalid.Message, false
+		} else if explainRestriction(&form, err) {
+			valid = false
+		}
+	}
+	switch {
+	case !valid:
+		page.Restrictions = form
+		return p.showRestrictions(c, http.StatusUnprocessableEntity, page)
+	case errors.Is(err, models.ErrKeyAlreadyRevoked):
+		return p.redirectRevoked(c, key, true)
+	case err != nil:
+		return err
+	}
+	return p.redirectWith(c, fmt.Sprintf("%s#%s-%s", homePath, focusMenu, key.ID),
+		fmt.Sprintf("Restrictions of “%s” saved.", key.Label))
+}
+
+func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.KeyRestrictionsPage) error {
+	if p.ended(page.Key) {
+		return p.redirectRevoked(c, page.Key, true)
+	}
+	recent, err := p.keys.Usage(c.Request.Context(), page.Key.AccountID, chartDays, page.Key.ID)
+	if err != nil {
+		return err
+	}
+	requests, _ := recent[page.Key.ID].Total()
+	page.LastUsed, page.Requests = optionalMoment(page.Key.LastUsedAt, p.now()), templates.Count(requests)
+	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
+}
 
 // keyExpiries are the numbers of days until a key expires, with their names.
 var keyExpiries = []struct {

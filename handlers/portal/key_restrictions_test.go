@@ -6,12 +6,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
+	"portal/templates"
 )
 
 // restricted returns the fields of the form for a new key with these restrictions.
@@ -178,5 +181,160 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 		for _, expires := range []string{"never", "90"} {
 			c.post("/api-keys", restricted("expires", expires)).is(http.StatusUnprocessableEntity).one("alert", "expire")
 		}
+	})
+}
+
+// saved returns the fields of the page of restrictions, as a browser sends them.
+func (a answer) saved() url.Values {
+	a.t.Helper()
+	fields := url.Values{"networks": {a.written("Allowed networks")}, "note": {a.written("Note")},
+		"expiry_date": {a.one("textbox", "Expiry date").attr("value")}}
+	for node := range a.one("combobox", "Expires").node.Descendants() {
+		if option := (element{a.t, node}); node.Data == "option" && option.has("selected") {
+			fields.Set("expires", option.attr("value"))
+		}
+	}
+	for _, role := range []string{"radio", "checkbox"} {
+		for _, control := range a.all(role, "") {
+			if control.has("checked") {
+				fields.Add(control.attr("name"), control.attr("value"))
+			}
+		}
+	}
+	return fields
+}
+
+// written returns the text of a textarea with its lines.
+func (a answer) written(name string) string {
+	a.t.Helper()
+	area := a.one("textbox", name).node
+	if area.FirstChild == nil {
+		return ""
+	}
+	return area.FirstChild.Data
+}
+
+func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		front := c.agent("Front desk")
+		c.agent("Back office")
+		c.post("/api-keys", restricted("expires", "90", "agents", "only", "agent", front.ID.String(),
+			"networks", "192.0.2.0/24\n2001:db8::1")).is(http.StatusOK)
+		key := c.keys()[0]
+		row := c.get("/api-keys")
+		row.says("Expires "+key.ExpiresAt.UTC().Format("2 Jan 2006"), "1 agent", "2 networks")
+		path := row.one("link", "Restrictions").attr("href")
+
+		page := c.get(path).is(http.StatusOK)
+		page.one("heading", "Restrictions of production")
+		page.one("button", "Cancel")
+		page.one("button", "Save restrictions").parent().parent().says("After you save, requests")
+		activities := len(c.get("/activity").all("listitem", ""))
+		c.post(path, page.saved()).redirects("/api-keys#menu-" + key.ID.String())
+		if same := c.keys()[0]; !same.ExpiresAt.Equal(*key.ExpiresAt) || !slices.Equal(same.Agents, key.Agents) ||
+			!slices.Equal(same.Networks, key.Networks) || len(c.get("/activity").all("listitem", "")) != activities {
+			t.Errorf("saving an untouched page changed %v to %v", key.Restrictions(), same.Restrictions())
+		}
+
+		fields := page.saved()
+		fields.Set("expires", "never")
+		fields.Set("agents", "all")
+		fields.Set("networks", "198.51.100.7")
+		fields.Set("note", " for the\r\nshop ")
+		added := c.post(path, url.Values{"networks": {"198.51.100.7"}, "note": {"kept"}, "add_address": {"yes"}}).is(http.StatusOK)
+		added.one("textbox", "Allowed networks").exactly("198.51.100.7 192.0.2.7")
+		added.one("textbox", "Note").exactly("kept")
+		c.post(path, fields).redirects("/api-keys#menu-" + key.ID.String())
+		changed := c.keys()[0]
+		if r := changed.Restrictions(); r.ExpiresAt != nil || r.Agents != nil || len(r.Networks) != 1 || changed.Note != "for the\nshop" {
+			t.Errorf("it has %v and the note %q", r, changed.Note)
+		}
+		c.get("/activity").says("changed the restrictions", "→ never", "Front desk ("+front.ID.String()+") → all", "→ 198.51.100.7/32")
+	})
+}
+
+func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c, stranger := s.customer(t), s.customer(t)
+		key := c.key("production")
+		path := "/api-keys/" + key.ID.String() + "/restrictions"
+		for _, test := range []struct {
+			name, alert string
+			fields      url.Values
+		}{
+			{"Note", "at most 500", url.Values{"note": {strings.Repeat("é", 501)}}},
+			{"Allowed networks", "not an IP address", url.Values{"networks": {"example.com"}, "note": {"kept"}}},
+			{"Expiry date", "future", url.Values{"expires": {"date"}, "expiry_date": {"2020-01-01"}, "note": {"kept"}}},
+		} {
+			page := c.post(path, test.fields).is(http.StatusUnprocessableEntity)
+			control := page.one("textbox", test.name)
+			if alert := page.one("alert", test.alert); !strings.Contains(control.attr("aria-describedby"), alert.attr("id")) {
+				t.Errorf("the alert does not describe %s", test.name)
+			}
+			page.one("textbox", "Note").exactly(test.fields.Get("note"))
+		}
+		if same := c.keys()[0]; same.Note != "" || same.ExpiresAt != nil || same.Networks != nil {
+			t.Errorf("a refused form changed it to %v", same)
+		}
+		stranger.get(path).is(http.StatusNotFound)
+		stranger.post(path, url.Values{"note": {"x"}}).is(http.StatusNotFound)
+		c.revoke(key)
+		c.get(path).redirects("/api-keys")
+		c.post(path, url.Values{"note": {"x"}}).redirects("/api-keys")
+		c.get("/api-keys").says("was already revoked")
+	})
+}
+
+func TestExpiringKeyIsOfferedRotationAndIsThenListedAsExpired(t *testing.T) {
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: now})
+	c := s.customer(t)
+	c.post("/api-keys", restricted("expires", "30")).is(http.StatusOK)
+	key := c.keys()[0]
+	c.get("/api-keys").says("Expires " + templates.LastDay(*key.ExpiresAt).Format("2 Jan 2006"))
+	ahead.Store(int64(27*models.Day + time.Hour))
+	c.signIn(c.email, password)
+	page := c.get("/api-keys").is(http.StatusOK)
+	page.says("Expires in 3 days")
+	if links := page.all("link", "Rotate"); len(links) != 2 || links[0].attr("href") != rotationOf(key) {
+		t.Errorf("%d links lead to the rotation, want one beside the badge and one in the menu", len(links))
+	}
+	ahead.Store(int64(31 * models.Day))
+	c.signIn(c.email, password)
+	c.get("/api-keys").says("No API keys yet")
+	rows := c.get("/api-keys/revoked").one("table", "Revoked API keys").all("row", "")
+	rows[1].one("cell", "production")
+	rows[1].one("cell", "Expired")
+	for _, path := range []string{"", "/name", "/restrictions", "/rotation", "/revocation"} {
+		c.get("/api-keys/" + key.ID.String() + path).redirects("/api-keys")
+		c.get("/api-keys").says("has expired")
+	}
+}
+
+func TestReasonOfARevocation(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			key := c.key("production")
+			path := "/api-keys/" + key.ID.String() + "/revocation"
+			v.get(path).is(http.StatusOK).one("textbox", "Reason")
+			long := strings.Repeat("x", 501)
+			refused := v.post(path, url.Values{"reason": {long}}).is(http.StatusUnprocessableEntity)
+			field := refused.one("textbox", "Reason")
+			field.exactly(long)
+			if alert := refused.one("alert", "at most 500"); !strings.Contains(field.attr("aria-describedby"), alert.attr("id")) {
+				t.Error("the alert does not describe the field")
+			}
+			if len(c.keys()) != 1 {
+				t.Fatal("the key was revoked")
+			}
+			reason := "the laptop was stolen " + key.LastFour
+			v.post(path, url.Values{"reason": {reason}})
+			c.get("/api-keys/revoked").says(reason)
+			c.get("/activity").says(reason)
+		})
 	})
 }

@@ -28,12 +28,8 @@ func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 	if key, err = p.replicated(c, key); err != nil {
 		return p.explainUnknownOutcome(c, err)
 	}
-	if key.RevokedAt != nil {
+	if p.ended(key) {
 		return p.showRevoked(c, key, !unknown)
-	}
-	row, err := p.readRow(c, key)
-	if err != nil {
-		return err
 	}
 	confirmation, err := p.confirmation(c, key)
 	if err != nil {
@@ -43,8 +39,30 @@ func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 		checked := templates.NewMoment(p.now(), p.now())
 		confirmation.Checked = &checked
 	}
+	return p.showConfirmation(c, http.StatusOK, key, confirmation)
+}
+
+func (p *keyPages) showConfirmation(c *gin.Context, status int, key models.Key, confirmation templates.APIKeyConfirmation) error {
+	row, err := p.readRow(c, key)
+	if err != nil {
+		return err
+	}
 	row.Confirmation = &confirmation
-	return p.reply(c, reply{fragment: row, page: p.pageWith(c, row)})
+	return p.reply(c, reply{status: status, fragment: row, page: p.pageWith(c, row)})
+}
+
+// refuseReason shows the confirmation again with the error of the reason.
+func (p *keyPages) refuseReason(c *gin.Context, message string) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	confirmation, err := p.confirmation(c, key)
+	if err != nil {
+		return err
+	}
+	confirmation.Reason, confirmation.ReasonProblem = c.PostForm("reason"), message
+	return p.showConfirmation(c, http.StatusUnprocessableEntity, key, confirmation)
 }
 
 // replicated returns the key unchanged if it is active. Before a page says that a key was
@@ -58,6 +76,9 @@ func (p *keyPages) replicated(c *gin.Context, key models.Key) (models.Key, error
 
 func (p *keyPages) createRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return p.refuseReason(c, invalid.Message)
+	}
 	if err != nil {
 		return p.explainUnknownOutcome(c, err)
 	}
@@ -70,7 +91,7 @@ func (p *keyPages) revoke(c *gin.Context) (key models.Key, already bool, err err
 	if err != nil {
 		return models.Key{}, false, err
 	}
-	key, err = p.keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	key, err = p.keys.RevokeBecause(c.Request.Context(), sessionFrom(c).AccountID, id, c.PostForm("reason"), actorOf(c))
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return key, true, nil
 	}
@@ -112,6 +133,9 @@ func (p *keyPages) redirectRevoked(c *gin.Context, key models.Key, already bool)
 }
 
 func revokedNotice(key models.Key, already bool) string {
+	if already && key.RevokedAt == nil {
+		return fmt.Sprintf("API key “%s” (%s) has expired.", key.Label, key.Masked())
+	}
 	if already {
 		return fmt.Sprintf("API key “%s” (%s) was already revoked.", key.Label, key.Masked())
 	}

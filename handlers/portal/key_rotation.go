@@ -19,7 +19,7 @@ func (p *keyPages) showRotation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.old.RevokedAt != nil {
+	if p.ended(r.old) {
 		return p.redirectRevoked(c, r.old, true)
 	}
 	page, err := p.rotationPage(c, r)
@@ -103,7 +103,7 @@ func (p *keyPages) showRotationProgress(c *gin.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case r.old.RevokedAt != nil:
+	case p.ended(r.old):
 		return p.redirectRevoked(c, r.old, false)
 	case !r.started: // the replacement was discarded
 		return p.redirect(c, rotationPath(r.old.ID))
@@ -127,7 +127,7 @@ func (p *keyPages) newRotationRevocation(c *gin.Context) error {
 	if r.old, err = p.replicated(c, r.old); err != nil {
 		return p.explainUnknownOutcome(c, err)
 	}
-	if r.old.RevokedAt != nil {
+	if p.ended(r.old) {
 		return p.redirectRevoked(c, r.old, true)
 	}
 	if !r.started {
@@ -176,7 +176,7 @@ func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", ho
 // findRotation reads the rotation of the key with the id in the path.
 func (p *keyPages) findRotation(c *gin.Context) (rotation, error) {
 	old, err := p.find(c)
-	if err != nil || old.RevokedAt != nil {
+	if err != nil || p.ended(old) {
 		return rotation{old: old}, err
 	}
 	ctx := c.Request.Context()

@@ -79,9 +79,14 @@ func (p *keyPages) find(c *gin.Context) (models.Key, error) {
 	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 }
 
+// ended reports whether a key is revoked or has expired.
+func (p *keyPages) ended(key models.Key) bool { return key.EndedAt(p.now()) != nil }
+
 func (p *keyPages) row(key models.Key, active activeKeys) templates.APIKeyRow {
 	now := p.now()
 	row := templates.APIKeyRow{
+		Expires:    templates.NewKeyExpires(key.ExpiresAt, now),
+		Restricted: key.Agents != nil, Agents: len(key.Agents), Networks: len(key.Networks),
 		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now),
 		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID]),
@@ -171,7 +176,7 @@ func (p *keyPages) rename(c *gin.Context) error {
 }
 
 func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename templates.APIKeyRename) error {
-	if key.RevokedAt != nil {
+	if p.ended(key) {
 		return p.showRevoked(c, key, true)
 	}
 	row, err := p.readRow(c, key)

@@ -54,7 +54,7 @@ func (p *keyPages) show(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if key.RevokedAt != nil {
+	if p.ended(key) {
 		return p.showRevoked(c, key, true)
 	}
 	row, err := p.readRow(c, key)

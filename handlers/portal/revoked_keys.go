@@ -52,7 +52,7 @@ func (p *keyPages) revokedRows(c *gin.Context, keys []models.RevokedKey) ([]temp
 	for i, key := range keys {
 		_, refusals := usage[key.ID].Total()
 		rows[i] = templates.RevokedKeyRow{
-			RevokedKey: key, Revoked: templates.NewMoment(*key.EndedAt(now), now),
+			RevokedKey: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),
 			Refusals: templates.Count(refusals),
 		}
 	}

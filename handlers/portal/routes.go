@@ -99,6 +99,8 @@ func (p *Portal) registerKeys(users routes) {
 	users.page("/api-keys/:id", p.keys.show)
 	users.page("/api-keys/:id/name", p.keys.editName)
 	users.change("/api-keys/:id/name", p.keys.rename)
+	users.page("/api-keys/:id/restrictions", p.keys.editRestrictions)
+	users.change("/api-keys/:id/restrictions", p.keys.restrict)
 	users.page("/api-keys/:id/revocation", p.keys.newRevocation)
 	users.post("/api-keys/:id/revocation", p.keys.createRevocation)
 	users.page("/api-keys/:id/rotation", p.keys.showRotation)
