@@ -74,6 +74,23 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 	})
 }
 
+func TestReportOfAnExpiredKeyChangesNothing(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, n := f.customer(t), form("expiring")
+		tomorrow := time.Now().Add(models.Day) // PostgreSQL has a clock of its own
+		n.Restrictions.ExpiresAt = &tomorrow
+		key, secret, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
+		must(t, err)
+		f.exec(t, "UPDATE api_keys SET expires_at = created_at WHERE id = ?", key.ID)
+		f.clock.Advance(time.Hour)
+		got := modelstest.Value(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, ""))(t)
+		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
+		if got[0] != models.LeakInactive || found.RevokedAt != nil || found.Leaked() != "" {
+			t.Errorf("%s: %+v", got, found)
+		}
+	})
+}
+
 func TestReportOfOneKeyToTwoInstancesCountsOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
@@ -110,7 +127,7 @@ func TestURLOfALeakIsSafeToShow(t *testing.T) {
 	for reported, want := range map[string]string{
 		"":                                      "",
 		leakURL:                                 leakURL,
-		" http://example.com/a\x00\u202eb\n":    "http://example.com/ab",
+		"http://example.com/a\x00\u202eb\n":     "http://example.com/ab",
 		"javascript:alert(1)":                   "javascript:alert(1)",
 		"config/prod.env":                       "config/prod.env",
 		"https:nothing":                         "https:nothing",

@@ -206,7 +206,7 @@ type providerLeak struct {
 // entry that is too many, so that a body cannot use a multiple of its own memory.
 func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err error) {
 	invalid := problem.InvalidRequest(fmt.Sprintf(
-		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", "%s": "..."}].`, maxLeaks, urlField))
+		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", %q: "..."}].`, maxLeaks, urlField))
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') || !utf8.Valid(body) {
 		return nil, invalid

@@ -34,6 +34,7 @@ const leaksToken = "the-token-of-a-gitlab-of-ones-own-32"
 type keysServer struct {
 	*httptest.Server
 
+	t        *testing.T
 	requests atomic.Int64
 	mu       sync.Mutex
 	content  string // empty: the server answers 500
@@ -42,7 +43,7 @@ type keysServer struct {
 
 func newKeysServer(t *testing.T) *keysServer {
 	t.Helper()
-	k := &keysServer{}
+	k := &keysServer{t: t}
 	k.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.requests.Add(1)
 		k.mu.Lock()
@@ -68,7 +69,8 @@ func (k *keysServer) publish(keys ...publishedKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.content = ""; len(keys) > 0 {
-		content, _ := json.Marshal(map[string]any{"public_keys": keys})
+		content, err := json.Marshal(map[string][]publishedKey{"public_keys": keys})
+		modelstest.Must(k.t, err)
 		k.content = string(content)
 	}
 }
@@ -132,7 +134,10 @@ func report(url string, keys ...string) string {
 	for _, key := range keys {
 		entries = append(entries, map[string]string{"type": "nas_api_key", "token": key, "url": url, "source": "commit"})
 	}
-	content, _ := json.Marshal(entries)
+	content, err := json.Marshal(entries)
+	if err != nil {
+		panic(err)
+	}
 	return string(content)
 }
 
@@ -179,7 +184,7 @@ func TestSignaturesOfGitHubVerify(t *testing.T) {
 			return s.post("/leaks/github", jsonBody(content), header("Github-Public-Key-Identifier", id), header("Github-Public-Key-Signature", signature))
 		}
 		hash := sha256.Sum256([]byte("some_token"))
-		want := fmt.Sprintf(`[{"token_hash":"%s","token_type":"some_type","label":"false_positive"}]`, hex.EncodeToString(hash[:]))
+		want := fmt.Sprintf(`[{"token_hash":%q,"token_type":"some_type","label":"false_positive"}]`, hex.EncodeToString(hash[:]))
 		if got := strings.TrimSpace(string(send(v.id, v.body, v.signature).is(http.StatusOK).body)); got != want {
 			t.Errorf("feedback %s, want %s", got, want)
 		}
