@@ -118,7 +118,7 @@ func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
 		keys = pages.OpenKeys(v.Tab)
 		keys.ExpectColumns()
 
-		row.ExpectActions("Rename", "Rotate", "Replace a lost key")
+		row.ExpectActions("Rename", "Restrictions", "Rotate", "Replace a lost key")
 		row.OpenMenu()
 		if v.JavaScript {
 			row.ExpectMenu("true")
@@ -315,4 +315,41 @@ func TestThePageChecksTheOutcomeOfALostRevocation(t *testing.T) {
 	keys.ExpectStatus(`was revoked`)
 	keys.ExpectNotListed("key 2")
 	keys.ExpectListed("key 3")
+}
+
+func TestAKeyIsRestricted(t *testing.T) {
+	inBothModes(t, func(t *testing.T, p *process, mode profile) {
+		c := p.newCustomer(t)
+		c.newAgent(t, "Front desk")
+		v := visit(t, p.URL, mode)
+		v.allowStatus(http.StatusUnprocessableEntity)
+		pages.OpenLogin(v.Tab).SignIn(c.email, c.password)
+		keys := pages.ExpectKeys(v.Tab)
+		date := time.Now().UTC().AddDate(0, 0, 2).Format(time.DateOnly)
+		restrictions := keys.OpenRestrictions()
+		restrictions.Set(date, "Front desk", "192.0.2.7/24")
+		keys.Submit("production")
+		restrictions.ExpectExplained("Allowed networks")
+		restrictions.Fill("Allowed networks", "192.0.2.0/24")
+		if networks := restrictions.AddAddress(); !strings.Contains(networks, "192.0.2.0/24\n127.0.0.1") {
+			t.Errorf("the networks are %q", networks)
+		}
+		keys.Generate("production").Abandon()
+		row := keys.Row("production")
+		row.ExpectText(`Expires in 3 days`)
+		row.ExpectText(`1 agent`)
+		row.ExpectText(`2 networks`)
+
+		restrictions = row.Restrictions("production")
+		restrictions.Choose("Expires", "Never")
+		restrictions.Save(strings.Repeat("x", 501))
+		restrictions.ExpectExplained("Note")
+		restrictions.Save("for the shop")
+		keys = pages.ExpectKeys(v.Tab)
+		keys.Row("production").ExpectNoText(`Expires`)
+		confirmation := keys.Row("production").Revoke()
+		confirmation.Fill("Reason", "no longer needed")
+		confirmation.Confirm()
+		keys.OpenRevoked().ExpectText(`no longer needed`)
+	})
 }

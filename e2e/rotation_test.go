@@ -35,7 +35,7 @@ func TestAKeyIsRotatedWithoutAnOutage(t *testing.T) {
 		// The rotation continues at the step where the user left it.
 		keys, today := pages.OpenKeys(v.Tab), time.Now().UTC().Format("2 Jan")
 		keys.RowOf(after).Expect("link", "Replaces production, "+today)
-		keys.RowOf(after).ExpectActions("Rename")
+		keys.RowOf(after).ExpectActions("Rename", "Restrictions")
 		keys.RowOf(before).Follow("Replaced by production, " + today)
 		rotation.ExpectStep(stepReplace, pages.Masked(after))
 		v.Reload()

@@ -79,6 +79,12 @@ func (k Keys) ExpectNotListed(label string) { k.Row(label).ExpectGone() }
 // Count returns the number of keys in the list.
 func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
 
+// OpenRestrictions opens the restrictions of the form for a new key.
+func (k Keys) OpenRestrictions() Restrictions {
+	k.must(k.Page.GetByText("Restrictions", playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).Click(), "open the restrictions")
+	return Restrictions{k.Tab}
+}
+
 // Table is the table of keys.
 func (k Keys) Table() Area { return k.In("table", "Active API keys") }
 
@@ -216,6 +222,14 @@ func (d Chart) ExpectDay(pattern string) {
 	d.tab.must(d.tab.expect.Locator(checked).ToHaveAccessibleName(regexp.MustCompile(pattern)), "expect the day %s", pattern)
 }
 
+// Restrictions opens the page of the key's restrictions.
+func (r Row) Restrictions(label string) Restrictions {
+	r.OpenMenu()
+	r.Follow("Restrictions")
+	r.tab.ExpectHeading("Restrictions of " + label)
+	return Restrictions{r.tab}
+}
+
 // Rename opens the form that renames the key in its row.
 func (r Row) Rename() Rename {
 	r.OpenMenu()
@@ -265,4 +279,36 @@ func (c Confirmation) ExpectClosed() {
 	c.ExpectNo("button", "Confirm revoke")
 	c.ExpectFocus("button", "Revoke")
 	c.tab.settled()
+}
+
+// Restrictions are the controls that restrict a key, on the page of keys or on the page of a key.
+type Restrictions struct{ *Tab }
+
+// Set makes the key expire on a date, and restricts it to an agent and to networks.
+func (r Restrictions) Set(date, agent, networks string) {
+	r.Choose("Expires", "On a date")
+	r.Fill("Expiry date", date)
+	r.Expect("radio", "All agents")
+	r.must(r.find("radio", "Only these").Check(), "restrict the agents")
+	r.must(r.find("checkbox", agent).Check(), "choose the agent %s", agent)
+	r.Fill("Allowed networks", networks)
+}
+
+// AddAddress adds the address of the browser and returns the networks.
+func (r Restrictions) AddAddress() string {
+	r.Click("Add my address")
+	r.ExpectStatus("Added")
+	return r.Value("Allowed networks")
+}
+
+// ExpectExplained checks that the alert is the accessible description of a text field.
+func (r Restrictions) ExpectExplained(field string) {
+	alert := regexp.MustCompile(regexp.QuoteMeta(r.ExpectAlert(`\S`)))
+	r.must(r.expect.Locator(r.find("textbox", field)).ToHaveAccessibleDescription(alert), "expect the alert to describe %s", field)
+}
+
+// Save writes a note and saves. The caller checks the result.
+func (r Restrictions) Save(note string) {
+	r.Fill("Note", note)
+	r.Click("Save restrictions")
 }
