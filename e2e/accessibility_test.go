@@ -78,6 +78,13 @@ func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 			keys.Row(unbroken).Revoke().Confirm()
 			keys.ExpectStatus(`revoked`)
 		}},
+		{"restrictions refused", func() {
+			restrictions := pages.OpenKeys(v.Tab).OpenRestrictions()
+			restrictions.Fill("Allowed networks", "here")
+			keys.Submit("restricted")
+			restrictions.ExpectExplained("Allowed networks")
+		}},
+		{"the restrictions of a key", func() { pages.OpenKeys(v.Tab).Row("idle 1").Restrictions("idle 1") }},
 		{"revoked keys", func() { c.expectRefused(t, secret, agentID); revoked = pages.OpenKeys(v.Tab).OpenRevoked() }},
 		{"the chart of a revoked key", func() {
 			revoked.Row(unbroken).Expect("cell", c.email)

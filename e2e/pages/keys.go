@@ -81,7 +81,7 @@ func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
 
 // OpenRestrictions opens the restrictions of the form for a new key.
 func (k Keys) OpenRestrictions() Restrictions {
-	k.must(k.Page.GetByText("Restrictions", playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).Click(), "open the restrictions")
+	k.must(k.Page.GetByText("Restrictions", playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).First().Click(), "open the restrictions")
 	return Restrictions{k.Tab}
 }
 

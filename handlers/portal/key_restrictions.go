@@ -87,7 +87,7 @@ var keyExpiries = []struct {
 	name string
 }{{30, "30 days"}, {90, "90 days"}, {365, "1 year"}}
 
-// restrictionsOf returns the controls with the restrictions of a key, or of a new key if it is zero.
+// restrictionsOf returns the controls with the restrictions of a key. The zero key is a new one.
 func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.KeyRestrictions, error) {
 	form := templates.KeyRestrictions{}
 	limit := p.keys.MaxLifetime()
@@ -128,7 +128,7 @@ func networkText(network netip.Prefix) string {
 }
 
 // submittedRestrictions sets the controls to the values of a submitted form, and returns the
-// restrictions. It reports false if a value is wrong; the control then has the error. A form without
+// restrictions. If a value is wrong, it reports false, and the control has the error. A form without
 // the controls changes nothing.
 func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (models.Restrictions, bool) {
 	if value, ok := c.GetPostForm("expires"); ok {
