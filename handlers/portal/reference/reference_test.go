@@ -80,7 +80,7 @@ func TestOperationHasItsBodyResponsesAndExamples(t *testing.T) {
 			t.Errorf("%s has the code %q", response.Status, response.Code)
 		}
 	}
-	if want := []string{"200", "400", "401", "404", "405", "413", "415", "429", "500", "503"}; !slices.Equal(statuses, want) {
+	if want := []string{"200", "400", "401", "403", "404", "405", "413", "415", "429", "500", "503"}; !slices.Equal(statuses, want) {
 		t.Errorf("responses %v, want %v", statuses, want)
 	}
 	if len(o.Examples) != 2 || !strings.Contains(o.Examples[0].Code(), `"token_type": "Bearer"`) || !strings.Contains(o.Examples[1].Code(), `"livekit"`) {
