@@ -146,7 +146,10 @@ func (c customer) expectContexts(t *testing.T, server runningExample, key string
 		}
 	}
 	for _, headers := range [][]string{
-		{"Authorization: Bearer another session"}, {"Authorization: Bearer "}, {"Authorization: "}, {"Cookie: session=the-session"},
+		{"Authorization: Bearer another session"},
+		{"Authorization: Bearer "},
+		{"Authorization: "},
+		{"Cookie: session=the-session"},
 		{"Authorization: Bearer the-session", "Origin: https://evil.example"},
 	} {
 		askBackend(t, server, http.StatusForbidden, "ORIGIN_NOT_ALLOWED", http.MethodPost, headers...)

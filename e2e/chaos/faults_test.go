@@ -30,74 +30,108 @@ type fault struct {
 }
 
 var faults = []fault{
-	{name: "kill a portal", lasts: 300 * time.Millisecond, portal: true, short: true,
+	{
+		name: "kill a portal", lasts: 300 * time.Millisecond, portal: true, short: true,
 		inject: func(n *nemesis, _ context.Context, at int) {
 			n.portals[at].killed = true
 			n.portals[at].child.Kill()
-		}},
-	{name: "freeze a portal", lasts: time.Second, portal: true,
+		},
+	},
+	{
+		name: "freeze a portal", lasts: time.Second, portal: true,
 		inject: func(n *nemesis, _ context.Context, at int) {
 			_ = n.portals[at].child.Process.Signal(syscall.SIGSTOP)
-		}},
-	{name: "cut a portal off", lasts: time.Second, portal: true,
+		},
+	},
+	{
+		name: "cut a portal off", lasts: time.Second, portal: true,
 		inject: func(n *nemesis, _ context.Context, at int) {
 			set(n.portals[at].links[:], func(l *link) { l.mode = cut })
-		}},
-	{name: "silence a portal's links", lasts: 2 * time.Second, portal: true, short: true,
+		},
+	},
+	{
+		name: "silence a portal's links", lasts: 2 * time.Second, portal: true, short: true,
 		inject: func(n *nemesis, _ context.Context, at int) {
 			set(n.portals[at].links[:], func(l *link) { l.mode = silent })
-		}},
-	{name: "delay all links", lasts: time.Second,
+		},
+	},
+	{
+		name: "delay all links", lasts: time.Second,
 		inject: func(n *nemesis, _ context.Context, _ int) {
 			delay := 10*time.Millisecond + time.Duration(n.rng.Int64N(int64(60*time.Millisecond)))
 			set(n.links(), func(l *link) { l.delay = delay })
-		}},
-	{name: "lose responses to COMMIT", lasts: time.Second, trap: true, short: true,
+		},
+	},
+	{
+		name: "lose responses to COMMIT", lasts: time.Second, trap: true, short: true,
 		inject: func(n *nemesis, _ context.Context, _ int) {
 			set(n.links(), func(l *link) { l.loseResponses = 3 })
-		}},
+		},
+	},
 	// The server keeps the locks of the stalled transaction. The probe revokes a key.
-	{name: "stall a revocation at COMMIT", lasts: 3 * time.Second, portal: true, trap: true, short: true,
+	{
+		name: "stall a revocation at COMMIT", lasts: 3 * time.Second, portal: true, trap: true, short: true,
 		inject: func(n *nemesis, ctx context.Context, at int) {
 			set(n.portals[at].links[n.primary:n.primary+1], func(l *link) { l.stallCommits = 1 })
 			_ = n.probers[at].probe(ctx)
-		}},
-	{name: "kill the primary", lasts: 300 * time.Millisecond, short: true,
-		inject: func(n *nemesis, _ context.Context, _ int) { n.servers[n.primary].kill() }},
-	{name: "freeze the primary", lasts: time.Second,
+		},
+	},
+	{
+		name: "kill the primary", lasts: 300 * time.Millisecond, short: true,
+		inject: func(n *nemesis, _ context.Context, _ int) { n.servers[n.primary].kill() },
+	},
+	{
+		name: "freeze the primary", lasts: time.Second,
 		inject: func(n *nemesis, _ context.Context, _ int) {
 			n.servers[n.primary].signal(syscall.SIGSTOP)
-		}},
-	{name: "kill the standby", lasts: 300 * time.Millisecond,
-		inject: func(n *nemesis, _ context.Context, _ int) { n.servers[1-n.primary].kill() }},
-	{name: "freeze the standby", lasts: time.Second,
+		},
+	},
+	{
+		name: "kill the standby", lasts: 300 * time.Millisecond,
+		inject: func(n *nemesis, _ context.Context, _ int) { n.servers[1-n.primary].kill() },
+	},
+	{
+		name: "freeze the standby", lasts: time.Second,
 		inject: func(n *nemesis, _ context.Context, _ int) {
 			n.servers[1-n.primary].signal(syscall.SIGSTOP)
-		}},
-	{name: "cut replication", lasts: 1500 * time.Millisecond, short: true,
+		},
+	},
+	{
+		name: "cut replication", lasts: 1500 * time.Millisecond, short: true,
 		inject: func(n *nemesis, _ context.Context, _ int) {
 			mode := []linkMode{cut, silent}[n.rng.IntN(2)]
 			set(n.replication[:], func(l *link) { l.mode = mode })
-		}},
-	{name: "fail over", lasts: time.Second,
-		inject: func(n *nemesis, ctx context.Context, _ int) { n.failOver(ctx) }},
-	{name: "fail over from a frozen primary", lasts: time.Second, short: true,
+		},
+	},
+	{
+		name: "fail over", lasts: time.Second,
+		inject: func(n *nemesis, ctx context.Context, _ int) { n.failOver(ctx) },
+	},
+	{
+		name: "fail over from a frozen primary", lasts: time.Second, short: true,
 		inject: func(n *nemesis, ctx context.Context, _ int) {
 			n.servers[n.primary].signal(syscall.SIGSTOP)
 			_ = sleep(ctx, 2*time.Second)
 			n.failOver(ctx)
-		}},
+		},
+	},
 	// The primary confirms no commit while the replication is silent.
-	{name: isolated, lasts: time.Second,
+	{
+		name: isolated, lasts: time.Second,
 		inject: func(n *nemesis, ctx context.Context, _ int) {
 			set(n.replication[:], func(l *link) { l.mode = silent })
 			_ = sleep(ctx, 4*time.Second)
 			n.failOver(ctx)
-		}},
-	{name: "fill the primary's disk", lasts: time.Second, disk: true, short: true,
-		inject: func(n *nemesis, ctx context.Context, _ int) { n.fill(ctx, n.primary) }},
-	{name: "fill the standby's disk", lasts: time.Second, disk: true,
-		inject: func(n *nemesis, ctx context.Context, _ int) { n.fill(ctx, 1-n.primary) }},
+		},
+	},
+	{
+		name: "fill the primary's disk", lasts: time.Second, disk: true, short: true,
+		inject: func(n *nemesis, ctx context.Context, _ int) { n.fill(ctx, n.primary) },
+	},
+	{
+		name: "fill the standby's disk", lasts: time.Second, disk: true,
+		inject: func(n *nemesis, ctx context.Context, _ int) { n.fill(ctx, 1-n.primary) },
+	},
 }
 
 // nemesis injects faults into a deployment.

@@ -5,10 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"portal/models/modelstest"
 	"slices"
 	"strings"
 	"testing"
+
+	"portal/models/modelstest"
 )
 
 // option changes a request.

@@ -187,8 +187,10 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 // saved returns the fields of the page of restrictions, as a browser sends them.
 func (a answer) saved() url.Values {
 	a.t.Helper()
-	fields := url.Values{"networks": {a.written("Allowed networks")}, "note": {a.written("Note")},
-		"expiry_date": {a.one("textbox", "Expiry date").attr("value")}}
+	fields := url.Values{
+		"networks": {a.written("Allowed networks")}, "note": {a.written("Note")},
+		"expiry_date": {a.one("textbox", "Expiry date").attr("value")},
+	}
 	for node := range a.one("combobox", "Expires").node.Descendants() {
 		if option := (element{a.t, node}); node.Data == "option" && option.has("selected") {
 			fields.Set("expires", option.attr("value"))
