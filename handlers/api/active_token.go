@@ -27,8 +27,8 @@ func (a *API) activeToken(ctx context.Context, claims widget.Claims) (activeToke
 	return activeToken{caller, claims}, err
 }
 
-// tokenProblems are the responses to a widget token that is not active, by reason. The first
-// matching row applies.
+// tokenProblems are the responses to a widget token that is not active, by reason, in order of
+// precedence.
 var tokenProblems = []struct {
 	err     error
 	problem problem.Problem
@@ -49,8 +49,8 @@ var tokenProblems = []struct {
 		"The agent of the widget token has been removed. Request a token for another agent.")},
 }
 
-// tokenProblem returns the 401 for a widget token that is not active. It reports false for any
-// other error.
+// tokenProblem returns the 401 for a widget token that is not active, and false for any other
+// error.
 func tokenProblem(err error) (problem.Problem, bool) {
 	for _, known := range tokenProblems {
 		if errors.Is(err, known.err) {

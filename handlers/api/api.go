@@ -2,9 +2,9 @@
 // the platform calls with the operator token, and the public documents beside them. Every error has
 // the body {"error", "code"} of package problem.
 //
-// Under /api authentication comes first, even for a path without a route. The rate limit of the key
-// comes next. The package never reads a cookie, never sends a CORS header, and never logs or
-// repeats input.
+// Under /api authentication comes first, even for a path without a route, and the rate limit of the
+// key next. The package never reads a cookie, never sends a CORS header, and never logs or repeats
+// input.
 package api
 
 import (
@@ -74,8 +74,8 @@ type API struct {
 // maxQueries limits how many requests use the database at once, besides authentication.
 const maxQueries = 256
 
-// New returns the API. It returns an error if the registry already has one of its metrics, or if a
-// trusted proxy is no network.
+// New returns the API. If the registry already has one of its metrics, or a trusted proxy is no
+// network, it returns an error.
 func New(d Deps) (*API, error) {
 	trusted, err := parseProxies(d.TrustedProxies)
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *API) Register(r gin.IRouter) {
 }
 
 // Owns reports whether path is under /api, /operator, /leaks or /widget/authorize, where this
-// package also handles paths without a route. The portal's /api-keys is not under /api.
+// package also handles paths without a route. So it is false for the portal's /api-keys.
 func Owns(path string) bool {
 	return under(path, "/api") || under(path, operatorPath) || under(path, leaksPath) || under(path, authorizeWidgetPath)
 }
@@ -189,8 +189,8 @@ func (a *API) public(h handler) gin.HandlerFunc {
 	}
 }
 
-// keyed adapts a handler that requires an active API key. The rate limit comes after
-// authentication, so that a caller without the key can neither use nor see its limit.
+// keyed adapts a handler that requires an active API key. Because a caller without the key must
+// neither use nor see its limit, the rate limit comes after authentication.
 func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 	return a.public(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
@@ -227,7 +227,7 @@ type errorBody struct {
 	Code  string `json:"code"`
 }
 
-// Render writes err as the response. The cause of a 5xx goes to the log only.
+// Render writes err as the response, and the cause of a 5xx to the log only.
 func Render(c *gin.Context, err error) {
 	p := problem.From(err)
 	if p.Status >= http.StatusInternalServerError {

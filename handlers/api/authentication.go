@@ -70,8 +70,8 @@ func parseProxies(texts []string) ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// clientAddress returns the client's address, as the log has it. It returns the zero address if an
-// entry of X-Forwarded-For that decides is no address: the log then has the proxy's.
+// clientAddress returns the client's address, as the log has it. If an entry of X-Forwarded-For
+// that decides is no address, it returns the zero address, and the log has the proxy's.
 func (a *API) clientAddress(c *gin.Context) netip.Addr {
 	client, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
@@ -92,8 +92,8 @@ func (a *API) clientAddress(c *gin.Context) netip.Addr {
 	return client
 }
 
-// bearer returns the Bearer credential of the one Authorization header (RFC 9110, section 11.6.2).
-// The scheme is case-insensitive.
+// bearer returns the Bearer credential of the one Authorization header, whose scheme is
+// case-insensitive (RFC 9110, section 11.6.2).
 func bearer(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 && h.Get("X-Api-Key") != "" {

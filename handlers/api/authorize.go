@@ -19,8 +19,8 @@ const (
 	authorizeWidgetPath = "/widget/authorize"
 )
 
-// AnyMethod reports whether path answers every method like GET. A gateway calls such a path to
-// learn whether it may forward a request. It may use the method of that request and append its
+// AnyMethod reports whether path answers every method like GET. A gateway that calls such a path,
+// to learn whether it may forward a request, may use the method of that request and append its
 // path, which is ignored.
 func AnyMethod(path string) bool {
 	return under(path, authorizePath) || under(path, authorizeWidgetPath)
@@ -59,7 +59,7 @@ type authorizationBody struct {
 }
 
 // authorizeKey returns the account and the id of the caller's key, and the agent if the gateway
-// asks for one. The same values are in headers, which gateways can copy.
+// asks for one, also in headers, which gateways can copy.
 func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
 	body := authorizationBody{AccountID: caller.AccountID, KeyID: caller.KeyID}
 	agentID, wanted, err := wantedAgent(c.Request)

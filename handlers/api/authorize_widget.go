@@ -15,8 +15,8 @@ import (
 	"portal/models/widget"
 )
 
-// originalURLHeaders are the headers in which gateways send the URL of the original request. The
-// first one that has a token counts.
+// originalURLHeaders are the headers in which gateways send the URL of the original request, in
+// order of precedence.
 var originalURLHeaders = []string{"X-Original-Uri", "X-Original-Url", "X-Forwarded-Uri"}
 
 const howToSendToken = "Send it as Authorization: Bearer <token>, or in the URL as access_token=<token>." //nolint:gosec // no credentials
@@ -34,8 +34,8 @@ type widgetAuthorizationBody struct {
 }
 
 // authorizeWidget returns the account, the agent and the key of the request's widget token, also in
-// headers, which gateways can copy. It returns a 401 unless the token is active, and a 403 if the
-// gateway asks for another agent.
+// headers, which gateways can copy. Unless the token is active, it returns a 401; if the gateway
+// asks for another agent, it returns a 403.
 func (a *API) authorizeWidget(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
 	active, err := a.authenticateWidget(c)
@@ -102,8 +102,8 @@ func (a *API) authenticateWidget(c *gin.Context) (active activeToken, err error)
 
 // widgetToken returns the token in the Authorization header. Without this header it returns the
 // query parameter access_token (RFC 6750, section 2.3) of the request or, if it has none, of the
-// original URL: a browser cannot set headers on a WebSocket. It returns a 401 unless there is
-// exactly one token, and also if this token is an API key.
+// original URL: a browser cannot set headers on a WebSocket. If there is not exactly one token, or
+// it is an API key, it returns a 401.
 func widgetToken(r *http.Request) (string, error) {
 	var tokens []string
 	if len(r.Header.Values("Authorization")) > 0 {

@@ -27,8 +27,8 @@ const (
 	responseType = "application/json; charset=utf-8" // as Gin's PureJSON sets it
 )
 
-// readBody returns the body of a request with the Content-Type mediaType, with any parameters. It
-// returns a 415 for another type, a 413 for a body over maxBody, and a 400 for a truncated body.
+// readBody returns the body of a request with the Content-Type mediaType, with any parameters, or
+// else a 415 for another type, a 413 for a body over maxBody, or a 400 for a truncated body.
 func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 	types := c.Request.Header.Values("Content-Type")
 	if len(types) != 1 {
@@ -62,8 +62,8 @@ func readBody(c *gin.Context, mediaType string) ([]byte, error) {
 }
 
 // usualAgentID returns the id of a body that is {"agentId":"<uuid>"}, with or without a space after
-// the colon, as encoders write it. BenchmarkReadTokenRequest compares it with [parseObject], which reads
-// all other bodies.
+// the colon, as encoders write it. BenchmarkReadTokenRequest compares it with [parseObject], which
+// reads all other bodies.
 func usualAgentID(body []byte) (id uuid.UUID, ok bool) {
 	rest, begins := bytes.CutPrefix(body, []byte(`{"agentId":`))
 	rest, quoted := bytes.CutPrefix(bytes.TrimPrefix(rest, []byte(" ")), []byte(`"`))

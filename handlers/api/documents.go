@@ -20,8 +20,8 @@ func setPublicHeaders(c *gin.Context) {
 	c.Header("Access-Control-Allow-Origin", "*")
 }
 
-// Preflight answers the request with which a browser asks whether a page of another origin may send
-// a request for a public document. It does nothing for other requests.
+// Preflight answers only the request with which a browser asks whether a page of another origin may
+// send a request for a public document.
 func (a *API) Preflight(c *gin.Context) {
 	path := c.Request.URL.Path
 	if c.Request.Method != http.MethodOptions || path != descriptionPath && path != signingKeysPath {
@@ -34,8 +34,8 @@ func (a *API) Preflight(c *gin.Context) {
 }
 
 // discoveryBody is the metadata of RFC 8414 and of OpenID Connect Discovery. Both require the last
-// three fields. The portal issues no ID tokens and has no authorization endpoint, so the fields
-// only describe how to verify a widget token, like the metadata of Kubernetes.
+// three fields. Because the portal issues no ID tokens and has no authorization endpoint, the
+// fields only describe how to verify a widget token, like the metadata of Kubernetes.
 type discoveryBody struct {
 	Issuer                string             `json:"issuer"`
 	JWKSURI               string             `json:"jwks_uri"`

@@ -20,8 +20,9 @@ func (a *API) showHealth(c *gin.Context) error {
 	return healthy(c)
 }
 
-// showReadiness returns 200 while the database answers what a token request asks, otherwise 503. It
-// also returns 503 once the server begins to stop, so that proxies send their requests elsewhere.
+// showReadiness returns 200 while the database answers what a token request asks, otherwise 503.
+// Once the server begins to stop, it also returns 503, so that proxies send their requests
+// elsewhere.
 func (a *API) showReadiness(c *gin.Context) error {
 	select {
 	case <-a.stopping:

@@ -128,7 +128,7 @@ func (a *API) leak(source models.LeakSource, h handler) gin.HandlerFunc {
 	})
 }
 
-// reportLeaks revokes keys that anyone reports. The response is the same for every text.
+// reportLeaks revokes keys that anyone reports, with the same response for every text.
 func (a *API) reportLeaks(c *gin.Context) error {
 	started := time.Now()
 	address := c.ClientIP()
@@ -155,8 +155,8 @@ func (a *API) reportLeaks(c *gin.Context) error {
 	return nil
 }
 
-// reportLeaked reports texts in one of the slots and counts the outcomes. It finishes even if the
-// client disconnects.
+// reportLeaked reports texts in one of the slots and counts the outcomes, even if the client
+// disconnects.
 func (a *API) reportLeaked(
 	c *gin.Context, slots middleware.Slots, texts []models.LeakedText, source models.LeakSource, address string,
 ) (outcomes []models.LeakOutcome, err error) {
@@ -202,8 +202,8 @@ type providerLeak struct {
 }
 
 // parseProviderLeaks returns the entries of a report that is a list of objects with type, token and
-// a URL in the field with this name. It returns a 400 for any other body. It stops at the first
-// entry that is too many, so that a body cannot use a multiple of its own memory.
+// a URL in the field with this name, or a 400 for any other body. It stops at the first entry that
+// is too many, so that a body cannot use a multiple of its own memory.
 func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err error) {
 	invalid := problem.InvalidRequest(fmt.Sprintf(
 		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", %q: "..."}].`, maxLeaks, urlField))
@@ -233,8 +233,8 @@ func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err
 	return leaks, nil
 }
 
-// readLeaks returns a body of any type. The caller must call release when it has used it. The error
-// is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
+// readLeaks returns a body of any type. After using the body, the caller must call release. The
+// error is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
 func readLeaks(c *gin.Context, held *atomic.Int64) (body []byte, release func(), err error) {
 	if c.Request.ContentLength > maxLeakBody {
 		return nil, func() {}, problem.PayloadTooLarge(maxLeakBody)

@@ -89,8 +89,8 @@ func (o *operatorToken) check(c *gin.Context) error {
 	return problem.Unauthorized(problem.ReasonUnknown, "The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: Authorization: Bearer <operator token>.")
 }
 
-// operatorError replaces an error whose status in the operator API differs from the usual one. It
-// returns any other error as it is.
+// operatorError replaces an error whose status in the operator API differs from the usual one, and
+// returns any other as it is.
 func operatorError(err error) error {
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		return problem.InvalidRequest(invalid.Message)
@@ -131,8 +131,8 @@ func send(c *gin.Context, status int, body any, err error) error {
 	return err
 }
 
-// accountID returns the id of the account in the path. It returns [models.ErrAccountNotFound] if
-// the id is malformed.
+// accountID returns the id of the account in the path, or [models.ErrAccountNotFound] if it is
+// malformed.
 func accountID(c *gin.Context) (uuid.UUID, error) {
 	id, ok := models.ParseID(c.Param("account"))
 	if !ok {
@@ -141,7 +141,7 @@ func accountID(c *gin.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// accountAnd returns the ids of the account and of another object in the path. It returns the error of
+// accountAnd returns the ids of the account and of another object in the path, or the error of
 // [accountID] or [pathID].
 func accountAnd(c *gin.Context, name string) (account, id uuid.UUID, err error) {
 	if account, err = accountID(c); err == nil {
@@ -177,7 +177,7 @@ func listOf[T any](
 	})
 }
 
-// bodiesOf returns the bodies of the items of a list. It never returns nil.
+// bodiesOf returns the bodies of the items of a list, never nil.
 func bodiesOf[T, B any](items []T, body func(T) B) []B {
 	bodies := make([]B, 0, len(items))
 	for _, item := range items {

@@ -38,7 +38,7 @@ func (a *API) putAgent(c *gin.Context) error {
 	return send(c, putStatus(created), NewAgent(agent), err)
 }
 
-// removeAgent removes an agent. It is no error if the agent does not exist.
+// removeAgent removes an agent, if it exists.
 func (a *API) removeAgent(c *gin.Context) error {
 	return a.remove(c, "agent", models.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
 		_, err := a.store.Agents.Remove(ctx, account, id, models.Operator())
@@ -46,7 +46,7 @@ func (a *API) removeAgent(c *gin.Context) error {
 	})
 }
 
-// remove calls f with the account and the other id of the path. It ignores the error gone, which f
+// remove calls f with the account and the other id of the path, and ignores the error gone, which f
 // returns if there is nothing to remove.
 func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
 	account, id, err := accountAnd(c, name)

@@ -48,7 +48,7 @@ func (a *API) addUser(c *gin.Context) error {
 	return send(c, http.StatusCreated, NewUser(user), err)
 }
 
-// removeUser removes a user. It is no error if the user does not exist.
+// removeUser removes a user, if it exists.
 func (a *API) removeUser(c *gin.Context) error {
 	return a.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
 		return a.store.People.Remove(ctx, account, id, models.Operator())

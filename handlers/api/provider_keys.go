@@ -62,8 +62,8 @@ func newProviderKeys(url string, now func() time.Time, logger *slog.Logger) *pro
 	return &providerKeys{url: url, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxProviderWaits), turn: make(chan struct{}, 1)}
 }
 
-// find returns the key with this identifier. It fetches the keys if they are old or do not have the
-// identifier, but at most once a minute for all callers. While the provider does not answer, the
+// find returns the key with this identifier. If the keys are old or do not have the identifier, it
+// fetches them, but at most once a minute for all callers. While the provider does not answer, the
 // old keys are used. The error is a 400 for an unknown identifier, or a 503 if no keys have been
 // fetched yet.
 func (k *providerKeys) find(ctx context.Context, id string) (key *ecdsa.PublicKey, err error) {

@@ -12,7 +12,7 @@ import (
 	"portal/models/widget"
 )
 
-// RateLimit is the request rate of one API key. PerSecond and Burst are 1 to 1,000,000. The zero
+// RateLimit is the request rate of one API key. PerSecond and Burst are 1 to 1,000,000; the zero
 // value means no limit.
 type RateLimit = middleware.RateLimit
 
@@ -65,8 +65,8 @@ func (l *rateLimiter) limit(c *gin.Context, id uuid.UUID) error {
 	return limited
 }
 
-// limitToken counts a request with a verified widget token, for the token and for its account. It
-// comes before the database is asked, so it also counts tokens that are no longer active.
+// limitToken counts a request with a verified widget token, for the token and for its account.
+// Because it comes before the database is asked, it also counts tokens that are no longer active.
 func (a *API) limitToken(c *gin.Context, claims widget.Claims) error {
 	if err := a.tokenLimit.limit(c, claims.ID); err != nil {
 		return err

@@ -29,8 +29,8 @@ func newRefusals() *prometheus.CounterVec {
 	return refusals
 }
 
-// countRefusal counts a request whose credentials were refused, do not suffice or could not be checked. It reports
-// whether the response is a 401.
+// countRefusal counts a request whose credentials were refused, do not suffice or could not be
+// checked, and reports whether the response is a 401.
 func (a *API) countRefusal(err error) bool {
 	p := problem.From(err)
 	reason := p.Reason

@@ -29,8 +29,8 @@ const (
 	afterToken     = "}\n"
 )
 
-// liveKitBody is what a browser needs to join a room of the LiveKit server. The names of the fields
-// are those of LiveKit's SDKs.
+// liveKitBody is what a browser needs to join a room of the LiveKit server, under the names of
+// LiveKit's SDKs.
 type liveKitBody struct {
 	ServerURL        string `json:"server_url"`
 	ParticipantToken string `json:"participant_token"`
@@ -63,9 +63,9 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 	return nil
 }
 
-// appendTokenResponse appends the body of a token response to b. It limits how many requests sign
-// at once. Signing takes most of the CPU time of a request, so other goroutines would wait long for
-// a processor.
+// appendTokenResponse appends the body of a token response to b. Because signing takes most of the
+// CPU time of a request, it limits how many requests sign at once, so that other goroutines do not
+// wait long for a processor.
 func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) {
 	a.signing <- struct{}{}
 	defer func() { <-a.signing }()
@@ -108,8 +108,8 @@ const (
 	maxMetadataBytes = 2048
 )
 
-// readTokenRequest returns the grant that the body asks for, without the account and the key. It
-// returns the errors of [readBody], and a 400 for any other body than the described one.
+// readTokenRequest returns the grant that the body asks for, without the account and the key. For
+// any other body than the described one it returns a 400, besides the errors of [readBody].
 func (a *API) readTokenRequest(c *gin.Context) (widget.Grant, error) {
 	body, err := readBody(c, jsonType)
 	if err != nil {

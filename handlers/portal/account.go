@@ -70,8 +70,7 @@ func (p *accountPages) revokeSession(c *gin.Context) error {
 	return p.sessionsEnded(c, "Session ended.")
 }
 
-// revokeOtherSessions ends all of the user's sessions except this one. It succeeds if there are no
-// others.
+// revokeOtherSessions ends all of the user's sessions except this one, if there are any.
 func (p *accountPages) revokeOtherSessions(c *gin.Context) error {
 	session := sessionFrom(c)
 	err := p.sessions.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))

@@ -14,8 +14,8 @@ import (
 const identityPath = "/account/identity"
 
 // createIdentity sends the browser to the provider, to connect an identity to the signed-in user.
-// It answers with a page that leads there, because the Content-Security-Policy allows no form whose
-// response redirects to another site.
+// Because the Content-Security-Policy allows no form whose response redirects to another site, it
+// answers with a page that leads there.
 func (p *accountPages) createIdentity(c *gin.Context) error {
 	request := authRequest{Purpose: connects, Session: sessionFrom(c).ID}
 	address, err := p.provider.begin(c, request)

@@ -39,7 +39,7 @@ func (p *activityPages) list(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-// filter shows the activities that match a form. The form is sent with POST, because a key that is
+// filter shows the activities that match a form, which is sent with POST because a key that is
 // pasted into the search must not reach a URL.
 func (p *activityPages) filter(c *gin.Context) error {
 	view, err := newActivityView(c.Request.PostForm)

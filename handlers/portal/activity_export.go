@@ -25,8 +25,8 @@ const (
 // exportColumns are the column names in the first line.
 var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address", "key", "former_label", "replaced_key", "count"}
 
-// export sends the account's activities as CSV (RFC 4180), newest first. It holds one
-// batch in memory at a time.
+// export sends the account's activities as CSV (RFC 4180), newest first, with one batch in memory
+// at a time.
 func (p *activityPages) export(c *gin.Context) error {
 	view, err := newActivityView(c.Request.URL.Query())
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *site) startCSV(c *gin.Context, subject string) {
 	c.Status(http.StatusOK)
 }
 
-// sendCSV sends some lines. The server's write timeout covers a whole response. An export may take
-// longer, so each call has a timeout of its own. Not every writer supports one.
+// sendCSV sends some lines. Because an export may take longer than the server's write timeout for a
+// whole response, each call has a timeout of its own. Not every writer supports one.
 func sendCSV(c *gin.Context, lines string) error {
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(exportWriteTimeout))
 	_, err := c.Writer.WriteString(lines)

@@ -76,8 +76,8 @@ func (d activityDay) texts() (date, offset string) {
 	return date, offset
 }
 
-// newActivityView returns the view that the parameters describe. It returns a 404 for an unknown
-// kind and ignores other invalid values. API keys in the search are redacted.
+// newActivityView returns the view that the parameters describe. If the kind is unknown, it returns
+// a 404; other invalid values are ignored. API keys in the search are redacted.
 func newActivityView(parameters url.Values) (activityView, error) {
 	view := activityView{kind: parameters.Get(paramKind)}
 	if view.kind != "" {
@@ -140,8 +140,8 @@ func (v activityView) address(path, before string) string {
 	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 }
 
-// actionsOf returns the actions of a kind, which is an action or the id of a group. It returns nil
-// for an unknown kind.
+// actionsOf returns the actions of a kind, which is an action or the id of a group, or nil for an
+// unknown kind.
 func actionsOf(kind string) (actions []models.Action) {
 	for _, group := range templates.ActivityGroups {
 		for _, one := range group.Actions {
@@ -153,8 +153,8 @@ func actionsOf(kind string) (actions []models.Action) {
 	return actions
 }
 
-// filterForm returns the filter form with the values of the view. Its choices of keys are the active
-// keys, the keys that were revoked last, and the chosen key.
+// filterForm returns the filter form with the values of the view. Its choices of keys are the
+// active keys, the keys that were revoked last, and the chosen key.
 func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates.ActivityFilter, error) {
 	filter := templates.ActivityFilter{
 		Kind: view.kind, Who: view.who(), Key: view.key, Search: view.search,

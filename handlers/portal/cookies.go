@@ -43,8 +43,8 @@ func (k cookie) set(c *gin.Context, value any) error {
 	return err
 }
 
-// get reads the cookie of the request into value. It returns false if the cookie is missing, forged
-// or too old.
+// get reads the cookie of the request into value. If the cookie is missing, forged or too old, it
+// returns false.
 func (k cookie) get(c *gin.Context, value any) bool {
 	sent, err := c.Request.Cookie(k.sent)
 	return err == nil && securecookie.DecodeMulti(k.name, sent.Value, value, k.codecs...) == nil
@@ -78,8 +78,8 @@ func (s *site) setFlash(c *gin.Context, message string) {
 	}
 }
 
-// takeFlash returns the stored message and deletes it. It returns "" if there is none, or if it is
-// another session's.
+// takeFlash deletes the stored message and returns it, or "" if there is none or it is another
+// session's.
 func (s *site) takeFlash(c *gin.Context) string {
 	var stored flash
 	if !s.flash.get(c, &stored) {

@@ -17,8 +17,8 @@ func (p *accountPages) emailForm(c *gin.Context) templates.EmailForm {
 	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.mail}
 }
 
-// requestEmailChange sends a link to the new email. It waits in the queue for password hashing, so
-// it sets its own deadlines.
+// requestEmailChange sends a link to the new email. Because it waits in the queue for password
+// hashing, it sets its own deadlines.
 func (p *accountPages) requestEmailChange(c *gin.Context) error {
 	session, email := sessionFrom(c), strings.TrimSpace(c.PostForm("email"))
 	err := p.credentials.RequestEmailChange(c.Request.Context(), session, c.PostForm(passwordField), email, actorOf(c))
@@ -89,8 +89,8 @@ func passwordForm(c *gin.Context) templates.PasswordForm {
 	return templates.PasswordForm{Email: session.Email, NoPassword: session.NoPassword}
 }
 
-// refusePassword shows the form again with the reason for the refusal. It returns err if err is
-// not about the input.
+// refusePassword shows the form again with the reason for the refusal. If err is not about the
+// input, it returns err.
 func (p *accountPages) refusePassword(c *gin.Context, err error) error {
 	refusal := problem.From(err)
 	form := passwordForm(c)

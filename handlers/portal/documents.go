@@ -22,8 +22,8 @@ type documents struct {
 	assets          *static.Assets
 	securityContact string
 	operatorAPI     bool
-	// documentation returns the pages about the API. The first call builds them, so that the
-	// start is fast.
+	// documentation returns the pages about the API, which the first call builds so that the start
+	// is fast.
 	documentation func() ([]templates.DocumentationPage, error)
 }
 
@@ -69,7 +69,7 @@ func (p *documents) show(c *gin.Context) error {
 // year.
 const securityContactAge = 180 * 24 * time.Hour
 
-// showSecurityContact serves security.txt (RFC 9116). It returns a 404 if there is no contact.
+// showSecurityContact serves security.txt (RFC 9116), or a 404 if there is no contact.
 func (p *documents) showSecurityContact(c *gin.Context) error {
 	if p.securityContact == "" {
 		return problem.NotFound()

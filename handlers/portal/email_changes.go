@@ -11,7 +11,7 @@ import (
 	"portal/templates"
 )
 
-// emailChangePath is the path of the links that confirm a new email. The token follows it.
+// emailChangePath is the path, without the token, of the links that confirm a new email.
 const emailChangePath = "/email-changes"
 
 // showEmailChange shows the button that uses the link. Opening the page does not use the link,

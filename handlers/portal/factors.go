@@ -100,8 +100,8 @@ func (p *accountPages) disableTOTP(c *gin.Context) error {
 	return p.redirectWith(c, accountPath, "Two-step verification turned off. Signed out of all other sessions.")
 }
 
-// totpUnchanged leads back to the account page if a repeated or outdated form has nothing
-// to change. It returns err if err has another cause.
+// totpUnchanged leads back to the account page if a repeated or outdated form has nothing to
+// change. If err has another cause, it returns err.
 func (p *accountPages) totpUnchanged(c *gin.Context, err error) error {
 	switch {
 	case errors.Is(err, models.ErrTOTPOn):

@@ -78,7 +78,7 @@ func idOf(c *gin.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// parseID parses an id. The zero id is invalid.
+// parseID parses an id other than the zero id.
 func parseID(text string) (uuid.UUID, bool) {
 	id, ok := models.ParseID(text)
 	return id, ok && id != uuid.Nil

@@ -34,8 +34,8 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 	return p.reply(c, reply{fragment: created, page: present(created.Reveal), reveals: true})
 }
 
-// refuseInvitation shows the form again with the reason why nobody was invited. It returns err if
-// err is not about the input.
+// refuseInvitation shows the form again with the reason why nobody was invited. If err is not about
+// the input, it returns err.
 func (p *peoplePages) refuseInvitation(c *gin.Context, form templates.InvitationForm, err error) error {
 	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 	switch {

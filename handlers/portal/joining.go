@@ -12,7 +12,7 @@ import (
 	"portal/templates"
 )
 
-// invitationPath is the path of invitations. The token follows it.
+// invitationPath is the path of invitations, without the token.
 const invitationPath = "/invitations"
 
 // showInvitation shows the form that accepts an invitation.
@@ -21,8 +21,8 @@ func (p *signInPages) showInvitation(c *gin.Context) error {
 	return p.showJoinForm(c, http.StatusOK, templates.JoinForm{})
 }
 
-// join accepts an invitation: it adds the user, who is then signed in. It waits in the queue for
-// password hashing, so it sets its own deadlines.
+// join accepts an invitation: it adds the user, who is then signed in. Because it waits in the
+// queue for password hashing, it sets its own deadlines.
 func (p *signInPages) join(c *gin.Context) error {
 	hideToken(c)
 	signedIn, err := p.invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))

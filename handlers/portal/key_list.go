@@ -116,7 +116,7 @@ type keyOrder struct {
 // keyComparer returns the comparison of two of these keys.
 type keyComparer func(activeKeys) func(a, b models.Key) int
 
-// keyOrders are the choices. The first is the default.
+// keyOrders are the choices, the default first.
 var keyOrders = []keyOrder{
 	{"newest", "Newest", descending(orderBy(created))},
 	{"oldest", "Oldest", orderBy(created)},
@@ -186,7 +186,7 @@ func keyOrderOf(c *gin.Context) keyOrder {
 	return keyOrders[0]
 }
 
-// query returns the query string of the order with its question mark. The default has none.
+// query returns the query string of the order with its question mark, or "" for the default.
 func (o keyOrder) query() string {
 	if o.id == keyOrders[0].id {
 		return ""

@@ -128,8 +128,8 @@ func networkText(network netip.Prefix) string {
 }
 
 // submittedRestrictions sets the controls to the values of a submitted form, and returns the
-// restrictions. If a value is wrong, it reports false, and the control has the error. A form without
-// the controls changes nothing.
+// restrictions. If a value is wrong, it reports false, and the control has the error. A form
+// without the controls changes nothing.
 func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (models.Restrictions, bool) {
 	if value, ok := c.GetPostForm("expires"); ok {
 		form.Expires, form.ExpiryDate = value, c.PostForm("expiry_date")

@@ -18,8 +18,8 @@ func (p *keyPages) newRevocation(c *gin.Context) error { return p.askRevocation(
 // showRevocationOutcome shows whether a key was revoked, after a revocation that timed out.
 func (p *keyPages) showRevocationOutcome(c *gin.Context) error { return p.askRevocation(c, true) }
 
-// askRevocation shows the confirmation of a revocation, or that the key was already revoked.
-// The parameter unknown means that the outcome of an earlier revocation is unknown.
+// askRevocation shows the confirmation of a revocation, or that the key was already revoked. If the
+// parameter unknown is set, the outcome of an earlier revocation is unknown.
 func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 	key, err := p.find(c)
 	if err != nil {

@@ -163,8 +163,8 @@ const (
 // rotationHours are the hours in a rotation's charts.
 var rotationHours = models.Hours(24)
 
-// rotation is the state of a rotation. It is derived from the two keys and their usage, so a user
-// can leave and continue at any time.
+// rotation is the state of a rotation. Because it is derived from the two keys and their usage, a
+// user can leave and continue at any time.
 type rotation struct {
 	old, replacement models.Key
 	started          bool // a replacement exists
@@ -220,7 +220,7 @@ func (p *keyPages) rotationProgress(r rotation) templates.RotationProgress {
 	return progress
 }
 
-// rotatedKey returns one of the two keys. The heights in its chart are relative to highest.
+// rotatedKey returns one of the two keys, with the heights in its chart relative to highest.
 func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) templates.RotatedKey {
 	now := p.now()
 	rotated := templates.RotatedKey{

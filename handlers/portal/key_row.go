@@ -103,8 +103,8 @@ func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow,
 	return p.row(key, active), err
 }
 
-// pageWith returns a page function for a reply. It reads the page of keys, in which row
-// replaces the row of the same key.
+// pageWith returns a page function for a reply: the page of keys, in which row replaces the row of
+// the same key.
 func (p *keyPages) pageWith(c *gin.Context, row templates.APIKeyRow) func() (templates.Page, error) {
 	return func() (templates.Page, error) {
 		return p.newPage(c, row)

@@ -142,8 +142,8 @@ func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 	return p.reply(c, reply{status: http.StatusUnprocessableEntity, fragment: form, page: present(p.page(form))})
 }
 
-// verifyPasskey checks the answer in the form. It returns the passkey with its new counter, and the
-// challenge. The error is [models.ErrPasskeyNotFound] if the answer is not valid.
+// verifyPasskey checks the answer in the form and returns the passkey with its new counter, and the
+// challenge. If the answer is not valid, the error is [models.ErrPasskeyNotFound].
 func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, error) {
 	challenge, known := p.passkeys.takeChallenge(c)
 	answer, err := protocol.ParseCredentialRequestResponseBytes([]byte(c.PostForm(credentialField)))

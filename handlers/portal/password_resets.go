@@ -12,8 +12,8 @@ import (
 	"portal/templates"
 )
 
-// passwordResetPath is the page that asks for a link to set a new password. The token of a link
-// follows it.
+// passwordResetPath is the page that asks for a link to set a new password, and the path of the
+// links, without the token.
 const passwordResetPath = "/password-resets"
 
 // newPasswordReset shows the form that asks for a link.
@@ -21,7 +21,7 @@ func (p *signInPages) newPasswordReset(c *gin.Context) error {
 	return p.sendPage(c, http.StatusOK, templates.PasswordResetsPage{})
 }
 
-// createPasswordReset asks for a link. The response is the same for every email.
+// createPasswordReset asks for a link, with the same response for every email.
 func (p *signInPages) createPasswordReset(c *gin.Context) error {
 	form := templates.ForgottenForm{Email: strings.TrimSpace(c.PostForm("email"))}
 	err := p.credentials.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
@@ -56,8 +56,8 @@ func (p *signInPages) showPasswordReset(c *gin.Context) error {
 	return p.sendPage(c, http.StatusOK, templates.PasswordResetPage{Form: form})
 }
 
-// usePasswordReset sets the new password and signs in. It waits in the queue for password hashing,
-// so it sets its own deadlines.
+// usePasswordReset sets the new password and signs in. Because it waits in the queue for password
+// hashing, it sets its own deadlines.
 func (p *signInPages) usePasswordReset(c *gin.Context) error {
 	hideToken(c)
 	token := c.Param("token")

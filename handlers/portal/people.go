@@ -24,7 +24,7 @@ type peoplePages struct {
 
 const (
 	peoplePath = "/people"
-	// peoplePerPage is the number of people on a page. The first page also has the invitations.
+	// peoplePerPage is the number of people on a page, besides the invitations on the first one.
 	peoplePerPage = 100
 )
 
@@ -89,8 +89,8 @@ func (p *peoplePages) updateRole(c *gin.Context) error {
 	})
 }
 
-// explain shows the page with the reason why a change was refused. It returns err if it has
-// another cause.
+// explain shows the page with the reason why a change was refused. If err has another cause, it
+// returns err.
 func (p *peoplePages) explain(c *gin.Context, err error) error {
 	if !errors.Is(err, models.ErrLastOwner) {
 		return err
@@ -215,8 +215,8 @@ func (p *peoplePages) createRemoval(c *gin.Context) error {
 	})
 }
 
-// leftKeys returns the active keys of the removed person in the query string. It returns nil if
-// there is none.
+// leftKeys returns the active keys of the removed person in the query string, or nil if there is
+// none.
 func (p *peoplePages) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
 	id, ok := parseID(c.Query(paramRemoved))
 	if !ok || !may(sessionFrom(c), managePeople) {

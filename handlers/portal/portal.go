@@ -2,7 +2,7 @@
 // puts into them. A [Portal] has a type for each group of pages, and routes.go has all their
 // addresses. Every action is a link or a form that works without JavaScript.
 //
-// The package decides what to show. The rules are in models, the markup is in templates.
+// The package decides what to show, while the rules are in models and the markup is in templates.
 package portal
 
 import (

@@ -16,7 +16,7 @@ import (
 	"portal/templates"
 )
 
-// The paths of sign-in at the OpenID Connect provider. The provider sends the browser back to
+// The paths of sign-in at the OpenID Connect provider, which sends the browser back to
 // [CallbackPath].
 const (
 	providerPath = "/login/oidc"
@@ -65,8 +65,8 @@ type authRequest struct {
 	Invitation string    // token of the invitation
 }
 
-// begin stores a new request in the browser and returns the provider's address. It replaces an
-// older request.
+// begin stores a new request in the browser, in place of an older one, and returns the provider's
+// address.
 func (p *provider) begin(c *gin.Context, request authRequest) (address string, err error) {
 	address, request.AuthRequest, err = p.Begin(c.Request.Context(), c.Query("again") != "")
 	if err != nil {

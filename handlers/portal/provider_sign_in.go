@@ -57,7 +57,7 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 	return nil
 }
 
-// signInWithIdentity signs in the user of an identity. It ends the browser's session, if there is
+// signInWithIdentity signs in the user of an identity, and ends the browser's session, if there is
 // one.
 func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, found models.Identity) error {
 	signedIn, err := p.signIns.WithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), p.providerClient(c, found))

@@ -16,8 +16,8 @@ import (
 // passwordField is the name of the field with the current password.
 const passwordField = "current_password"
 
-// requireFreshSignIn is for forms that change how people sign in. It accepts a form if the user
-// signed in or entered the password less than ten minutes ago. Otherwise it shows a page that asks
+// requireFreshSignIn is for forms that change how people sign in. If the user signed in or entered
+// the password less than ten minutes ago, it accepts the form. Otherwise it shows a page that asks
 // for the password and then sends the form again. It must run after requireSession, and before
 // deadline because it waits in the queue for password hashing.
 func (s *site) requireFreshSignIn(c *gin.Context) {

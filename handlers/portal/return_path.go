@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// returnPath returns the path to open after sign-in. It is the requested page. For a form or a
-// download it is the page of its section.
+// returnPath returns the path to open after sign-in: the requested page or, for a form or a
+// download, the page of its section.
 func (s *site) returnPath(c *gin.Context) string {
 	if c.Request.Method == http.MethodGet && slices.Contains(s.pages, c.FullPath()) {
 		return s.destination(c.Request.URL.RequestURI())

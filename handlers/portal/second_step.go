@@ -61,7 +61,7 @@ func (p *signInPages) finishSecondStep(c *gin.Context) error {
 }
 
 // refuseCode shows the form again with the reason for the refusal. If no sign-in is pending, it
-// leads back to the first step. It returns err if err has another cause.
+// leads back to the first step; if err has another cause, it returns err.
 func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, err error) error {
 	_, limited := errors.AsType[*models.SignInLimitError](err)
 	switch {

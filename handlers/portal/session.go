@@ -75,8 +75,7 @@ func (s *site) currentSession(c *gin.Context) (session *models.Session, err erro
 	return &found, err
 }
 
-// endSession ends the session in the database, if there is one. It succeeds if the session has
-// already ended.
+// endSession ends the session in the database, if there is one that has not already ended.
 func (s *site) endSession(c *gin.Context, session *models.Session) error {
 	if session == nil {
 		return nil

@@ -125,7 +125,7 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	return p.redirect(c, next)
 }
 
-// signOut signs out. It also works when the session has already ended.
+// signOut signs out, also when the session has already ended.
 func (p *signInPages) signOut(c *gin.Context) error {
 	session, err := p.currentSession(c)
 	if err != nil {

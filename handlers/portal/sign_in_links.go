@@ -11,7 +11,7 @@ import (
 	"portal/templates"
 )
 
-// SignInLinkPath is the path of sign-in links. The token follows it.
+// SignInLinkPath is the path of sign-in links, without the token.
 const SignInLinkPath = "/sign-in-links"
 
 // showSignInLink shows the button that uses the link. Opening the page does not use the link,
@@ -26,7 +26,7 @@ func (p *signInPages) showSignInLink(c *gin.Context) error {
 	return p.sendPage(c, http.StatusOK, page)
 }
 
-// useSignInLink signs the user of the link in. It ends the browser's session, if there is one.
+// useSignInLink signs the user of the link in, and ends the browser's session, if there is one.
 func (p *signInPages) useSignInLink(c *gin.Context) error {
 	hideToken(c)
 	signedIn, err := p.signIns.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
@@ -36,7 +36,7 @@ func (p *signInPages) useSignInLink(c *gin.Context) error {
 	return p.signedIn(c, signedIn, homePath)
 }
 
-// refuseSignInLink shows why the link does not work. It returns err if err has another cause.
+// refuseSignInLink shows why the link does not work. If err has another cause, it returns err.
 func (p *signInPages) refuseSignInLink(c *gin.Context, err error) error {
 	if !errors.Is(err, models.ErrLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
 		return err

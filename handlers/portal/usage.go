@@ -48,7 +48,8 @@ type usageView struct {
 	usages []models.KeyUsage
 }
 
-// view reads the usage that the address selects. It returns a 404 for an unknown period or key.
+// view reads the usage that the address selects. If the period or the key is unknown, it returns a
+// 404.
 func (p *usagePages) view(c *gin.Context) (view usageView, err error) {
 	view.period = c.DefaultQuery(paramPeriod, defaultPeriod)
 	for _, period := range usagePeriods {
