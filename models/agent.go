@@ -74,7 +74,7 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 	return agent, nil
 }
 
-// insertAgent inserts an agent and records the activity. The transaction must have locked the
+// insertAgent inserts an agent and records the activity, in a transaction that has locked the
 // account. ofForm means that the id is derived from a form.
 func insertAgent(ctx context.Context, tx Tx, agent Agent, ofForm bool, actor Actor) error {
 	result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
@@ -93,8 +93,8 @@ func insertAgent(ctx context.Context, tx Tx, agent Agent, ofForm bool, actor Act
 	return tx.Record(ctx, agent.AccountID, actor, ActionAgentCreated, agent.ID, agent.Name)
 }
 
-// Put creates the agent with this id in the account, or renames it, and records the activity,
-// unless nothing changes. It reports whether it has created the agent. It is for operators. The
+// Put, which is for operators, creates the agent with this id in the account, or renames it, and
+// records the activity, unless nothing changes. It reports whether it has created the agent. The
 // error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
 // the id is another account's, or [ErrAgentLimit].
 func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
@@ -160,8 +160,8 @@ func renameAgent(ctx context.Context, tx Tx, agent *Agent, name string, actor Ac
 	return tx.RecordActivity(ctx, actor, activity)
 }
 
-// checkAgentLimit returns [ErrAgentLimit] if the account has too many agents. The transaction must
-// have locked the account before it added one.
+// checkAgentLimit returns [ErrAgentLimit] if the account has too many agents, in a transaction that
+// locked the account before it added one.
 func checkAgentLimit(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 	agents, err := tx.NewSelect().Model((*Agent)(nil)).Where("account_id = ?", accountID).Count(ctx)
 	if err == nil && agents > MaxAgents {
@@ -170,8 +170,8 @@ func checkAgentLimit(ctx context.Context, tx Tx, accountID uuid.UUID) error {
 	return err
 }
 
-// agentRemoved reports whether a form has already created this agent, which was removed since. It
-// returns false if the id is not derived from a form.
+// agentRemoved reports whether a form has already created this agent, which was removed since. If
+// the id is not derived from a form, it returns false.
 func agentRemoved(ctx context.Context, tx Tx, id uuid.UUID, ofForm bool) (bool, error) {
 	if !ofForm {
 		return false, nil
@@ -186,8 +186,8 @@ func (a *Agents) List(ctx context.Context, accountID uuid.UUID, page Page) (List
 	return listAgents(ctx, a.db, accountID, page, nil)
 }
 
-// listAgents returns a page of the account's agents, or of those of them that are in only, unless it
-// is nil.
+// listAgents returns a page of the account's agents, or of those of them that are in only, unless
+// it is nil.
 func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page, only []uuid.UUID) (List[Agent], error) {
 	agents := []Agent{}
 	query := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
@@ -211,7 +211,7 @@ func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page,
 	return cut(agents, page), nil
 }
 
-// Find returns one of the account's agents. The error may be [ErrAgentNotFound].
+// Find returns one of the account's agents, or [ErrAgentNotFound].
 func (a *Agents) Find(ctx context.Context, accountID, id uuid.UUID) (Agent, error) {
 	return findAgent(ctx, a.db, accountID, id)
 }
@@ -222,8 +222,8 @@ func findAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent,
 	return agent, notFound("find agent", err, ErrAgentNotFound)
 }
 
-// findRemovedAgent returns the id and the last name of an agent that was removed from the account.
-// The error may be [ErrAgentNotFound].
+// findRemovedAgent returns the id and the last name of an agent that was removed from the account,
+// or [ErrAgentNotFound].
 func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) (Agent, error) {
 	agent := Agent{ID: id, AccountID: accountID}
 	err := db.NewSelect().Model((*Activity)(nil)).Column("label").
@@ -233,7 +233,7 @@ func findRemovedAgent(ctx context.Context, db bun.IDB, accountID, id uuid.UUID) 
 }
 
 // Remove deletes one of the account's agents, which also ends its widget tokens, and records the
-// activity. It returns the deleted agent. The error may be [ErrAgentNotFound].
+// activity. If there is no such agent, the error is [ErrAgentNotFound].
 func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Agent, error) {
 	var agent Agent
 	err := a.db.InTx(ctx, "remove agent", func(ctx context.Context, tx Tx) error {
@@ -256,14 +256,14 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 	return agent, noRows(err, ErrAgentNotFound)
 }
 
-// TokenIssued notes in memory that a widget token was issued for an agent. The caller must have
-// checked with [API.CheckAgent] that the agent exists, which bounds the memory.
+// TokenIssued notes in memory that a widget token was issued for an agent. To bound the memory, the
+// caller must have checked with [API.CheckAgent] that the agent exists.
 func (a *Agents) TokenIssued(agentID uuid.UUID) {
 	a.lastTokens.set(agentID, lastSeen{at: a.db.Now()})
 }
 
 // LastToken returns when a widget token was last issued for one of the account's agents, or the
-// zero time if none is on record. The error may be [ErrAgentNotFound].
+// zero time if none is on record, or [ErrAgentNotFound].
 func (a *Agents) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// The memory is read first: a flush in between moves the time to the database.
 	pending := a.lastTokens.latest(agentID, time.Time{})

@@ -44,8 +44,8 @@ func (p Principal) ExpiresAt() time.Time {
 // HasNetworks reports whether the key is accepted from some addresses only.
 func (p Principal) HasNetworks() bool { return p.limits != nil && p.limits.Networks != nil }
 
-// AllowsAddress reports whether the key is accepted from a client's address. The zero address is
-// unknown, and in no network.
+// AllowsAddress reports whether the key is accepted from a client's address. If the address is
+// unknown, it is the zero address, which is in no network.
 func (p Principal) AllowsAddress(address netip.Addr) bool {
 	if !p.HasNetworks() {
 		return true
@@ -62,17 +62,17 @@ func (p Principal) agents() []uuid.UUID {
 	return p.limits.Agents
 }
 
-// Waited returns how long authentication took. The rest of the request has [Timeout] minus this
-// time.
+// Waited returns how long authentication took, which the rest of the request subtracts from
+// [Timeout].
 func (p Principal) Waited() time.Duration { return p.waited }
 
-// Authenticate returns the principal of an API key and counts the request. The result reflects the
-// database at a moment after the call began, so a key is refused as soon as its revocation is
-// confirmed.
+// Authenticate returns the principal of an API key and counts the request. Because the result
+// reflects the database at a moment after the call began, a key is refused as soon as its
+// revocation is confirmed.
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
 // [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
-// It takes at most [Timeout]. The caller must check the address of the client with
+// All of this takes at most [Timeout]. Then the caller must check the address of the client with
 // [Principal.AllowsAddress], and count its refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
@@ -127,7 +127,8 @@ func (a *API) CountRefusal(p Principal) {
 // [API.CheckAgent] checks the token's agent.
 //
 // It returns [ErrKeyRevoked] if the token's key is revoked or no longer exists, and otherwise a
-// [*KeyExpiredError], [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable]. It takes at most [Timeout].
+// [*KeyExpiredError], [widget.ErrInvalid], [ErrAccountDisabled] or [ErrUnavailable], all within
+// [Timeout].
 func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Principal, error) {
 	if claims.KeyID == uuid.Nil {
 		return Principal{}, widget.ErrInvalid
@@ -154,10 +155,10 @@ func (a *API) AuthenticateToken(ctx context.Context, claims widget.Claims) (Prin
 	return newPrincipal(found, epoch, started), nil
 }
 
-// CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. It
-// returns [ErrAgentNotFound] if the account has no such agent, and otherwise [ErrAgentNotAllowed] or
-// [ErrUnavailable]. The result was true at some moment between the start of
-// Authenticate and the end of CheckAgent, which together take at most [Timeout].
+// CheckAgent returns nil if the agent belongs to the principal's account and the key reaches it. If
+// the account has no such agent, it returns [ErrAgentNotFound], and otherwise [ErrAgentNotAllowed]
+// or [ErrUnavailable]. The result was true at some moment between the start of Authenticate and the
+// end of CheckAgent, which together take at most [Timeout].
 func (a *API) CheckAgent(ctx context.Context, p Principal, agentID uuid.UUID) error {
 	if err := a.findAgent(ctx, p, agentID); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (a *API) AgentsOf(ctx context.Context, p Principal, page Page) (List[Agent]
 	return listAgents(ctx, a.db.api, p.AccountID, page, p.agents())
 }
 
-// Key returns the principal's key. The error may be [ErrKeyNotFound], if it was deleted since.
+// Key returns the principal's key, or [ErrKeyNotFound] if it was deleted since.
 func (a *API) Key(ctx context.Context, p Principal) (Key, error) {
 	var key Key
 	err := a.db.api.NewSelect().Model(&key).Where("account_id = ? AND id = ?", p.AccountID, p.KeyID).Scan(ctx)

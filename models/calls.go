@@ -64,8 +64,8 @@ func (c *Calls) Open(ctx context.Context, key Key) *OpenCalls {
 	return open
 }
 
-// endRegularly ends calls until background ends. It logs the first of several failures in a
-// row: the next look at the queue tries again.
+// endRegularly ends calls until background ends. Because the next look at the queue tries again, it
+// logs only the first of several failures in a row.
 func (c *Calls) endRegularly(background context.Context) {
 	ticker := time.NewTicker(callsInterval)
 	defer ticker.Stop()
@@ -90,7 +90,7 @@ func (c *Calls) endRegularly(background context.Context) {
 	}
 }
 
-// endDue works on the queue once. It reports whether there was work.
+// endDue works on the queue once, and reports whether there was work.
 func (c *Calls) endDue(ctx context.Context) (tried bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
@@ -150,8 +150,8 @@ func (c *Calls) subjects(ctx context.Context, due []hangUp) (map[uuid.UUID]*hang
 	return subjects, err
 }
 
-// endCallsOf ends the calls of keys and agents and counts them. The calls that an active key still
-// allows go on.
+// endCallsOf ends the calls of keys and agents, except those that an active key still allows, and
+// counts them.
 func (c *Calls) endCallsOf(ctx context.Context, subjects map[uuid.UUID]*hangUp) error {
 	ctx, cancel := context.WithTimeout(ctx, endCallsTimeout)
 	defer cancel()
@@ -234,9 +234,9 @@ const (
 	// hangUpInterval is the time between two searches for the same calls. A client with a valid
 	// token can join its room again.
 	hangUpInterval = 2 * time.Second
-	// hangUpLease is how long claimed work belongs to one instance. It is longer than a search,
-	// so that two instances do not count the same calls. It also limits how long an instance
-	// that has stopped delays the work.
+	// hangUpLease is how long claimed work belongs to one instance: longer than a search, so that
+	// two instances do not count the same calls. It also limits how long an instance that has
+	// stopped delays the work.
 	hangUpLease = 10 * time.Second
 	// maxHangUps limits how many entries an instance works on at once.
 	maxHangUps = 1000
@@ -247,7 +247,7 @@ const (
 type hangUp struct {
 	bun.BaseModel `bun:"table:hang_ups"`
 
-	ActivityID uuid.UUID `bun:",pk"` // of the revocation, removal, disabling or restriction; a key's id for its expiry
+	ActivityID uuid.UUID `bun:",pk"` // that ends the calls; the key's id for its expiry
 	SubjectID  uuid.UUID
 	DueAt      time.Time
 	ExpiresAt  time.Time
@@ -295,8 +295,8 @@ func (c *Calls) claim(ctx context.Context) ([]hangUp, error) {
 	return claimed, err
 }
 
-// release makes claimed work due again. It deletes the work that had expired before the
-// search, unless the search failed.
+// release makes claimed work due again. Unless the search failed, work that had expired before it
+// is deleted.
 func (c *Calls) release(ctx context.Context, claimed []hangUp, searchFailed bool) error {
 	var again, done []uuid.UUID
 	for _, work := range claimed {

@@ -68,7 +68,7 @@ func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
 	return keys, nil
 }
 
-// All returns a page of the account's keys, active and revoked, by id. It is for operators.
+// All returns a page of the account's keys, active and revoked, by id, for operators.
 func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
 	keys := []Key{}
 	err := page.byID(selectKeys(k.db, &keys)).Where("api_key.account_id = ?", accountID).Scan(ctx)
@@ -81,13 +81,13 @@ func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Ke
 	return cut(keys, page), nil
 }
 
-// Find returns one of the account's keys, active or revoked. The error may be [ErrKeyNotFound].
+// Find returns one of the account's keys, active or revoked, or [ErrKeyNotFound].
 func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.find(ctx, selectKey(accountID, id))
 }
 
-// Replacement returns the newest of the account's active keys that replace this one. The error may
-// be [ErrKeyNotFound].
+// Replacement returns the newest of the account's active keys that replace this one, or
+// [ErrKeyNotFound].
 func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return k.whereActive(q).Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
@@ -95,14 +95,13 @@ func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, e
 	})
 }
 
-// FindAsOperator returns a key of any account. It is for operators. The error may be
-// [ErrKeyNotFound].
+// FindAsOperator returns a key of any account, or [ErrKeyNotFound].
 func (k *Keys) FindAsOperator(ctx context.Context, id uuid.UUID) (Key, error) {
 	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
 }
 
-// FindBySecret returns the key, of any account, with this secret. It is for operators who hold a
-// leaked key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed] or [ErrKeyNotFound].
+// FindBySecret returns the key, of any account, with this secret, for operators who hold a leaked
+// key. The error may be [ErrKeyMissingPrefix], [ErrKeyMalformed] or [ErrKeyNotFound].
 func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 	if err := checkKeySecret(secret); err != nil {
 		return Key{}, err
@@ -203,8 +202,8 @@ type RevokedKey struct {
 	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown or expired
 }
 
-// Revoked returns a page of the account's keys that were revoked or expired in the last 90 days, the
-// latest first.
+// Revoked returns a page of the account's keys that were revoked or expired in the last 90 days,
+// the latest first.
 func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedKey], error) {
 	keys := []RevokedKey{}
 	query := k.whereEnded(selectKeys(k.db, &keys), k.db.Now().Add(-RevokedKeysKept)).
@@ -226,8 +225,8 @@ func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (Lis
 	return cut(keys, page), nil
 }
 
-// Creator returns the email of the user who generated one of the account's keys. It returns ""
-// if it was an operator, and if the account has never had another user.
+// Creator returns the email of the user who generated one of the account's keys. If an operator
+// generated it, or if the account has never had another user, it returns "".
 func (k *Keys) Creator(ctx context.Context, accountID, keyID uuid.UUID) (string, error) {
 	var email string
 	err := k.db.NewSelect().Model((*Key)(nil)).ColumnExpr("u.email").

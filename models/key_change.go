@@ -23,11 +23,12 @@ type NewKey struct {
 	Note         string // at most 500 characters
 }
 
-// Generate creates a key and records the activity. The second result is the whole key, which
-// is stored nowhere and cannot be read again.
+// Generate creates a key, records the activity, and returns the key and its secret, which is stored
+// nowhere and cannot be read again.
 //
 // The error may be an [*InvalidError] for the field "label", "expires", "agents", "networks" or
-// "note", a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
+// "note", a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound] or
+// [ErrKeyAlreadyRevoked].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
 	label, err := cleanName("label", "Label", n.Label)
 	if err != nil {
@@ -120,10 +121,10 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 	return err
 }
 
-// Revoke revokes one of the account's keys and records the activity. After it returns, no
-// instance accepts the key. It returns the revoked key, with [ErrKeyAlreadyRevoked] if the key was
-// revoked before. The error may also be [ErrKeyNotFound], or [ErrUnavailable], after which the
-// outcome is unknown.
+// Revoke revokes one of the account's keys and records the activity. After it returns, no instance
+// accepts the key. If the key was revoked before, it returns the revoked key with
+// [ErrKeyAlreadyRevoked]. The error may also be [ErrKeyNotFound], or [ErrUnavailable], after which
+// the outcome is unknown.
 func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Key, error) {
 	return k.RevokeBecause(ctx, accountID, id, "", actor)
 }
@@ -147,9 +148,9 @@ func (k *Keys) RevokeBecause(ctx context.Context, accountID, id uuid.UUID, reaso
 	})
 }
 
-// Rename gives one of the account's active keys another label and records the activity. It
-// returns the key with its new label. The error may be an [*InvalidError] for the field "label",
-// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked] with the unchanged key.
+// Rename gives one of the account's active keys another label, records the activity and returns the
+// changed key. The error may be an [*InvalidError] for the field "label", [ErrKeyNotFound] or
+// [ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string, actor Actor) (Key, error) {
 	label, err := cleanName("label", "Label", label)
 	if err != nil {
@@ -170,9 +171,8 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 	})
 }
 
-// FindReplicated returns one of the account's keys after a commit that a synchronous standby has
-// too. A plain read may show a revocation that a failover can still undo. The error may be
-// [ErrKeyNotFound].
+// FindReplicated returns one of the account's keys, or [ErrKeyNotFound], after a commit that a
+// synchronous standby has too. A plain read may show a revocation that a failover can still undo.
 func (k *Keys) FindReplicated(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
 	nothing := func(context.Context, Tx, *Key) error { return nil }
 	key, err := k.changeUnrevoked(ctx, accountID, id, Tx.lockAccountsTable, nothing)
@@ -182,8 +182,8 @@ func (k *Keys) FindReplicated(ctx context.Context, accountID, id uuid.UUID) (Key
 	return key, err
 }
 
-// lockFunc locks an account for a change of its keys: [Tx.lockAccount], or [Tx.lockAccountsTable] if
-// the agents of the account do not matter.
+// lockFunc locks an account for a change of its keys: [Tx.lockAccount], or [Tx.lockAccountsTable]
+// if the agents of the account do not matter.
 type lockFunc func(Tx, context.Context, uuid.UUID) error
 
 // change locks the account and one of its keys and calls change with the key, unless it is revoked
@@ -218,8 +218,8 @@ func (k *Keys) changeUnrevoked(
 			return err
 		}
 		if revoked = key.RevokedAt != nil; revoked {
-			// The earlier revocation may have stopped waiting for a synchronous
-			// standby. The commit of this row lock waits until the standby has both.
+			// The earlier revocation may have stopped waiting for a synchronous standby, so the
+			// commit of this row lock waits until the standby has both.
 			return nil
 		}
 		return change(ctx, tx, &key)

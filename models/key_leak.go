@@ -13,7 +13,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// LeakSource is where the report of a leaked key came from. It is empty for a key that nobody has
+// LeakSource is where the report of a leaked key came from, or empty for a key that nobody has
 // reported.
 type LeakSource string
 
@@ -42,8 +42,8 @@ type Leak struct {
 	LeakURL    string     `bun:"leak_url,nullzero"` // as cleaned by cleanLeakURL
 }
 
-// Leaked returns the reason with the URL, such as "Reported as leaked by GitHub: https://...". It is
-// empty unless the key was reported.
+// Leaked returns the reason with the URL, such as "Reported as leaked by GitHub: https://...".
+// Unless the key was reported, it is empty.
 func (l Leak) Leaked() string {
 	switch {
 	case l.LeakSource == "":
@@ -64,14 +64,14 @@ func (l Leak) LeakLink() string {
 	return l.LeakURL
 }
 
-// LeakedText is a reported text, which may be an API key. It holds only the hash.
+// LeakedText is a reported text, which may be an API key, and holds only its hash.
 type LeakedText struct {
 	hash       keyHash
 	wellFormed bool
 	url        string
 }
 
-// NewLeakedText returns a reported text and where it was found. The URL may be empty.
+// NewLeakedText returns a reported text and where it was found; the URL may be empty.
 func NewLeakedText(text, url string) LeakedText {
 	return LeakedText{hashKey(text), checkKeySecret(text) == nil, cleanLeakURL(url)}
 }
@@ -92,11 +92,13 @@ const (
 // leakBatch is the number of keys that one statement looks up.
 const leakBatch = 100
 
-// ReportLeaked revokes the reported keys that are active, of any account, and records who reported
-// them. The address is that of a reporter without credentials. It returns the outcome of each text.
+// ReportLeaked revokes the reported keys that are active, of any account, records who reported
+// them, and returns the outcome of each text. The address is that of a reporter without
+// credentials.
 //
-// Each key has a transaction of its own, and each transaction and each look-up the time limit of the
-// database. After an error, the keys that are revoked stay revoked, and the report can be repeated.
+// Each key has a transaction of its own, and each transaction and each look-up the time limit of
+// the database. After an error, the keys that are revoked stay revoked, and the report can be
+// repeated.
 func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, source LeakSource, address string) ([]LeakOutcome, error) {
 	outcomes := make([]LeakOutcome, 0, len(texts))
 	for batch := range slices.Chunk(texts, leakBatch) {
@@ -178,8 +180,8 @@ const maxLeakURL = 500
 // keyInURL matches an API key in a URL, and most of one, but no usual name that begins with nas_.
 var keyInURL = regexp.MustCompile(`(?i)nas(?:_|%5f)[0-9a-z]{20,}`)
 
-// cleanLeakURL removes what could mislead a reader: control characters, bidi controls and other
-// invisible characters. It masks API keys.
+// cleanLeakURL masks API keys and removes what could mislead a reader: control characters, bidi
+// controls and other invisible characters.
 func cleanLeakURL(reported string) string {
 	clean := withoutHidden(reported)
 	// A key may be percent-encoded.

@@ -37,8 +37,8 @@ func (k Key) Expired(now time.Time) bool {
 	return k.RevokedAt == nil && k.ExpiresAt != nil && !now.Before(*k.ExpiresAt)
 }
 
-// EndedAt returns when the key was revoked or, if it was not, when it expired. It returns nil while
-// the key is active.
+// EndedAt returns when the key was revoked or, if it was not, when it expired. While the key is
+// active, it returns nil.
 func (k Key) EndedAt(now time.Time) *time.Time {
 	if k.Expired(now) {
 		return k.ExpiresAt
@@ -118,8 +118,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 64)], "")
 }
 
-// cleanNote trims a note or a reason. It returns an [*InvalidError] if the text is too long or has
-// invisible characters other than line breaks.
+// cleanNote trims a note or a reason. If the text is too long or has invisible characters other
+// than line breaks, it returns an [*InvalidError].
 func cleanNote(field, title, text string) (string, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	switch length := utf8.RuneCountInString(text); {
@@ -134,8 +134,8 @@ func cleanNote(field, title, text string) (string, error) {
 }
 
 // Restrict gives one of the account's active keys other restrictions and another note, and records
-// the old and new values unless nothing changes. After it returns, every instance refuses what the
-// key cannot do any more. It returns the changed key.
+// the old and new values unless nothing changes. After it returns the changed key, every instance
+// refuses what the key cannot do any more.
 //
 // The error may be an [*InvalidError] for the field "expires", "agents", "networks" or "note",
 // [ErrKeyNotFound], or [ErrKeyAlreadyRevoked] with the unchanged key.
@@ -172,8 +172,8 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, r Restrict
 	})
 }
 
-// restrict validates restrictions and sets those that differ from the key's. The transaction must
-// have locked the account.
+// restrict validates restrictions and sets those that differ from the key's, in a transaction that
+// has locked the account.
 func (k *Keys) restrict(ctx context.Context, tx Tx, key *Key, r Restrictions) error {
 	if !sameTime(r.ExpiresAt, key.ExpiresAt) {
 		if err := k.setExpiry(ctx, tx, key, r.ExpiresAt); err != nil {
@@ -227,7 +227,7 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 	return nil
 }
 
-// renew gives a key that replaces another one its restrictions. The expiry begins anew.
+// renew gives a key that replaces another one its restrictions, with an expiry that begins anew.
 func (k *Keys) renew(key *Key, replaced Key) {
 	key.Agents, key.Networks, key.Note = replaced.Agents, replaced.Networks, replaced.Note
 	lifetime := replaced.Lifetime
@@ -255,7 +255,8 @@ func WholeDays(d time.Duration) string {
 	return fmt.Sprintf("%d %s", n, unit)
 }
 
-// checkKeyAgents returns an [*InvalidError] unless these are 1 to 100 agents of the account, or nil.
+// checkKeyAgents returns an [*InvalidError] unless these are 1 to 100 agents of the account, or
+// nil.
 func checkKeyAgents(ctx context.Context, tx Tx, accountID uuid.UUID, agents []uuid.UUID) error {
 	switch {
 	case agents == nil:
@@ -273,7 +274,7 @@ func checkKeyAgents(ctx context.Context, tx Tx, accountID uuid.UUID, agents []uu
 	return err
 }
 
-// dropFromKeys removes an agent from the lists of the account's keys. The transaction must have
+// dropFromKeys removes an agent from the lists of the account's keys, in a transaction that has
 // locked the account.
 func dropFromKeys(ctx context.Context, tx Tx, accountID, agentID uuid.UUID) error {
 	var keys []Key
@@ -287,7 +288,7 @@ func dropFromKeys(ctx context.Context, tx Tx, accountID, agentID uuid.UUID) erro
 }
 
 // describeChange returns the old and new values of what differs between two versions of a key, in
-// one line for each. The old key may be nil.
+// one line for each. If the key is new, old is nil.
 func describeChange(ctx context.Context, tx Tx, old, key *Key) (string, error) {
 	created := old == nil
 	if created {
@@ -387,8 +388,8 @@ func sameTime(a, b *time.Time) bool {
 	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
-// scheduleExpiry queues the end of the calls of a key for the time when it expires. The entry has
-// the id of the key in place of an activity, because there is none.
+// scheduleExpiry queues the end of the calls of a key for the time when it expires. Because there
+// is no activity, the entry has the id of the key in its place.
 func scheduleExpiry(ctx context.Context, tx Tx, old, key Key) error {
 	if sameTime(old.ExpiresAt, key.ExpiresAt) {
 		return nil
@@ -400,7 +401,7 @@ func scheduleExpiry(ctx context.Context, tx Tx, old, key Key) error {
 	return tx.hangUp(ctx, key.ID, key.ID, *key.ExpiresAt)
 }
 
-// KeyExpiredError is the reason to refuse an expired key. It is [ErrKeyExpired].
+// KeyExpiredError is [ErrKeyExpired], the reason to refuse an expired key.
 type KeyExpiredError struct{ At time.Time }
 
 // Is implements the interface of [errors.Is].

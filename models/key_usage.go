@@ -58,7 +58,7 @@ func (u KeyUsage) Total() (requests, refusals int64) {
 	return requests, refusals
 }
 
-// AddUsage counts earlier requests with a key. It is for demo data.
+// AddUsage counts earlier requests with a key, for demo data.
 func (k *Keys) AddUsage(key Key, at time.Time, requests, refusals int64) {
 	k.usage.Count(key.AccountID, key.ID, at, requests, refusals)
 }
@@ -122,7 +122,7 @@ func (k *Keys) readUsage(ctx context.Context, span UsageSpan, filter keyFilter) 
 		Hour     *time.Time `bun:",scanonly"` // the current hour; nil for a key that was never used
 		Requests int64      `bun:",scanonly"` // in the current hour
 		Refusals int64      `bun:",scanonly"`
-		Past     string     `bun:",scanonly"` // the time in seconds, the requests and the refusals of each stored count
+		Past     string     `bun:",scanonly"` // each stored count: seconds, requests, refusals
 	}
 	// A list has up to 3,000 stored counts. Reading them as one text for each key takes a
 	// fraction of the time of a row for each count.

@@ -32,8 +32,8 @@ const (
 	MailEmailConfirmation Action = "email.confirmation"
 )
 
-// Mail is an email in the outbox. It holds no secret: the token of its link is created when it is
-// sent.
+// Mail is an email in the outbox. Because the token of its link is created when it is sent, it
+// holds no secret.
 type Mail struct {
 	bun.BaseModel `bun:"table:outbox,alias:mail"`
 
@@ -74,8 +74,8 @@ func (m Mail) Leaked() string { return Leak{m.LeakSource, m.LeakURL}.Leaked() }
 type Outbox struct{ db *DB }
 
 // Claim returns the mail that has been due longest, and the token of its link if it has one. For
-// the next two minutes no other caller gets the same mail. The caller sends it, then calls
-// [Outbox.Sent] or [Outbox.Failed]. The error may be [ErrNoMail].
+// the next two minutes no other caller gets the same mail. After sending it, the caller calls
+// [Outbox.Sent] or [Outbox.Failed]. If no mail is due, the error is [ErrNoMail].
 func (o *Outbox) Claim(ctx context.Context) (mail Mail, token string, err error) {
 	for {
 		// A transaction would lock the whole SQLite file, so the usual case avoids it.
@@ -161,8 +161,8 @@ func deleteMail(ctx context.Context, db bun.IDB, mail Mail) error {
 	return err
 }
 
-// Failed schedules the next attempt of a mail. It deletes the mail instead and reports this if no
-// attempt can succeed or the mail is too old.
+// Failed schedules the next attempt of a mail. If no attempt can succeed or the mail is too old, it
+// deletes the mail instead and reports this.
 func (o *Outbox) Failed(ctx context.Context, mail Mail, permanent bool) (dropped bool, err error) {
 	kept := mailKept
 	if mail.Kind == MailPasswordForgotten {
@@ -265,8 +265,8 @@ func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []s
 }
 
 // queueMails adds mails of one kind and account, or of none, to the outbox and reports whether it
-// did. If there is no room, it drops them and logs a warning. It drops those beyond the limits of
-// their addresses.
+// did. If there is no room, it drops them and logs a warning. Those beyond the limits of their
+// addresses are dropped too.
 func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 	room, err := hasMailRoom(ctx, tx, mails[0].AccountID)
 	if err != nil {

@@ -123,8 +123,8 @@ func (a *Authenticator) resolve(b *batch) {
 	}
 }
 
-// recall sets the results of the batch that are in memory. It returns the keys that are not in
-// memory, and the epoch of memory.
+// recall sets the results of the batch that are in memory, and returns the other keys and the epoch
+// of memory.
 func (a *Authenticator) recall(b *batch) (missing []KeyRef, epoch Epoch) {
 	b.results = make([]result, len(b.wanted))
 	for i, ref := range b.wanted {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxBatch is how many requests can wait for the next statement. It is many times the number that
-// arrives during a statement, so it is reached only if the database is slow or hangs.
+// maxBatch is how many requests can wait for the next statement. Because it is many times the
+// number that arrives during a statement, it is reached only if the database is slow or hangs.
 const maxBatch = 2048
 
 // batch is a group of requests that one statement answers.
@@ -29,8 +29,8 @@ type result struct {
 
 // join adds a request to the batch that waits for the next statement. It returns the batch and the
 // position of the request in it, or nil if the batch is full. If no statement is running and recent
-// requests came one by one, it returns a new batch whose done is nil. The caller must pass that
-// batch to runAlone.
+// requests came one by one, it returns a new batch whose done is nil, which the caller must pass to
+// runAlone.
 func (a *Authenticator) join(ref KeyRef) (b *batch, position int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

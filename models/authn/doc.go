@@ -18,13 +18,13 @@
 //
 // Nothing in this argument depends on a clock, or on which server answers. It also holds if the
 // database goes back to an earlier state: a failover to a standby that lags behind, a restored
-// dump, a restored or replaced SQLite file. The earlier state has another epoch than the state that
+// dump, a restored or replaced SQLite file. Then the database has another epoch than the state that
 // memory was read from. Epochs are only compared for equality, never for order.
 //
 // # Keys that expire
 //
-// The restrictions of a key are such facts too: its agents, its networks, and when it expires. The
-// passing of this time changes no row and no epoch. Every statement therefore also reads the
+// The restrictions of a key are such facts too: its agents, its networks, and when it expires.
+// Because the passing of this time changes no row and no epoch, every statement also reads the
 // database's time, and every answer, also one from memory, compares the two. All instances refuse
 // the key from the same moment on, whatever their own clocks say.
 //
@@ -36,12 +36,12 @@
 // # When a request gets its answer
 //
 // One statement runs at a time. Requests that arrive meanwhile wait, and form the next batch. The
-// statement for a batch reads the epoch, and those keys of the batch that are not in memory. It
-// starts after the last request of the batch has arrived, and ends before the first one is
-// answered. It is therefore the linearization point of the whole batch.
+// statement for a batch reads the epoch, and those keys of the batch that are not in memory.
+// Because it starts after the last request of the batch has arrived, and ends before the first one
+// is answered, it is the linearization point of the whole batch.
 //
 // If a revocation was confirmed before a request arrived, the revocation's transaction committed
-// before the statement started. The statement reads the new epoch or the revoked key, and the
+// before the statement started. So the statement reads the new epoch or the revoked key, and the
 // request is refused. This holds on every instance. Instances exchange no messages, and no entry
 // has to expire.
 //

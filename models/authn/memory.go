@@ -7,8 +7,8 @@ import (
 )
 
 // The limits of memory. A key takes at most 155 bytes, and an agent or the id of a key 85. Full
-// memory therefore takes at most 190 MiB of the 256 MiB that the collector aims at, and restrictions
-// take 32 MiB.
+// memory therefore takes at most 190 MiB of the 256 MiB that the collector aims at, and
+// restrictions take 32 MiB.
 const (
 	maxKeys   = 1 << 20
 	maxKeyIDs = 1 << 17
@@ -40,7 +40,7 @@ type grant struct {
 	restricted       bool
 }
 
-// at sets the epoch of memory. It drops everything that was read at another epoch.
+// at sets the epoch of memory and drops everything that was read at another one.
 func (m *memory) at(epoch Epoch) {
 	if m.keys != nil && m.epoch == epoch {
 		return
@@ -69,7 +69,7 @@ func (m *memory) addAgent(epoch EpochValue, agent Agent) {
 	}
 }
 
-// key returns the key that ref refers to. It may have expired.
+// key returns the key that ref refers to, which may have expired.
 func (m *memory) key(ref KeyRef) (Key, bool) {
 	var g grant
 	var found bool
@@ -100,8 +100,8 @@ func (m *memory) addKey(ref KeyRef, key Key) {
 	put(m.keys, ref.Hash, g, maxKeys)
 }
 
-// restrict adds the restrictions of a key, and evicts those of arbitrary other ones if there are too
-// many.
+// restrict adds the restrictions of a key, and evicts those of arbitrary other ones if there are
+// too many.
 func (m *memory) restrict(id uuid.UUID, r *Restrictions) {
 	if old := m.restrictions[id]; old != nil {
 		m.restrictionsSize -= old.size()

@@ -32,8 +32,8 @@ const (
 // binaryFormat is the format of all parameters and columns.
 var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
-// Postgres is the [Source] for PostgreSQL. It has a connection of its own for prepared statements,
-// because planning each statement costs the server several times more. It uses pgconn directly,
+// Postgres is the [Source] for PostgreSQL. Because planning each statement costs the server several
+// times more, it has a connection of its own for prepared statements. It uses pgconn directly,
 // because scanning rows with database/sql or pgx doubles the cost in this process.
 type Postgres struct {
 	dial  func(context.Context) (*pgconn.PgConn, error)

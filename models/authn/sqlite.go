@@ -93,8 +93,8 @@ func (r *sqliteMoment) moment() (m Moment) {
 	return m
 }
 
-// sqliteTime returns the time after so many seconds, which has the precision of SQLite's clock. 0 is
-// the zero time.
+// sqliteTime returns the time after so many seconds, which has the precision of SQLite's clock. 0
+// is the zero time.
 func sqliteTime(seconds float64) time.Time {
 	if seconds == 0 {
 		return time.Time{}
@@ -139,7 +139,7 @@ func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqlite
 	}
 }
 
-// guarded calls read. It turns a panic into an error, because a panic on this goroutine would end
+// guarded calls read and turns a panic into an error, because a panic on this goroutine would end
 // the process.
 func (s *SQLite) guarded(read func() sqliteRead) (result sqliteRead) {
 	defer func() {

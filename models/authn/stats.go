@@ -8,7 +8,7 @@ import (
 // Stats are counts since the start of the process.
 type Stats struct {
 	Lookups      uint64     // requests for a key
-	BatchSizes   [12]uint64 // batches by size: entry i has those of more than (1<<i)/2 and up to 1<<i requests
+	BatchSizes   [12]uint64 // batches by size: entry i for more than (1<<i)/2, up to 1<<i
 	Statements   uint64     // statements that answered them
 	EpochChanges uint64     // times that memory was dropped because the epoch had changed
 	Failures     uint64     // batches without an answer from the database

@@ -1,9 +1,9 @@
-// Package livekit issues tokens for the rooms of a LiveKit server, and lists and ends its rooms. It
-// imports nothing of ours.
+// Package livekit issues tokens for the rooms of a LiveKit server, and lists and ends its rooms,
+// and imports nothing of ours.
 //
-// A LiveKit token is a JWT signed with HS256. The package signs it and calls the server itself,
-// because livekit/protocol would bring 200 packages and 10 MB into the program. The tests in
-// e2e/echo compare the tokens and requests with livekit/protocol.
+// A LiveKit token is a JWT signed with HS256. Because livekit/protocol would bring 200 packages and
+// 10 MB into the program, the package signs it and calls the server itself. The tests in e2e/echo
+// compare the tokens and requests with livekit/protocol.
 package livekit
 
 import (
@@ -38,7 +38,7 @@ type Options struct {
 	AgentName string // of the agent that joins each room; empty: none
 }
 
-// Server is a LiveKit server. It is safe for concurrent use.
+// Server is a LiveKit server, safe for concurrent use.
 type Server struct {
 	url         string // for browsers
 	roomService string // for our requests
@@ -49,7 +49,7 @@ type Server struct {
 	sign func(c claims, expiresAt time.Time) (string, error)
 }
 
-// New returns the server with these options. It does not connect.
+// New returns the server with these options, without connecting.
 func New(o Options) *Server {
 	api := *o.URL
 	api.Scheme = strings.Replace(api.Scheme, "ws", "http", 1)
@@ -131,8 +131,8 @@ type metadata struct {
 	Metadata map[string]string `json:"metadata,omitzero"`
 }
 
-// ParticipantToken returns a token for a new room. The participant may join that room, publish the
-// microphone, subscribe and send data, and nothing else. It errs if ExpiresAt has passed.
+// ParticipantToken returns a token for a new room, with which the participant may only join that
+// room, publish the microphone, subscribe and send data. If ExpiresAt has passed, it errs.
 func (s *Server) ParticipantToken(p Participant) (string, error) {
 	if !time.Now().Before(p.ExpiresAt) {
 		return "", errExpired
@@ -169,8 +169,8 @@ func newRoomName(agentID, keyID uuid.UUID) string {
 	return agentID.String() + "_" + keyID.String() + "_" + rand.Text()
 }
 
-// parseRoom returns the room with a name of [newRoomName]. It reports false for any other name: a
-// LiveKit server can have rooms that are not ours.
+// parseRoom returns the room with a name of [newRoomName]. Because a LiveKit server can have rooms
+// that are not ours, it reports false for any other name.
 func parseRoom(name string) (Room, bool) {
 	parts := strings.Split(name, "_")
 	if len(parts) != 3 || parts[2] == "" {

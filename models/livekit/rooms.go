@@ -26,8 +26,8 @@ const (
 // errNotFound means that the server does not have the room or the participant.
 var errNotFound = errors.New("not found")
 
-// newClient returns a client with limits. It follows no redirects, because the target would get the
-// token.
+// newClient returns a client with limits that follows no redirects, because the target would get
+// the token.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: requestTimeout,
@@ -61,7 +61,7 @@ func (s *Server) Rooms(ctx context.Context) ([]Room, error) {
 	return rooms, nil
 }
 
-// EndRoom disconnects the participants with our tokens, or deletes the room if none is in it. It
+// EndRoom disconnects the participants with our tokens, or deletes the room if none is in it, and
 // reports whether it has disconnected any. It does not delete the room at once: a client that joins
 // again while LiveKit deletes its room would be in a room that LiveKit does not list.
 func (s *Server) EndRoom(ctx context.Context, room Room) (ended bool, err error) {
@@ -102,8 +102,8 @@ type roomRequest struct {
 	Identity string `json:"identity,omitempty"`
 }
 
-// call calls a method of LiveKit's room service with a token for grant, and decodes the response
-// into result unless it is nil. The protocol is Twirp's JSON.
+// call calls a method of LiveKit's room service, in Twirp's JSON, with a token for grant, and
+// decodes the response into result unless it is nil.
 func (s *Server) call(ctx context.Context, method string, grant videoGrant, body roomRequest, result any) error {
 	if err := s.post(ctx, method, grant, body, result); err != nil {
 		return fmt.Errorf("livekit: %s: %w", method, err)

@@ -34,8 +34,8 @@ func (t *Tokens) appendClaims(b []byte, c Claims) []byte {
 	return append(b, '}')
 }
 
-// appendFields appends the fields of the context, each after a comma. It does not escape for HTML,
-// which would make a token of up to six times the length.
+// appendFields appends the fields of the context, each after a comma. Because escaping for HTML
+// would make a token up to six times as long, it leaves that out.
 func (c *Context) appendFields(b []byte) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -33,11 +33,11 @@ const (
 	// instance accepts a token that another one has just issued.
 	clockSkew = 5 * time.Second
 
-	// verifierSkew is how far behind ours the clock of a customer's verifier may be. The claim
-	// nbf is this long before iat, because many verifiers allow no difference.
+	// verifierSkew is how far behind ours the clock of a customer's verifier may be. Because many
+	// verifiers allow no difference, the claim nbf is this long before iat.
 	verifierSkew = 60 * time.Second
 
-	// maxLength is above the length of every issued token, in bytes. The longest context makes one
+	// maxLength is above the length of every issued token, in bytes: the longest context makes one
 	// of 6,000.
 	maxLength = 8192
 
@@ -49,7 +49,7 @@ const (
 // ErrInvalid means that a token is malformed or forged, or that it is for somebody else.
 var ErrInvalid = errors.New("the widget token is invalid")
 
-// ErrExpired means that a token was valid and has expired. It is [ErrInvalid].
+// ErrExpired is [ErrInvalid] for a token that was valid and has expired.
 var ErrExpired = fmt.Errorf("%w: it has expired", ErrInvalid)
 
 // Grant is the access that a token gives: with a key of an account to one of its agents.
@@ -150,7 +150,7 @@ func NewTokens(
 // Issuer returns the claim iss of every token.
 func (t *Tokens) Issuer() string { return t.issuer }
 
-// Algorithms returns the algorithms whose keys are published. The first one signs.
+// Algorithms returns the algorithms whose keys are published, the one that signs first.
 func (t *Tokens) Algorithms() []Algorithm { return t.algorithms }
 
 // TTL returns the lifetime of a token in whole seconds.
@@ -161,8 +161,8 @@ func (t *Tokens) TTL() time.Duration { return t.ttl.Truncate(time.Second) }
 // one.
 func (t *Tokens) JWKS() jose.JSONWebKeySet { return t.jwks }
 
-// Issue appends a token to b and returns the result and the token's claims. The caller must have
-// checked that the key is active and that the agent belongs to its account.
+// Issue appends a token to b and returns the result and the token's claims. Before that the caller
+// must have checked that the key is active and that the agent belongs to its account.
 func (t *Tokens) Issue(b []byte, grant Grant) ([]byte, Claims, error) {
 	now := t.now().Unix()
 	claims := Claims{
