@@ -111,9 +111,9 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 	})
 }
 
-// appRequests are the bodies that LiveKit's SDKs send: JavaScript and Flutter without options, Swift
-// and Android without options, and all with options, which a visitor must not choose. Further ones
-// ask for the portal's own fields and a recording, or are not JSON.
+// appRequests are the bodies that LiveKit's SDKs send: JavaScript and Flutter without options,
+// Swift and Android without options, and all with options, which a visitor must not choose. Further
+// ones ask for the portal's own fields and a recording, or are not JSON.
 var appRequests = []string{
 	`{}`, `{"room_config":{}}`, `{"room_config": {"agents": []}}`,
 	`{"room_name":"lobby","participant_name":"Mallory","participant_identity":"admin","participant_metadata":"x",` +

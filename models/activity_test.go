@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +205,24 @@ func TestRepeatedChangeIsOneActivity(t *testing.T) {
 		must(t, errOf(f.Keys.Rename(t.Context(), c.ID, key.ID, first, c.actor)))
 		if recorded := f.recorded(t, c, models.ActionKeyRenamed); len(recorded) != 3 {
 			t.Errorf("ten minutes later: %d activities", len(recorded))
+		}
+	})
+}
+
+// PostgreSQL refuses long values in an index.
+func TestChangeOfALongNoteIsRecorded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, _ := f.key(t, c)
+		for range 2 {
+			note := make([]rune, 500)
+			for i := range note {
+				note[i] = rune(0x4e00 + rand.IntN(20000)) //nolint:gosec // any text that does not compress
+			}
+			must(t, errOf(f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, string(note), c.actor)))
+		}
+		if recorded := f.recorded(t, c, models.ActionKeyRestricted); len(recorded) != 2 {
+			t.Errorf("%d activities", len(recorded))
 		}
 	})
 }

@@ -33,9 +33,9 @@ func TestChecksumOfKnownKeys(t *testing.T) {
 	}
 }
 
-// Keys are well-formed and unique. All characters are equally likely, overall and at each position. A deviation of eight standard
-// deviations does not happen by chance. With plain bytes modulo 62, the first eight characters
-// would deviate by twenty.
+// Keys are well-formed and unique. All characters are equally likely, overall and at each position.
+// A deviation of eight standard deviations does not happen by chance. With plain bytes modulo 62,
+// the first eight characters would deviate by twenty.
 func TestNewKeysHaveNoBias(t *testing.T) {
 	t.Parallel()
 	const keys = 20_000

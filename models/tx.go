@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
 	"errors"
@@ -118,7 +119,9 @@ func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity)
 		if slices.Contains(repeatable, activity.Action) {
 			first, err := tx.countRepeat(ctx, activityRepeat{
 				UserID: actor.ID, Action: activity.Action, ActivityID: activity.ID, Address: actor.Address,
-				Change: fmt.Sprintf("%s\n%s\n%s\n%s", activity.SubjectID, activity.FormerLabel, activity.Label, activity.Detail),
+				// A hash, because a long detail does not fit into an index.
+				Change: fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s",
+					activity.SubjectID, activity.FormerLabel, activity.Label, activity.Detail))),
 			})
 			if err != nil || !first {
 				return err

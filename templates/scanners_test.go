@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A key with a wrong checksum is found too: a scanner knows only the shape, and the portal answers a
-// report of it like one of an unknown key.
+// A key with a wrong checksum is found too: a scanner knows only the shape, and the portal answers
+// a report of it like one of an unknown key.
 func TestGitleaksFindsKeysAndNothingInTheREADME(t *testing.T) {
 	t.Parallel()
 	scanner, err := filepath.Abs("../bin/tools/gitleaks")

@@ -44,5 +44,5 @@ type UsageRow struct {
 
 	URL               string // of the chart of this key
 	Requests, Refused Count
-	Charted           bool // the chart is about this key
+	Charted, Expired  bool // the chart is about this key; the key has expired
 }

@@ -59,7 +59,8 @@ type UsageChart struct {
 	Top, Middle    Count     // values of the axis; the bottom is 0
 }
 
-// UsageBar is the requests in an hour or on a day. Refused requests are on top of the accepted ones.
+// UsageBar is the requests in an hour or on a day. Refused requests are on top of the accepted
+// ones.
 type UsageBar struct {
 	Time                      string // "14 Mar 2026" or "14 Mar 2026, 09:00 UTC"
 	Tick                      string // the text below the bar, such as "14 Mar" or "Today"; usually empty

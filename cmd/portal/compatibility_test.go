@@ -67,7 +67,7 @@ func useEverything(t *testing.T, i, other *instance) {
 	post(key+"/name", url.Values{"name": {"renamed"}})
 	second := v.Post(key+"/rotation", url.Values{"form_id": {v.FormID(key + "/rotation")}}).Find(`\b(nas_[0-9A-Za-z]{36})\b`)
 	for _, path := range []string{
-		"/", "/api-keys", "/api-keys/changes", "/api-keys/revoked", key, key + "/usage", key + "/name", key + "/revocation", key + "/rotation",
+		"/", "/api-keys", "/api-keys/changes", "/api-keys/revoked", key, "/usage?key=" + strings.TrimPrefix(key, "/api-keys/"), key + "/name", key + "/revocation", key + "/rotation",
 		key + "/first-use", "/agents", "/agents/" + agent, "/agents/" + agent + "/removal",
 		"/integrate", "/activity", "/activity/export", "/account", "/people",
 	} {

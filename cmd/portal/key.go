@@ -46,7 +46,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			outcome, err = "was already revoked at "+key.RevokedAt.Format(time.RFC3339), nil
 		}
 		if err != nil {
-			return err
+			return forOperator(err)
 		}
 		_, err = fmt.Fprintln(t.out, key.ID)
 		return errors.Join(t.say("%s %q of account %s: %s", key.Masked(), key.Label, key.AccountID, outcome), err)

@@ -57,12 +57,12 @@
 //
 // "make test" runs this package beside the browser tests, with half of the faults, once each. "make
 // chaos" injects all of them for ten minutes. The tables at the end count operations by kind and
-// outcome, faults by kind, and verdicts. "Recovery max" is the longest time until all portals served
-// again. "Unaffected max" is the longest time in which a portal that the fault did not affect served
-// the whole lifecycle of a key. "Triggered" counts the connections that met a fault that waits for a
-// COMMIT. A violation is printed as the history of its key. The log begins with the seed. This
-// command repeats the order of faults and the choices of the clients, but not the scheduling of the
-// processes:
+// outcome, faults by kind, and verdicts. "Recovery max" is the longest time until all portals
+// served again. "Unaffected max" is the longest time in which a portal that the fault did not
+// affect served the whole lifecycle of a key. "Triggered" counts the connections that met a fault
+// that waits for a COMMIT. A violation is printed as the history of its key. The log begins with
+// the seed. This command repeats the order of faults and the choices of the clients, but not the
+// scheduling of the processes:
 //
 //	go test ./e2e/chaos -args -seed N
 package chaos

@@ -132,8 +132,8 @@ func (a *agent) join(ctx context.Context, name string) error {
 	return nil
 }
 
-// visitor returns the name of the visitor in the metadata of the room's dispatches, or "". The agent
-// joins every room, also without a dispatch.
+// visitor returns the name of the visitor in the metadata of the room's dispatches, or "". The
+// agent joins every room, also without a dispatch.
 func (a *agent) visitor(ctx context.Context, room string) (string, error) {
 	list, err := a.dispatches.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: room})
 	if err != nil {

@@ -34,7 +34,8 @@ const (
 	// those of providers. A client that sends slowly holds only what it has sent.
 	maxLeakBodies = 32 << 20
 	// leakSlots is how many reports use the database at once, public ones and those of providers.
-	leakSlots = 16
+	// Together they are fewer than the connections that pages use too.
+	leakSlots = 2
 	// leakTimeout limits the work of a report. GitHub waits 30 seconds.
 	leakTimeout = 20 * time.Second
 
@@ -175,22 +176,24 @@ func (a *API) reportLeaked(
 // parsePublicLeaks returns the texts of a report without credentials, or a 400.
 func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
 	const example = `{"keys": ["nas_..."]}`
-	object := parseObject(body, example)
-	if object.err != nil {
-		return nil, object.err
+	// Parsed values would take a multiple of the memory of the body.
+	var fields map[string]json.RawMessage
+	if !utf8.Valid(body) || json.Unmarshal(body, &fields) != nil || fields == nil {
+		return nil, problem.InvalidRequest("The request body is not exactly one JSON object. Send " + example + ".")
 	}
-	values, _ := object.fields["keys"].([]any)
-	if len(values) < 1 || len(values) > maxPublicLeaks {
+	var values []json.RawMessage
+	if err := json.Unmarshal(fields["keys"], &values); err != nil || len(values) < 1 || len(values) > maxPublicLeaks {
 		return nil, problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
 	}
-	texts := make([]models.LeakedText, 0, len(values))
+	leaks := make([]providerLeak, 0, len(values))
 	for _, value := range values {
-		text, ok := value.(string)
-		if !ok {
+		var text *string
+		if err := json.Unmarshal(value, &text); err != nil || text == nil {
 			return nil, problem.InvalidRequest("The field keys has an entry that is not a string. Send " + example + ".")
 		}
-		texts = append(texts, models.NewLeakedText(text, ""))
+		leaks = append(leaks, providerLeak{LeakedText: models.NewLeakedText(*text, "")})
 	}
+	texts, _ := distinct(leaks)
 	return texts, nil
 }
 

@@ -73,7 +73,10 @@ func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	b = strconv.AppendInt(append(b, beforeLifetime...), max(0, claims.ExpiresAt-claims.IssuedAt), 10)
+	if claims.ExpiresAt <= claims.IssuedAt { // the last second of the key
+		return nil, &models.KeyExpiredError{At: grant.Until}
+	}
+	b = strconv.AppendInt(append(b, beforeLifetime...), claims.ExpiresAt-claims.IssuedAt, 10)
 	if a.liveKit != nil {
 		access, err := a.liveKitAccess(claims)
 		if err != nil {

@@ -199,8 +199,8 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 }
 
 // messageID returns the part of the Message-ID before the domain. A repeated mail has the same one,
-// so that mail servers and programs can discard it. If only the link of the last attempt works, each
-// attempt has another one.
+// so that mail servers and programs can discard it. If only the link of the last attempt works,
+// each attempt has another one.
 func messageID(queued models.Mail) string {
 	replaced := queued.Kind == models.ActionInvitationCreated || queued.Kind == models.MailEmailConfirmation
 	if replaced && queued.Attempts > 1 {

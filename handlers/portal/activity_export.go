@@ -23,7 +23,7 @@ const (
 )
 
 // exportColumns are the column names in the first line.
-var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address", "key", "former_label", "replaced_key", "count"}
+var exportColumns = []string{"time", "actor", "action", "label", "subject_id", "address", "key", "former_label", "replaced_key", "count", "detail"}
 
 // export sends the account's activities as CSV (RFC 4180), newest first, with one batch in memory
 // at a time.
@@ -89,7 +89,7 @@ func exportLine(activity models.Activity) string {
 	return csvLine([]string{
 		activity.At.UTC().Format(time.RFC3339), activity.ActorName, string(activity.Action),
 		activity.Label, subject, activity.Address,
-		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(), strconv.FormatInt(activity.Count+activity.Repeats, 10),
+		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(), strconv.FormatInt(activity.Count+activity.Repeats, 10), activity.Detail,
 	})
 }
 

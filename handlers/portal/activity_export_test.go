@@ -25,10 +25,10 @@ func TestActivityIsExported(t *testing.T) {
 		if len(lines) != 3 {
 			t.Fatalf("%d lines, want the column names and two activities:\n%s", len(lines), answer.body)
 		}
-		if got := strings.Join(lines[0], " "); got != "time actor action label subject_id address key former_label replaced_key count" {
+		if got := strings.Join(lines[0], " "); got != "time actor action label subject_id address key former_label replaced_key count detail" {
 			t.Errorf("the columns are %q", got)
 		}
-		if got := lines[1][1:]; strings.Join(got, "|") != "Operator|agent.created|"+agent.Name+"|"+agent.ID.String()+"|||||1" {
+		if got := lines[1][1:]; strings.Join(got, "|") != "Operator|agent.created|"+agent.Name+"|"+agent.ID.String()+"|||||1|" {
 			t.Errorf("the agent's line is %q", got)
 		}
 		if lines[2][1] != c.email || lines[2][2] != "session.created" || lines[2][5] != "192.0.2.7" {

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"portal/handlers/problem"
+	"portal/models"
 	"portal/templates"
 )
 
@@ -79,6 +80,14 @@ var retryFields = []templates.RetryField{
 	{Name: "password", Title: "Password", Secret: true, Autocomplete: "current-password"},
 	{Name: passwordField, Title: "Current password", Secret: true, Autocomplete: "current-password"},
 	{Name: "new_password", Title: "New password", Secret: true, Autocomplete: "new-password"},
+	{Name: "reason", Title: "Reason"},
+	{Name: "note"},
+	{Name: "expires"},
+	{Name: "expiry_date"},
+	{Name: "agents"},
+	{Name: "agent"},
+	{Name: "networks"},
+	{Name: "required"},
 }
 
 // retryOf returns the request's form without its secrets, or nil if it cannot be read.
@@ -89,14 +98,15 @@ func retryOf(c *gin.Context) *templates.Retry {
 	}
 	retry := &templates.Retry{Action: c.Request.URL.RequestURI()}
 	for _, field := range retryFields {
-		values := c.Request.PostForm[field.Name]
-		if len(values) == 0 {
-			continue
+		for i, value := range c.Request.PostForm[field.Name] {
+			if i > 0 && field.Title != "" || i >= models.MaxKeyAgents {
+				break // only hidden fields repeat
+			}
+			if !field.Secret {
+				field.Value = value
+			}
+			retry.Fields = append(retry.Fields, field)
 		}
-		if !field.Secret {
-			field.Value = values[0]
-		}
-		retry.Fields = append(retry.Fields, field)
 	}
 	return retry
 }

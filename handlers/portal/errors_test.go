@@ -103,6 +103,7 @@ func TestChangesOfOneUserAreLimited(t *testing.T) {
 		s := newSite(t, databaseURL, httpBase, models.Options{Now: clock.Now})
 		c, other := s.customer(t), s.customer(t)
 		key := "/api-keys/" + c.key("production").ID.String()
+		agent := "/agents/" + c.agent("Night shift").ID.String()
 		rename := func(v *visitor) answer { return v.post(key+"/name", url.Values{"name": {"staging"}}) }
 		for range 120 {
 			rename(c.fragments()).is(http.StatusOK)
@@ -113,6 +114,9 @@ func TestChangesOfOneUserAreLimited(t *testing.T) {
 				key + "/name":         {"name": {"other"}},
 				"/agents":             {"name": {"Front desk"}, "form_id": {uuid.NewString()}},
 				"/settings/name":      {"name": {"Acme"}},
+				agent + "/name":       {"name": {"Reception"}},
+				"/settings/two-step":  {"required": {"yes"}},
+				key + "/restrictions": {"note": {"kept"}, "expires": {"30"}, "agents": {"only"}, "agent": {agent[len("/agents/"):]}, "networks": {"192.0.2.1"}},
 				"/people/invitations": {"email": {"ada@example.com"}, "role": {"owner"}},
 				"/account/password":   {"current_password": {password}, "new_password": {password + " 2"}},
 			} {

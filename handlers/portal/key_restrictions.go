@@ -40,7 +40,10 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := templates.KeyRestrictionsPage{Key: key, Note: c.PostForm("note")}
+	page := templates.KeyRestrictionsPage{Key: key, Note: key.Note}
+	if note, ok := c.GetPostForm("note"); ok {
+		page.Note = note
+	}
 	restrictions, valid := p.submittedRestrictions(c, &form, key)
 	if addsAddress(c) {
 		addAddress(c, &form)
@@ -149,7 +152,9 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
 		return r, !explainRestriction(form, err)
 	}
-	if form.OnlyThese {
+	if _, ok := c.GetPostForm("agents"); !ok {
+		r.Agents = key.Agents
+	} else if form.OnlyThese {
 		r.Agents = []uuid.UUID{}
 		for _, text := range c.PostFormArray("agent") {
 			id, _ := parseID(text) // an id of zeros is not an agent, so the store refuses it

@@ -151,14 +151,14 @@ func TestAddMyAddressSavesNothing(t *testing.T) {
 		page := v.post("/api-keys", restricted("networks", "198.51.100.0/24", "expires", "30", "add_address", "yes")).is(http.StatusOK)
 		page.one("textbox", "Allowed networks").exactly("198.51.100.0/24 192.0.2.7")
 		page.one("textbox", "Label")
-		page.one("status", "Added 192.0.2.7, the address of this browser")
+		page.says("Added 192.0.2.7, the address of this browser")
 		if _, selected := page.options("Expires"); selected != "30 days" {
 			t.Errorf("Expires is %q", selected)
 		}
 		again := v.post("/api-keys", restricted("networks", "192.0.2.7", "add_address", "yes")).is(http.StatusOK)
 		again.one("textbox", "Allowed networks").exactly("192.0.2.7")
 		v.headers = []string{"X-Forwarded-For: 203.0.113.9"}
-		v.post("/api-keys", restricted("add_address", "yes")).is(http.StatusOK).one("status", "a proxy that the portal does not know")
+		v.post("/api-keys", restricted("add_address", "yes")).is(http.StatusOK).says("a proxy that the portal does not know")
 		v.headers = nil
 	})
 	if len(c.keys()) > 0 {

@@ -39,7 +39,10 @@ func (s *site) destination(next string) string {
 	}
 	for _, pattern := range s.pages {
 		if matchesRoute(pattern, address.Path) {
-			return (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String()
+			if built := (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String(); len(built) <= maxDestination {
+				return built
+			}
+			return homePath
 		}
 	}
 	return homePath

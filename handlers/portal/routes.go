@@ -25,7 +25,7 @@ func (p *Portal) Register(r gin.IRouter) {
 	users.change(agentsPath, p.agents.create)
 	users.page("/agents/:id", p.agents.show)
 	users.page("/agents/:id/name", p.agents.editName)
-	users.post("/agents/:id/name", p.agents.rename)
+	users.change("/agents/:id/name", p.agents.rename)
 	users.page("/agents/:id/removal", p.agents.newRemoval)
 	users.change("/agents/:id/removal", p.agents.createRemoval)
 	users.page(usagePath, p.usage.show)
@@ -152,7 +152,7 @@ func (p *Portal) registerPeople(signedIn routes) {
 	owners.change("/people/invitations", p.people.createInvitation)
 	owners.change("/people/invitations/:id/cancellation", p.people.cancelInvitation)
 	owners.page(settingsPath, p.settings.show)
-	owners.change(settingsPath+"/name", p.settings.rename)
+	signedIn.group(p.require(managePeople), p.deadline).change(settingsPath+"/name", p.settings.rename)
 	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
 	owners.change(settingsPath+"/two-step", p.settings.createRequirement)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -71,7 +72,11 @@ func (p *settingsPages) newRequirement(c *gin.Context) error {
 
 // createRequirement turns the requirement of two-step verification on or off.
 func (p *settingsPages) createRequirement(c *gin.Context) error {
-	required := c.PostForm("required") == "yes"
+	value := c.PostForm("required")
+	if value != "yes" && value != "no" {
+		return problem.InvalidRequest("The form is incomplete. Open the Settings page and try again there.")
+	}
+	required := value == "yes"
 	err := p.accounts.RequireSecondFactor(c.Request.Context(), sessionFrom(c).AccountID, required, actorOf(c))
 	if err != nil {
 		return err

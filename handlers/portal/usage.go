@@ -122,7 +122,7 @@ func (p *usagePages) show(c *gin.Context) error {
 		requests, refusals := usage.Total()
 		page.Keys = append(page.Keys, templates.UsageRow{
 			Key: usage.Key, URL: view.address(usagePath, view.period, usage.ID),
-			Requests: templates.Count(requests), Refused: templates.Count(refusals), Charted: usage.ID == view.key,
+			Requests: templates.Count(requests), Refused: templates.Count(refusals), Charted: usage.ID == view.key, Expired: usage.Expired(p.now()),
 		})
 	}
 	if len(view.usages) > 0 {

@@ -215,8 +215,8 @@ func TestLookupID(t *testing.T) {
 	})
 }
 
-// TestLookupDuringRevocations checks every lookup that starts after a restriction or a revocation was
-// confirmed, while many others share its batch. Half of the lookups are by id.
+// TestLookupDuringRevocations checks every lookup that starts after a restriction or a revocation
+// was confirmed, while many others share its batch. Half of the lookups are by id.
 func TestLookupDuringRevocations(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		const keys, workers = 20, 16

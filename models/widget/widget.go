@@ -39,7 +39,7 @@ const (
 
 	// maxLength is above the length of every issued token, in bytes: the longest context makes one
 	// of 6,000.
-	maxLength = 8192
+	maxLength = 9216
 
 	// usualClaims is above the length of the claims without a context, in bytes. Longer ones make
 	// append allocate.
