@@ -217,7 +217,7 @@ func TestChangeOfALongNoteIsRecorded(t *testing.T) {
 		for range 2 {
 			note := make([]rune, 500)
 			for i := range note {
-				note[i] = rune(0x4e00 + rand.IntN(20000)) //nolint:gosec // any text that does not compress
+				note[i] = rune(0x4e00 + rand.IntN(20000)) // text that does not compress
 			}
 			must(t, errOf(f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, string(note), c.actor)))
 		}

@@ -93,8 +93,8 @@ func insertAgent(ctx context.Context, tx Tx, agent Agent, ofForm bool, actor Act
 	return tx.Record(ctx, agent.AccountID, actor, ActionAgentCreated, agent.ID, agent.Name)
 }
 
-// Put, which is for operators, creates the agent with this id in the account, or renames it, and
-// records the activity, unless nothing changes. It reports whether it has created the agent. The
+// Put creates the agent with this id in the account, or renames it, and records the activity,
+// unless nothing changes. It is for operators, and reports whether it has created the agent. The
 // error may be an [*InvalidError] for the field "name", [ErrAccountNotFound], [ErrAgentIDTaken] if
 // the id is another account's, or [ErrAgentLimit].
 func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, created bool, err error) {
