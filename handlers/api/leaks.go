@@ -36,7 +36,7 @@ const (
 	// leakSlots is how many reports use the database at once, public ones and those of providers.
 	// Together they are fewer than the connections that pages use too.
 	leakSlots = 2
-	// leakTimeout limits the work of a report. GitHub waits 30 seconds.
+	// leakTimeout limits the work of a report and its wait for a slot. GitHub waits 30 seconds.
 	leakTimeout = 20 * time.Second
 
 	// An address has a bucket of leakBurst reports, which regains one in each leakInterval.
@@ -145,7 +145,7 @@ func (a *API) reportLeaks(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.reportLeaked(c, a.leaks.publicSlots, texts, models.LeakPublic, address); err != nil {
+	if _, err := a.reportLeaked(c, texts, models.LeakPublic, address); err != nil {
 		return err
 	}
 	select {
@@ -156,17 +156,22 @@ func (a *API) reportLeaks(c *gin.Context) error {
 	return nil
 }
 
-// reportLeaked reports texts in one of the slots and counts the outcomes, even if the client
-// disconnects.
+// reportLeaked reports texts in a slot and counts the outcomes, even if the client disconnects. A
+// provider waits for its slot, because it might not repeat a refused report.
 func (a *API) reportLeaked(
-	c *gin.Context, slots middleware.Slots, texts []models.LeakedText, source models.LeakSource, address string,
+	c *gin.Context, texts []models.LeakedText, source models.LeakSource, address string,
 ) (outcomes []models.LeakOutcome, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), leakTimeout)
 	defer cancel()
-	err = slots.Run(func() (err error) {
+	report := func() (err error) {
 		outcomes, err = a.store.Keys.ReportLeaked(ctx, texts, source, address)
 		return err
-	})
+	}
+	if source == models.LeakPublic {
+		err = a.leaks.publicSlots.Run(report)
+	} else {
+		err = a.leaks.slots.RunWhenFree(ctx, report)
+	}
 	for _, outcome := range outcomes {
 		a.leaks.reports.WithLabelValues(string(source), string(outcome)).Inc()
 	}

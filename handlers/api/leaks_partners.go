@@ -63,7 +63,7 @@ func (a *API) reportPartnerLeaks(c *gin.Context, partner *leakPartner) error {
 		return err
 	}
 	texts, kinds := distinct(leaks)
-	outcomes, err := a.reportLeaked(c, a.leaks.slots, texts, partner.source, "")
+	outcomes, err := a.reportLeaked(c, texts, partner.source, "")
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *API) revokeLeakedTokens(c *gin.Context) error {
 		return err
 	}
 	texts, _ := distinct(leaks)
-	if _, err := a.reportLeaked(c, a.leaks.slots, texts, models.LeakGitLab, ""); err != nil {
+	if _, err := a.reportLeaked(c, texts, models.LeakGitLab, ""); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
