@@ -72,7 +72,7 @@ func (p Principal) Waited() time.Duration { return p.waited }
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
 // [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
-// All of this takes at most [Timeout]. Then the caller must check the address of the client with
+// With an error the principal has at most the expiry of the refused key. All of this takes at most [Timeout]. Then the caller must check the address of the client with
 // [Principal.AllowsAddress], and count its refusals with [API.CountRefusal].
 func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
@@ -93,7 +93,7 @@ func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 	}
 	if !found.Active {
 		a.usage.Count(found.AccountID, found.ID, a.db.Now(), 0, 1)
-		return Principal{}, inactive(found)
+		return Principal{limits: found.Restrictions}, inactive(found)
 	}
 	a.usage.Count(found.AccountID, found.ID, a.db.Now(), 1, 0)
 	return newPrincipal(found, epoch, started), nil

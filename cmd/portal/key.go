@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,11 +75,11 @@ func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 				return store.Keys.All(ctx, account.ID, page)
 			},
 			row:    api.NewKey,
-			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tAGENTS\tNETWORKS",
+			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tEXPIRED\tAGENTS\tNETWORKS",
 			line: func(row api.Key) string {
 				return strings.Join([]string{
 					row.ID.String(), row.Label, row.MaskedKey, moment(&row.CreatedAt), moment(row.LastUsedAt), moment(row.RevokedAt),
-					moment(row.ExpiresAt), texts(row.Agents), texts(row.Networks),
+					moment(row.ExpiresAt), strconv.FormatBool(row.Expired), texts(row.Agents), texts(row.Networks),
 				}, "\t")
 			},
 		}.write(t.out, c.listFlags)

@@ -79,7 +79,7 @@ func TestListsHaveAlignedColumnsOrJSON(t *testing.T) {
 			},
 			{
 				[]string{"key", "list", "--account", testEmail},
-				"ID LABEL KEY CREATED LAST USED REVOKED EXPIRES AGENTS NETWORKS", account.key.ID.String(),
+				"ID LABEL KEY CREATED LAST USED REVOKED EXPIRES EXPIRED AGENTS NETWORKS", account.key.ID.String(),
 				[]string{"prod", account.key.Masked()},
 				map[string]any{"label": "prod", "maskedKey": account.key.Masked(), "lastUsedAt": nil},
 			},

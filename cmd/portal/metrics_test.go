@@ -20,7 +20,9 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	database := modelstest.SQLiteURL(t)
-	account := createAccount(t, modelstest.Open(t, database, models.Options{}))
+	store := modelstest.Open(t, database, models.Options{})
+	account := createAccount(t, store)
+	agent := modelstest.Value(store.Agents.Create(t.Context(), account.ID, models.NewAgent{Name: "Reception"}, models.Operator()))(t)
 	i := start(t, append(databaseEnv(database), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0",
 		"PORTAL_SMTP_URL=smtp://127.0.0.1:1", "PORTAL_MAIL_FROM=portal@example.com",
 		"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=key",
@@ -29,6 +31,7 @@ func TestMetrics(t *testing.T) {
 		i.Get("/api/agents", "Authorization: "+strings.TrimSpace("Bearer "+key))
 	}
 	i.Get("/widget/authorize", modelstest.Bearer("no.token."))
+	i.Get("/widget/authorize?agentId=x", modelstest.Bearer(i.token(t, account.secret, agent.ID)))
 	i.Post("/login", url.Values{"email": {testEmail}, "password": {"a wrong password"}})
 	monitor := modelstest.NewVisitor(t, i.metrics)
 	metrics := monitor.Get("/metrics").Body
@@ -42,7 +45,7 @@ func TestMetrics(t *testing.T) {
 			`portal_sign_in_failures_total{reason="wrong"} 1`, `portal_sign_in_failures_total{reason="limited"} 0`,
 			`portal_database_connections_max{pool="api"} 3`, `portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/api/agents",status="401"} 2`,
 			`portal_api_refusals_total{reason="malformed"} 1`, `portal_api_refusals_total{reason="token_invalid"} 1`,
-			`portal_http_overload_refusals_total 0`, `portal_api_refusals_total{reason="unavailable"} 0`,
+			`portal_api_refusals_total{reason="agent"} 1`, `portal_http_overload_refusals_total 0`, `portal_api_refusals_total{reason="unavailable"} 0`,
 			`portal_sessions 0`, `portal_mails_waiting 0`, `portal_hang_up_age_seconds 0`, `portal_hang_up_failures_total 0`, `portal_mails_dropped_total{reason="overflow"} 0`, `portal_build_info{`, `go_goroutines `, `process_cpu_seconds_total `, `route="/login"`,
 		} {
 			if !strings.Contains(metrics, "\n"+want) && !strings.Contains(metrics, ","+want) {

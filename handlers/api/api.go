@@ -209,9 +209,6 @@ func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 
 // serve calls h if the key is accepted from the client's address and has not reached its limit.
 func (a *API) serve(c *gin.Context, caller models.Principal, h keyedHandler) error {
-	if at := caller.ExpiresAt(); !at.IsZero() {
-		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
-	}
 	if caller.HasNetworks() && !caller.AllowsAddress(a.clientAddress(c)) {
 		return models.ErrAddressNotAllowed
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -48,6 +49,9 @@ func (a *API) principal(c *gin.Context) (models.Principal, error) {
 		return models.Principal{}, err
 	}
 	caller, err := a.store.API.Authenticate(c.Request.Context(), key)
+	if at := caller.ExpiresAt(); !at.IsZero() {
+		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
+	}
 	if err == nil {
 		middleware.SetCaller(c, middleware.Caller{Account: caller.AccountID, Key: caller.KeyID})
 	}

@@ -44,11 +44,12 @@ func (a *API) authorizeWidget(c *gin.Context) error {
 	}
 	middleware.SetCaller(c, middleware.Caller{Account: active.AccountID, Key: active.KeyID})
 	agentID, wanted, err := wantedAgent(c.Request)
-	if err != nil {
-		return err
+	if err == nil && wanted && agentID != active.claims.AgentID {
+		err = problem.AgentNotAllowed()
 	}
-	if wanted && agentID != active.claims.AgentID {
-		return problem.AgentNotAllowed()
+	if err != nil {
+		a.countRefusal(err)
+		return err
 	}
 	c.Header("X-Account-Id", active.AccountID.String())
 	c.Header("X-Agent-Id", active.claims.AgentID.String())

@@ -39,7 +39,9 @@ func newRestrictions(key models.Key) restrictions {
 	return restrictions{inUTC(key.ExpiresAt), key.Agents, key.Networks}
 }
 
-// NewKey returns the body of a key.
+// NewKey returns the body of a key. It compares the expiry with the clock of this process. Because
+// the field only informs, a small difference to the clock of the database, by which the key is
+// refused, does no harm.
 func NewKey(key models.Key) Key {
 	return Key{
 		key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt),

@@ -127,6 +127,9 @@ func TestKeyShowsItselfAndWhenItExpires(t *testing.T) {
 		}
 		expire := "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '" + c.key.ID.String() + "'"
 		modelstest.Exec(t, s.database, expire)
+		expired := s.get("/api/key", bearer(c.secret))
+		expired.fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		expired.has("X-Key-Expires-At", "2026-01-01T00:00:00Z")
 		if got, want := s.get("/widget/authorize", bearer(token)).fails(http.StatusUnauthorized, "UNAUTHORIZED"), exampleMessage(t, "TokenUnauthorized", "keyExpired"); got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
