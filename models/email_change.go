@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -30,11 +31,11 @@ type emailChange struct {
 // deadlines.
 //
 // The errors for the password are those of [Credentials.ChangePassword], but a user without a
-// password needs none. If the email is malformed, is the current one or makes the password too easy
+// password needs none. If the email is malformed, is the current one, in any letter case, or makes the password too easy
 // to guess, the error is an [*InvalidError] for the field "email".
 func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor Actor) error {
 	email, invalid := cleanEmail(email)
-	if invalid == nil && email == session.Email {
+	if invalid == nil && bytes.Equal(hashEmail(email), hashEmail(session.Email)) {
 		invalid = &InvalidError{"email", "This is already your email."}
 	}
 	user, err := c.authorize(ctx, session, password, actor)

@@ -55,6 +55,7 @@ type Mail struct {
 	KeyLastFour string     `bun:",scanonly"`
 	LeakSource  LeakSource `bun:",scanonly"`
 	LeakURL     string     `bun:"leak_url,scanonly"`
+	Reason      string     `bun:",scanonly"` // of the revocation
 	Address     string     `bun:",scanonly"`
 	UserAgent   string     `bun:",scanonly"` // of the session that began; empty if it has ended
 	At          time.Time  `bun:",scanonly"`
@@ -121,6 +122,7 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 		ColumnExpr("COALESCE(activity.label, '') AS label, COALESCE(activity.address, '') AS address").
 		ColumnExpr("COALESCE(activity.at, mail.created_at) AS at").
 		ColumnExpr("COALESCE(k.leak_source, '') AS leak_source, COALESCE(k.leak_url, '') AS leak_url").
+		ColumnExpr("COALESCE(k.revocation_reason, '') AS reason").
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(session.user_agent, '') AS user_agent").
 		Join("LEFT JOIN accounts AS a ON a.id = mail.account_id").
 		Join("LEFT JOIN activities AS activity ON activity.id = mail.activity_id").

@@ -25,6 +25,7 @@ type Mail struct {
 	Label     string // of the key; for a changed email, the new one
 	Key       string // masked key
 	Leaked    string // where the key was found; empty unless it was reported as leaked
+	Reason    string // of the revocation; may be empty
 	Device    string // such as "Firefox on Linux"; may be empty
 	Address   string // IP address of the actor; may be empty
 	At        Moment // of the change

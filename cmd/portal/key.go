@@ -19,7 +19,7 @@ type keyRevokeCommand struct {
 	ID  uuid.UUID `name:"id" placeholder:"UUID" xor:"which" required:"" help:"The key's id."`
 	Key string    `placeholder:"-" xor:"which" required:"" help:"Read the key itself from standard input."`
 
-	Reason string `placeholder:"TEXT" help:"Why, for the customer: at most 500 characters."`
+	Reason string `placeholder:"TEXT" help:"Why the key is revoked, at most 500 characters. The customer sees it."`
 }
 
 // Run revokes one key. If the key is revoked already, Run succeeds, so that a list of leaked keys

@@ -47,7 +47,7 @@ type commandLine struct {
 		Enable  userEnableCommand  `cmd:"" help:"Let a user sign in again."`
 
 		Remove  userRemoveCommand  `cmd:"" help:"Remove a user, but not the account's last owner."`
-		SetRole userSetRoleCommand `cmd:"" help:"Make a user an owner or a member."`
+		SetRole userSetRoleCommand `cmd:"" help:"Change the role of a user: owner or member."`
 
 		ChangeEmail       userChangeEmailCommand       `cmd:"" help:"Change a user's email."`
 		ResetSecondFactor userResetSecondFactorCommand `cmd:"" help:"Remove a user's authenticator app, recovery codes and passkeys, and sign the user out."`

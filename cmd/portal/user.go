@@ -130,7 +130,7 @@ func (c userRemoveCommand) Run(ctx context.Context, t terminal) error {
 type userSetRoleCommand struct {
 	userFlag
 
-	Role models.Role `required:"" enum:"owner,member" placeholder:"ROLE" help:"owner or member."`
+	Role models.Role `required:"" enum:"owner,member" placeholder:"ROLE" help:"The new role: owner or member."`
 }
 
 func (c userSetRoleCommand) Run(ctx context.Context, t terminal) error {

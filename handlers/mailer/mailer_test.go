@@ -106,7 +106,7 @@ func TestMailsReportChanges(t *testing.T) {
 		key, secret := s.key(t, account, actor)
 		for _, by := range []models.Actor{actor, models.Operator()} {
 			other, _ := s.key(t, account, models.Operator())
-			modelstest.Must(t, errOf(s.Keys.Revoke(t.Context(), account.ID, other.ID, by)))
+			modelstest.Must(t, errOf(s.Keys.RevokeBecause(t.Context(), account.ID, other.ID, "On a slide", by)))
 		}
 		session := modelstest.Value(s.Sessions.Find(t.Context(), token, unknown))(t)
 		modelstest.Must(t, errOf(s.Credentials.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
@@ -130,7 +130,7 @@ func TestMailsReportChanges(t *testing.T) {
 			{"API key generated", "Label: prod <1>\nKey: " + key.Masked() + "\nBy: ada@example.com"},
 			{"API key generated", "By: Operator"},
 			{"API key generated", "By: Operator"},
-			{"API key revoked", "Acme <Ltd>"},
+			{"API key revoked", "Acme <Ltd>. Requests with it are refused.\n\nReason: On a slide\n\nLabel: "},
 			{"Your password was changed", "Address: 203.0.113.7"},
 			{"Your password was reset", "https://portal.example.com/login"},
 			{"Your email was changed", "to new@example.com"},

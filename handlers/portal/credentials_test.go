@@ -103,7 +103,7 @@ func TestEmailIsRefusedWithTheInputKept(t *testing.T) {
 			for _, test := range []struct{ password, email, field, alert string }{
 				{"not the password", "new@example.com", "Your password", "The password is incorrect."},
 				{password, "new", "New email", "Enter an email address"},
-				{password, c.email, "New email", "already your email"},
+				{password, strings.ToUpper(c.email), "New email", "already your email"},
 				{password, password, "New email", "Enter an email address"},
 			} {
 				refused := v.post("/account/email", emails(test.password, test.email)).is(http.StatusUnprocessableEntity)

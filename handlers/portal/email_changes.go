@@ -41,5 +41,8 @@ func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
 		return err
 	}
 	refusal := problem.From(err)
+	if errors.Is(err, models.ErrMailLinkInvalid) {
+		refusal.Message = "This link has already been used or has expired. For a new link, change your email again on the Account page."
+	}
 	return p.sendPage(c, refusal.Status, templates.EmailChangePage{Problem: refusal.Message})
 }

@@ -76,7 +76,7 @@ func TestAddressOfAFormLeadsToItsPage(t *testing.T) {
 	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		for path, page := range map[string]string{
-			"/logout": "/api-keys", "/account/email": "/account", "/settings/name": "/settings",
+			"/logout": "/api-keys", "/account/email": "/account", "/settings/name": "/settings", "/people/invitations": "/people",
 			"/people/invitations/" + uuid.NewString() + "/cancellation": "/people",
 		} {
 			c.get(path).redirects(page)

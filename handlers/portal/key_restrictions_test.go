@@ -336,7 +336,7 @@ func TestReasonOfARevocation(t *testing.T) {
 			reason := "the laptop was stolen " + key.LastFour
 			v.post(path, url.Values{"reason": {reason}})
 			c.get("/api-keys/revoked").says(reason)
-			c.get("/activity").says(reason)
+			c.get("/activity").says("Reason: " + reason)
 		})
 	})
 }

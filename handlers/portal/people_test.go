@@ -74,7 +74,7 @@ func TestPeopleAreListed(t *testing.T) {
 			c.get("/people").one("button", "Invite")
 			member.get("/people").none("button", "Invite")
 			as.of(t, member.visitor).post("/people/"+c.id()+"/removal", nil).is(http.StatusForbidden).
-				says("Only owners can manage the people of this account.")
+				says("Only owners can change the people and the settings of this account.")
 			if link := member.get("/people").one("navigation", "Main").one("link", "People"); link.attr("aria-current") != "page" {
 				t.Error("the link People is not the current one")
 			}
