@@ -230,14 +230,22 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 // renew gives a key that replaces another one its restrictions, with an expiry that begins anew.
 func (k *Keys) renew(key *Key, replaced Key) {
 	key.Agents, key.Networks, key.Note = replaced.Agents, replaced.Networks, replaced.Note
+	if key.ExpiresAt = k.RenewedExpiry(replaced, key.CreatedAt); key.ExpiresAt != nil {
+		key.Lifetime = key.ExpiresAt.Sub(key.CreatedAt)
+	}
+}
+
+// RenewedExpiry returns when a key expires that replaces another one now; nil: never.
+func (k *Keys) RenewedExpiry(replaced Key, now time.Time) *time.Time {
 	lifetime := replaced.Lifetime
 	if k.maxLifetime > 0 && (lifetime == 0 || lifetime > k.maxLifetime) {
 		lifetime = k.maxLifetime
 	}
-	if lifetime > 0 {
-		at := key.CreatedAt.Add(lifetime)
-		key.ExpiresAt, key.Lifetime = &at, lifetime
+	if lifetime == 0 {
+		return nil
 	}
+	at := now.Add(lifetime)
+	return &at
 }
 
 // MaxLifetime returns the longest time until a new key expires; 0 if keys need no expiry.

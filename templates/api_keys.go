@@ -62,8 +62,8 @@ func (r APIKeyReveal) FirstUse() FirstUse { return FirstUse{ID: r.ID} }
 
 // FirstUse is the status line that shows whether a key has received its first request.
 type FirstUse struct {
-	ID            uuid.UUID
-	Used, Revoked bool
+	ID                     uuid.UUID
+	Used, Revoked, Expired bool
 }
 
 func (FirstUse) fragment() string { return "first-use" }
@@ -155,6 +155,7 @@ type APIKeyTwin struct {
 
 // APIKeyConfirmation shows how much a key is used before it is revoked.
 type APIKeyConfirmation struct {
+	KeyID    uuid.UUID
 	LastUsed *Moment // nil if never used
 	Requests Count   // in the last 24 hours
 	InUse    bool    // used within the last 7 days

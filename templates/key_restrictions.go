@@ -47,6 +47,7 @@ type KeyExpiry struct{ Value, Name string }
 const (
 	ExpiresNever  = "never"
 	ExpiresOnDate = "date"
+	ExpiresLatest = "latest" // as late as the portal allows
 )
 
 // KeyAgent is an agent that a key can be restricted to.

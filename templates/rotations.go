@@ -14,6 +14,20 @@ type RotationPage struct {
 	Full     int               // number of active keys if the account has reached the maximum, or 0
 	Lost     bool              // the user has lost the value of the old key
 	Problem  string            // why no replacement was created
+	Expires  *KeyExpires       // of the replacement that this page creates; nil: never
+}
+
+// Kept returns what restricts the old key and its replacement.
+func (p RotationPage) Kept() string {
+	switch {
+	case p.Old.Agents != nil && p.Old.Networks != nil:
+		return "agents and networks"
+	case p.Old.Agents != nil:
+		return "agents"
+	case p.Old.Networks != nil:
+		return "networks"
+	}
+	return ""
 }
 
 func (RotationPage) screen() screen {

@@ -102,7 +102,12 @@ func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.Key
 			form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: strconv.Itoa(option.days), Name: option.name})
 		}
 	}
-	form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresOnDate, Name: "On a date"})
+	if limit == 0 || limit >= models.Day || key.ExpiresAt != nil {
+		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresOnDate, Name: "On a date"})
+	} else {
+		// The end of no day may be within the limit.
+		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresLatest, Name: models.WholeDays(limit)})
+	}
 	form.Expires = form.Expiries[0].Value
 	if limit > 0 {
 		form.Maximum = models.WholeDays(limit)
@@ -183,6 +188,10 @@ func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*ti
 		if err != nil || end.Year() > 9999 {
 			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date, such as 2027-01-31."}
 		}
+		return &end, nil
+	}
+	if limit := p.keys.MaxLifetime(); form.Expires == templates.ExpiresLatest && limit > 0 {
+		end := p.now().Add(limit)
 		return &end, nil
 	}
 	for _, option := range keyExpiries {

@@ -182,19 +182,38 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 			c.post("/api-keys", restricted("expires", expires)).is(http.StatusUnprocessableEntity).one("alert", "expire")
 		}
 	})
+	// Often the end of no day is within a short maximum.
+	for limit, options := range map[time.Duration][]string{12 * time.Hour: {"12 hours"}, models.Day: {"On a date"}} {
+		s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{KeyMaxLifetime: limit})
+		c := s.customer(t)
+		page := c.get("/api-keys").is(http.StatusOK)
+		if all, _ := page.options("Expires"); !slices.Equal(all, options) {
+			t.Errorf("with a maximum of %s, Expires offers %q", limit, all)
+		}
+		c.post("/api-keys", page.saved("label", "production", "form_id", page.formID())).is(http.StatusOK)
+		key := c.keys()[0]
+		path := "/api-keys/" + key.ID.String() + "/restrictions"
+		c.post(path, c.get(path).saved("note", "kept")).redirects("/api-keys#menu-" + key.ID.String())
+		if same := c.keys()[0]; same.Note != "kept" || !same.ExpiresAt.Equal(*key.ExpiresAt) {
+			t.Errorf("the expiry changed from %s to %s", key.ExpiresAt, same.ExpiresAt)
+		}
+	}
 }
 
-// saved returns the fields of the page of restrictions, as a browser sends them.
-func (a answer) saved() url.Values {
+// saved returns the fields that restrict a key, as a browser sends them, and more fields.
+func (a answer) saved(more ...string) url.Values {
 	a.t.Helper()
 	fields := url.Values{
-		"networks": {a.written("Allowed networks")}, "note": {a.written("Note")},
+		"networks":    {a.written("Allowed networks")},
 		"expiry_date": {a.one("textbox", "Expiry date").attr("value")},
 	}
 	for node := range a.one("combobox", "Expires").node.Descendants() {
 		if option := (element{a.t, node}); node.Data == "option" && option.has("selected") {
 			fields.Set("expires", option.attr("value"))
 		}
+	}
+	for i := 0; i < len(more); i += 2 {
+		fields.Set(more[i], more[i+1])
 	}
 	for _, role := range []string{"radio", "checkbox"} {
 		for _, control := range a.all(role, "") {
@@ -233,7 +252,7 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		page.one("button", "Cancel")
 		page.one("button", "Save restrictions").parent().parent().says("After you save, requests")
 		activities := len(c.get("/activity").all("listitem", ""))
-		c.post(path, page.saved()).redirects("/api-keys#menu-" + key.ID.String())
+		c.post(path, page.saved("note", page.written("Note"))).redirects("/api-keys#menu-" + key.ID.String())
 		if same := c.keys()[0]; !same.ExpiresAt.Equal(*key.ExpiresAt) || !slices.Equal(same.Agents, key.Agents) ||
 			!slices.Equal(same.Networks, key.Networks) || len(c.get("/activity").all("listitem", "")) != activities {
 			t.Errorf("saving an untouched page changed %v to %v", key.Restrictions(), same.Restrictions())
@@ -309,6 +328,7 @@ func TestExpiringKeyIsOfferedRotationAndIsThenListedAsExpired(t *testing.T) {
 	rows := c.get("/api-keys/revoked").one("table", "Revoked API keys").all("row", "")
 	rows[1].one("cell", "production")
 	rows[1].one("cell", "Expired")
+	c.fragments().get("/api-keys/"+key.ID.String()+"/first-use").is(http.StatusOK).one("status", "has expired")
 	for _, path := range []string{"", "/name", "/restrictions", "/rotation", "/revocation"} {
 		c.get("/api-keys/" + key.ID.String() + path).redirects("/api-keys")
 		c.get("/api-keys").says("has expired")
@@ -320,23 +340,29 @@ func TestReasonOfARevocation(t *testing.T) {
 		c := s.customer(t)
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
-			key := c.key("production")
-			path := "/api-keys/" + key.ID.String() + "/revocation"
-			v.get(path).is(http.StatusOK).one("textbox", "Reason")
-			long := strings.Repeat("x", 501)
-			refused := v.post(path, url.Values{"reason": {long}}).is(http.StatusUnprocessableEntity)
-			field := refused.one("textbox", "Reason")
-			field.exactly(long)
-			if alert := refused.one("alert", "at most 500"); !strings.Contains(field.attr("aria-describedby"), alert.attr("id")) {
-				t.Error("the alert does not describe the field")
+			for _, way := range []string{"", "/rotation"} {
+				key, active := c.key("production"), len(c.keys())
+				if way != "" {
+					c.newKey("production", key.ID)
+					active++
+				}
+				path := "/api-keys/" + key.ID.String() + way + "/revocation"
+				v.get(path).is(http.StatusOK).one("textbox", "Reason")
+				long := strings.Repeat("x", 501)
+				refused := v.post(path, url.Values{"reason": {long}}).is(http.StatusUnprocessableEntity)
+				field := refused.one("textbox", "Reason")
+				field.exactly(long)
+				if alert := refused.one("alert", "at most 500"); !strings.Contains(field.attr("aria-describedby"), alert.attr("id")) {
+					t.Error("the alert does not describe the field")
+				}
+				if refused.one("button", "Confirm revoke"); len(c.keys()) != active {
+					t.Fatal("the key was revoked")
+				}
+				reason := "the laptop was stolen " + key.LastFour
+				v.post(path, url.Values{"reason": {reason}})
+				c.get("/api-keys/revoked").says(reason)
+				c.get("/activity").says("Reason: " + reason)
 			}
-			if len(c.keys()) != 1 {
-				t.Fatal("the key was revoked")
-			}
-			reason := "the laptop was stolen " + key.LastFour
-			v.post(path, url.Values{"reason": {reason}})
-			c.get("/api-keys/revoked").says(reason)
-			c.get("/activity").says("Reason: " + reason)
 		})
 	})
 }

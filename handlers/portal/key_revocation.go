@@ -61,7 +61,7 @@ func (p *keyPages) refuseReason(c *gin.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	confirmation.Reason, confirmation.ReasonProblem = c.PostForm("reason"), message
+	confirmation.ReasonProblem = message
 	return p.showConfirmation(c, http.StatusUnprocessableEntity, key, confirmation)
 }
 

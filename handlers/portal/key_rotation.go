@@ -54,7 +54,7 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 	if err != nil {
 		return p.explainNoReplacement(c, old, err)
 	}
-	reveal := p.reveal(key, secret, agentID)
+	reveal := p.reveal(key, secret, exampleAgentOf(key, agentID))
 	reveal.Back = rotationPath(old.ID)
 	hours, err := p.keys.Usage(c.Request.Context(), old.AccountID, rotationHours, old.ID)
 	if err != nil {
@@ -120,6 +120,11 @@ func (p *keyPages) showRotationProgress(c *gin.Context) error {
 // newRotationRevocation shows on the page of a rotation the confirmation of the old key's
 // revocation.
 func (p *keyPages) newRotationRevocation(c *gin.Context) error {
+	return p.askRotationRevocation(c, http.StatusOK, "")
+}
+
+// askRotationRevocation shows the confirmation with the submitted reason and its error.
+func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProblem string) error {
 	r, err := p.findRotation(c)
 	if err != nil {
 		return err
@@ -142,13 +147,17 @@ func (p *keyPages) newRotationRevocation(c *gin.Context) error {
 		return err
 	}
 	confirmation.Requests = page.Progress.Old.Requests // the same count as elsewhere on the page
+	confirmation.ReasonProblem = reasonProblem
 	page.Progress.Confirmation = &confirmation
-	return p.reply(c, reply{fragment: page, page: present(page)})
+	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
 // createRotationRevocation revokes the old key, which ends the rotation.
 func (p *keyPages) createRotationRevocation(c *gin.Context) error {
 	key, already, err := p.revoke(c)
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return p.askRotationRevocation(c, http.StatusUnprocessableEntity, invalid.Message)
+	}
 	if err != nil {
 		return p.explainUnknownOutcome(c, err)
 	}
@@ -196,7 +205,11 @@ func (p *keyPages) rotationPage(c *gin.Context, r rotation) (templates.RotationP
 		progress := p.rotationProgress(r)
 		return templates.RotationPage{Old: progress.Old, Progress: &progress}, nil
 	}
-	page := templates.RotationPage{Old: p.rotatedKey(r.old, nil, 0), FormID: uuid.New()}
+	now := p.now()
+	page := templates.RotationPage{
+		Old: p.rotatedKey(r.old, nil, 0), FormID: uuid.New(),
+		Expires: templates.NewKeyExpires(p.keys.RenewedExpiry(r.old, now), now),
+	}
 	keys, err := p.keys.Active(c.Request.Context(), r.old.AccountID)
 	if len(keys) >= models.MaxActiveKeys {
 		page.Full = len(keys)

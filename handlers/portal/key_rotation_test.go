@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/templates"
 )
 
 // keyInUse generates a key and returns a function that uses it.
@@ -65,6 +66,23 @@ func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
 			}
 			neverAgain(t, c.visitor, key)
 		})
+	})
+}
+
+func TestReplacementKeepsTheRestrictions(t *testing.T) {
+	onSite(t, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.agent("Back office")
+		front := c.agent("Front desk")
+		c.post("/api-keys", restricted("expires", "30", "agents", "only", "agent", front.ID.String(), "networks", "192.0.2.7"))
+		key := c.keys()[0]
+		page := c.get(rotationOf(key)).is(http.StatusOK)
+		page.says("keeps the label production and the allowed agents and networks. It expires " + templates.LastDay(*key.ExpiresAt).Format("2 Jan 2006") + ".")
+		made := c.post(rotationOf(key), url.Values{"form_id": {page.formID()}}).is(http.StatusOK)
+		made.one("region", "Example request").says(front.ID.String())
+		if plain := c.get(rotationOf(c.key("free"))).is(http.StatusOK); containsText(plain, "allowed agents") || containsText(plain, "It expires") {
+			t.Error("a key without restrictions has some")
+		}
 	})
 }
 

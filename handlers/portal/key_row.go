@@ -111,8 +111,8 @@ func (p *keyPages) pageWith(c *gin.Context, row templates.APIKeyRow) func() (tem
 	}
 }
 
-// confirmation returns the usage and the open calls of key, which the confirmation of its
-// revocation shows.
+// confirmation returns the usage and the open calls of key and the submitted reason, which the
+// confirmation of its revocation shows.
 func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKeyConfirmation, error) {
 	recent, err := p.keys.Usage(c.Request.Context(), key.AccountID, lastDay, key.ID)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKe
 	requests, _ := recent[key.ID].Total()
 	now := p.now()
 	return templates.APIKeyConfirmation{
-		LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
+		KeyID: key.ID, Reason: c.PostForm("reason"), LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
 		Calls: (*templates.OpenCalls)(p.calls.Open(c.Request.Context(), key)),
 	}, nil

@@ -101,10 +101,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 	if len(unused.Agents) > 0 {
 		agentID = unused.Agents[0].ID.String()
 	}
-	if len(key.Agents) > 0 {
-		agentID = key.Agents[0].String()
-	}
-	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, agentID)}
+	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, exampleAgentOf(key, agentID))}
 	if form.Restrictions.Open() {
 		generated.Restrictions = &unused
 	}
@@ -156,17 +153,31 @@ func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
 	return first.Items[0].ID.String(), nil
 }
 
-// showFirstUse says that a key has received its first request or was revoked.
+// exampleAgentOf returns the id of an agent that the key reaches: first, which may be empty, unless
+// the key has a list.
+func exampleAgentOf(key models.Key, first string) string {
+	switch {
+	case key.Agents == nil:
+		return first
+	case len(key.Agents) == 0:
+		return ""
+	}
+	return key.Agents[0].String()
+}
+
+// showFirstUse says that a key has received its first request, was revoked or has expired.
 func (p *keyPages) showFirstUse(c *gin.Context) error {
 	key, err := p.find(c)
 	if err != nil {
 		return err
 	}
 	r := reply{
-		fragment: templates.FirstUse{ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil},
+		fragment: templates.FirstUse{
+			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.now()),
+		},
 		location: homePath + "#revoke-" + key.ID.String(),
 	}
-	if key.LastUsedAt == nil && key.RevokedAt == nil {
+	if key.LastUsedAt == nil && !p.ended(key) {
 		r.status = http.StatusNoContent
 	}
 	return p.reply(c, r)

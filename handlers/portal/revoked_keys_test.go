@@ -19,7 +19,7 @@ import (
 func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, stranger := s.customer(t), s.customer(t)
-		c.get("/api-keys/revoked").is(http.StatusOK).says("No revoked keys")
+		c.get("/api-keys/revoked").is(http.StatusOK).says("No revoked or expired keys")
 		c.key("active")
 		key, secret := c.newKey("leaked", uuid.Nil)
 		stranger.revoke(stranger.key("of another account"))
@@ -41,6 +41,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 			if len(rows) != 2 {
 				t.Fatalf("%d rows", len(rows))
 			}
+			rows[0].one("columnheader", "Ended")
 			for i, want := range []string{"leaked", key.Masked(), "just now", c.email, "2 refused"} {
 				rows[1].all("cell", "")[i].exactly(want)
 			}
