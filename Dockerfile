@@ -1,9 +1,10 @@
-FROM node:22-alpine AS assets
+# Both stages run on the builder's architecture and build for that of the image.
+FROM --platform=$BUILDPLATFORM node:22-alpine AS assets
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
-FROM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
@@ -11,8 +12,8 @@ COPY . .
 COPY --from=assets /src/node_modules/htmx.org/dist/htmx.min.js static/vendor/
 ENV CGO_ENABLED=0 GOFLAGS=-tags=nomsgpack
 RUN go run ./cmd/highlight
-ARG VERSION=unversioned
-RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
+ARG VERSION=unversioned TARGETOS TARGETARCH
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
     && install -d -m 700 /out/root/data
 
 # Only the program, the CA certificates for TLS to the database, and a directory for SQLite.

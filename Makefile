@@ -1,7 +1,7 @@
 # Run "make help" for a list of targets. They need Go, Node with npm, and make.
 
 packages := ./...
-sources  := cmd e2e handlers migrations models static templates
+sources  := cmd e2e handlers migrations models static templates tools/deployment
 version  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 npm_done := node_modules/.package-lock.json
 npm_tools := node_modules/.tools
@@ -36,15 +36,18 @@ test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks ## Run all tests on S
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, vulnerabilities and licenses
+check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, deployment files, vulnerabilities and licenses
 	tools/check-format $(sources)
 	go vet $(packages)
 	go vet -C e2e/echo
+	go vet -C tools/deployment
 	bin/tools/golangci-lint run
 	go mod tidy -diff
 	go mod tidy -C e2e/echo -diff
+	go mod tidy -C tools/deployment -diff
 	go mod verify
 	tools/check-openapi
+	go test -C tools/deployment -count=1
 	tools/check-vulnerabilities
 	tools/check-licenses
 

@@ -153,7 +153,7 @@ func TestTheImageIsBuiltWithTheModulesGoVersion(t *testing.T) {
 	module := modelstest.Value(os.ReadFile("../../go.mod"))(t)
 	dockerfile := modelstest.Value(os.ReadFile("../../Dockerfile"))(t)
 	version := regexp.MustCompile(`(?m)^go \d+\.\d+`).FindString(string(module))
-	if want := "FROM golang:" + strings.TrimPrefix(version, "go ") + " "; !strings.Contains(string(dockerfile), want) {
+	if want := " golang:" + strings.TrimPrefix(version, "go ") + " "; !strings.Contains(string(dockerfile), want) {
 		t.Errorf("go.mod says %q, and the Dockerfile has no %q", version, want)
 	}
 }

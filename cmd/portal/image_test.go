@@ -25,6 +25,9 @@ buildah() { command buildah --root "$PWD/storage" --runroot "$PWD/storage/run" -
 buildah bud --isolation chroot --format docker --build-context build=build --iidfile id -f Containerfile empty >&2
 image=$(cat id)
 buildah inspect --type image "$image" > image.json
+# No command of the stage runs, so that it needs no other processor.
+buildah bud --isolation chroot --platform linux/arm64 --build-context build=build --iidfile other -f Containerfile empty >&2
+buildah inspect --type image --format '{{println .OCIv1.Architecture}}' "$(cat other)"
 
 root=$(buildah mount "$(buildah from "$image")")
 mount --bind "$root" "$root"
@@ -83,7 +86,7 @@ func TestTheImageRunsOnAReadOnlyRoot(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	for _, want := range []string{"65532 ", "/data/portal.db", "/data/portal.secret", `"msg":"stopped"`} {
+	for _, want := range []string{"65532 ", "arm64\n", "/data/portal.db", "/data/portal.secret", `"msg":"stopped"`} {
 		if !strings.Contains(string(output), want) {
 			t.Errorf("want %q in %s", want, output)
 		}
