@@ -250,11 +250,11 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 	})
 }
 
-func inIndia(o *playwright.BrowserNewContextOptions) {
+func inIndia(o *options) {
 	o.TimezoneId = playwright.String("Asia/Kolkata")
 }
 
-func asPhone(o *playwright.BrowserNewContextOptions) {
+func asPhone(o *options) {
 	o.UserAgent = playwright.String("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 " +
 		"(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1")
 }

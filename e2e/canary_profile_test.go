@@ -21,7 +21,7 @@ import (
 func visitWithProfileOnDisk(t *testing.T, site, folder string) *visitor {
 	t.Helper()
 	found := modelstest.Value(theRun.getTools())(t)
-	context := modelstest.Value(theRun.browser(t).driver.Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
+	context := modelstest.Value(modelstest.Value(theRun.getDriver())(t).Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
 	}))(t)
 	t.Cleanup(func() { _ = context.Close() })

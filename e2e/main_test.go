@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/playwright-community/playwright-go"
 
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
@@ -31,11 +34,15 @@ type testRun struct {
 	artifacts string // deleted at the start of the run
 	scratch   string // deleted at its end
 
-	getTools   func() (tools, error)
-	getBrowser func() (*browser, error)
-	getBinary  func() (string, error)
-	getPortal  func() (*process, error)
-	getPair    func() ([2]*process, error)
+	getTools  func() (tools, error)
+	getDriver func() (*playwright.Playwright, error)
+	getBinary func() (string, error)
+	getPortal func() (*process, error)
+	getPair   func() ([2]*process, error)
+
+	// The browsers of the run: Chromium's headless shell, which takes two thirds of the time, and the
+	// whole Chromium. Each visitor has a separate profile.
+	shell, whole func() (playwright.Browser, error)
 
 	mu        sync.Mutex
 	cleanups  []func()
@@ -73,7 +80,12 @@ func newRun() (*testRun, error) {
 		return nil, fmt.Errorf("delete the artifacts of the last run: %w", err)
 	}
 	run.getTools = sync.OnceValues(func() (tools, error) { return findTools(root) })
-	run.getBrowser = sync.OnceValues(run.openBrowser)
+	run.getDriver = sync.OnceValues(run.startDriver)
+	run.whole = sync.OnceValues(func() (playwright.Browser, error) { return run.launch("") })
+	run.shell = run.whole
+	if path, err := exec.LookPath("chromium-headless-shell"); err == nil && !*headed {
+		run.shell = sync.OnceValues(func() (playwright.Browser, error) { return run.launch(path) })
+	}
 	run.getBinary = sync.OnceValues(run.build)
 	run.getPortal = sync.OnceValues(func() (*process, error) {
 		return run.start(settings{databaseURL: "sqlite:" + filepath.Join(scratch, "shared", "portal.db")})
@@ -96,17 +108,38 @@ func (r *testRun) cleanup(f func()) {
 	r.cleanups = append(r.cleanups, f)
 }
 
-func (r *testRun) openBrowser() (*browser, error) {
+func (r *testRun) startDriver() (*playwright.Playwright, error) {
 	t, err := r.getTools()
 	if err != nil {
 		return nil, err
 	}
-	b, err := startBrowser(t, r.scratch)
+	driver, err := startDriver(t, r.scratch)
+	if err == nil {
+		r.cleanup(func() { _ = driver.Stop() })
+	}
+	return driver, err
+}
+
+// launch starts the browser with this path, or Chromium, until the end of the run.
+func (r *testRun) launch(path string) (playwright.Browser, error) {
+	driver, err := r.getDriver()
 	if err != nil {
 		return nil, err
 	}
-	r.cleanup(b.stop)
-	return b, nil
+	found, err := r.getTools()
+	if err != nil {
+		return nil, err
+	}
+	path = cmp.Or(path, found.chromium)
+	chromium, err := driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+		ExecutablePath: playwright.String(path), Headless: playwright.Bool(!*headed),
+		Args: append(chromiumFlags(), "--use-fake-device-for-media-stream"), IgnoreDefaultArgs: withBackForwardCache,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start Chromium (%s): %w", path, err)
+	}
+	r.cleanup(func() { _ = chromium.Close() })
+	return chromium, nil
 }
 
 // build builds the binary from the working tree, so that the tests never use an old one.
@@ -168,15 +201,6 @@ func (r *testRun) startPair() (pair [2]*process, err error) {
 		}
 	}
 	return pair, nil
-}
-
-func (r *testRun) browser(t testing.TB) *browser {
-	t.Helper()
-	b, err := r.getBrowser()
-	if err != nil {
-		t.Fatalf("start the browser:\n%v", err)
-	}
-	return b
 }
 
 // saveLogs writes the log of each portal of the run to folder.

@@ -132,7 +132,7 @@ func TestGoingBackNeverShowsAKeyAgainOverHTTPS(t *testing.T) {
 	for name, mode := range map[string]profile{"with JavaScript": withJavaScript, "without JavaScript": withoutJavaScript} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			neverShowsAKeyAgain(t, p.newCustomer(t), visit(t, site, mode, trustingAnyCertificate))
+			neverShowsAKeyAgain(t, p.newCustomer(t), visit(t, site, mode, inWholeChromium, trustingAnyCertificate))
 		})
 	}
 }

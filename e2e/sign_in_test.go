@@ -24,7 +24,7 @@ import (
 // sign-in.
 func TestAnEndedSessionLeadsToSignInAndBack(t *testing.T) {
 	inBothModes(t, func(t *testing.T, p *process, mode profile) {
-		c, v := startSignedIn(t, p, mode)
+		c, v := startSignedIn(t, p, mode, inWholeChromium)
 		v.allowStatus(http.StatusUnauthorized)
 		keys := pages.OpenKeys(v.Tab)
 		pages.OpenKeys(v.secondTab(t)).SignOut()

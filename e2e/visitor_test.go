@@ -33,61 +33,57 @@ type visitor struct {
 	context playwright.BrowserContext
 }
 
+// options describe a visitor's browser.
+type options struct {
+	playwright.BrowserNewContextOptions
+
+	open func() (playwright.Browser, error) // of a [browser]
+}
+
 // profile changes the options of a visitor's browser.
-type profile func(*playwright.BrowserNewContextOptions)
+type profile func(*options)
 
-func withJavaScript(o *playwright.BrowserNewContextOptions) {
-	o.JavaScriptEnabled = playwright.Bool(true)
-}
+func withJavaScript(o *options)    { o.JavaScriptEnabled = playwright.Bool(true) }
+func withoutJavaScript(o *options) { o.JavaScriptEnabled = playwright.Bool(false) }
+func withoutMotion(o *options)     { o.ReducedMotion = playwright.ReducedMotionReduce }
 
-func withoutJavaScript(o *playwright.BrowserNewContextOptions) {
-	o.JavaScriptEnabled = playwright.Bool(false)
-}
-
-func withClipboard(o *playwright.BrowserNewContextOptions) {
+func withClipboard(o *options) {
 	o.Permissions = append(o.Permissions, "clipboard-read", "clipboard-write")
 }
 
-// withMicrophone allows the pages to use the microphone, which beeps. Other visitors block it.
-func withMicrophone(o *playwright.BrowserNewContextOptions) {
+// inWholeChromium opens the pages in Chromium where others use its headless shell. Only the whole
+// Chromium has a back/forward cache and a microphone, which pages may not use.
+func inWholeChromium(o *options) { o.open = theRun.whole }
+
+// withMicrophone allows the pages to use the microphone, which beeps.
+func withMicrophone(o *options) {
+	inWholeChromium(o)
 	o.Permissions = append(o.Permissions, "microphone")
 }
 
-func withoutMotion(o *playwright.BrowserNewContextOptions) {
-	o.ReducedMotion = playwright.ReducedMotionReduce
-}
-
-func trustingAnyCertificate(o *playwright.BrowserNewContextOptions) {
-	o.IgnoreHttpsErrors = playwright.Bool(true)
-}
+func trustingAnyCertificate(o *options) { o.IgnoreHttpsErrors = playwright.Bool(true) }
 
 // visit opens a tab on site until the test ends. The test fails if a page logs an unexpected error
 // or warning, or leaves data in the browser's storage. A failed test saves its artifacts.
 func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	t.Helper()
-	return visitWith(t, theRun.browser(t).chromium, site, profiles...)
-}
-
-func visitWith(t *testing.T, chromium playwright.Browser, site string, profiles ...profile) *visitor {
-	t.Helper()
-	options := playwright.BrowserNewContextOptions{
-		Viewport: &playwright.Size{Width: 1280, Height: 800},
-		Locale:   playwright.String("en-US"),
-	}
+	o := options{open: theRun.shell}
+	o.Viewport, o.Locale = &playwright.Size{Width: 1280, Height: 800}, playwright.String("en-US")
 	for _, p := range profiles {
-		p(&options)
+		p(&o)
 	}
-	context, err := chromium.NewContext(options)
+	chromium, err := o.open()
 	if err != nil {
-		t.Fatalf("open a browser profile: %v", err)
+		t.Fatalf("start the browser:\n%v", err)
 	}
+	context := modelstest.Value(chromium.NewContext(o.BrowserNewContextOptions))(t)
 	context.SetDefaultTimeout(expectTimeout)
 	context.SetDefaultNavigationTimeout(navigationTimeout)
 	if err := context.Tracing().Start(playwright.TracingStartOptions{Snapshots: snapshots}); err != nil {
 		t.Fatalf("start the trace: %v", err)
 	}
 	v := &visitor{watcher: watch(context), context: context}
-	javaScript := options.JavaScriptEnabled == nil || *options.JavaScriptEnabled
+	javaScript := o.JavaScriptEnabled == nil || *o.JavaScriptEnabled
 	v.Tab = v.newTab(t, site, javaScript)
 	t.Cleanup(func() { v.close(t) })
 	return v
@@ -236,13 +232,8 @@ var (
 	snapshots = flag.Bool("snapshots", false, "record the pages in traces, which makes the tests a third slower")
 )
 
-// browser is the Chromium process of a run. Each visitor has a separate profile in it.
-type browser struct {
-	driver   *playwright.Playwright
-	chromium playwright.Browser
-}
-
-func startBrowser(t tools, scratch string) (*browser, error) {
+// startDriver starts the driver of all browsers.
+func startDriver(t tools, scratch string) (*playwright.Playwright, error) {
 	// playwright-go reads the path of node only from the environment.
 	if err := os.Setenv("PLAYWRIGHT_NODEJS_PATH", t.node); err != nil {
 		return nil, fmt.Errorf("set the path of node: %w", err)
@@ -255,15 +246,7 @@ func startBrowser(t tools, scratch string) (*browser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the Playwright driver: %w", err)
 	}
-	chromium, err := driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-		ExecutablePath: playwright.String(t.chromium), Headless: playwright.Bool(!*headed),
-		Args: append(chromiumFlags(), "--use-fake-device-for-media-stream"), IgnoreDefaultArgs: withBackForwardCache,
-	})
-	if err != nil {
-		_ = driver.Stop()
-		return nil, fmt.Errorf("start Chromium (%s): %w", t.chromium, err)
-	}
-	return &browser{driver: driver, chromium: chromium}, nil
+	return driver, nil
 }
 
 // withBackForwardCache removes the Playwright default that turns the back/forward cache off.
@@ -279,9 +262,4 @@ func chromiumFlags() []string {
 		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root
 	}
 	return flags
-}
-
-func (b *browser) stop() {
-	_ = b.chromium.Close()
-	_ = b.driver.Stop()
 }

@@ -27,7 +27,7 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 	site := startWidget(t, portalWith(t, server), referenceBackends[1], server)
 	for want, v := range map[string]*visitor{
 		`No microphone was found`:             visitWithoutMicrophone(t, site.site),
-		`The microphone is blocked`:           visit(t, site.site),
+		`The microphone is blocked`:           visit(t, site.site, inWholeChromium),
 		`Another program uses the microphone`: visit(t, site.site),
 		`only on pages with HTTPS`:            visit(t, strings.Replace(site.site, "127.0.0.1", "shop.test", 1)),
 		`This page may not start calls`:       visit(t, strings.Replace(site.site, "127.0.0.1", "shop.localhost", 1), withMicrophone),
@@ -79,12 +79,12 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 func visitWithoutMicrophone(t *testing.T, site string) *visitor {
 	t.Helper()
 	found := modelstest.Value(theRun.getTools())(t)
-	chromium := modelstest.Value(theRun.browser(t).driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+	chromium := modelstest.Value(modelstest.Value(theRun.getDriver())(t).Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(),
 		Env: map[string]string{"ALSA_CONFIG_PATH": "/dev/null", "PULSE_SERVER": "none"},
 	}))(t)
 	t.Cleanup(func() { _ = chromium.Close() })
-	return visitWith(t, chromium, site)
+	return visit(t, site, func(o *options) { o.open = func() (playwright.Browser, error) { return chromium, nil } })
 }
 
 // The database is away, and then the portal limits the requests.
