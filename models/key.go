@@ -29,11 +29,13 @@ type Key struct {
 
 	Leak // of a key that was reported as leaked
 
-	ExpiresAt *time.Time     // nil: never
-	Lifetime  time.Duration  `bun:",nullzero"` // the time until ExpiresAt when it was last set
-	Agents    []uuid.UUID    `bun:",nullzero"` // sorted; nil: all
-	Networks  []netip.Prefix `bun:",nullzero"` // nil: any
-	Note      string
+	ExpiresAt *time.Time    // nil: never
+	Lifetime  time.Duration `bun:",nullzero"` // the time until ExpiresAt when it was last set
+	// ExpiryWarnedAt is when the owners were last told about ExpiresAt; nil: not since it was set.
+	ExpiryWarnedAt *time.Time
+	Agents         []uuid.UUID    `bun:",nullzero"` // sorted; nil: all
+	Networks       []netip.Prefix `bun:",nullzero"` // nil: any
+	Note           string
 
 	RevocationReason string // may be empty
 

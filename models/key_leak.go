@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
 
@@ -165,13 +164,6 @@ func (k *Keys) revokeLeaked(ctx context.Context, key Key, leak Leak, actor Actor
 	default:
 		return LeakRevoked, err
 	}
-}
-
-// leakRecipients returns the email addresses of the owners and of the user who generated the key.
-func leakRecipients(ctx context.Context, tx Tx, accountID uuid.UUID, keyID *uuid.UUID) ([]string, error) {
-	creator := tx.NewSelect().Table("api_keys").Column("created_by").Where("account_id = ? AND id = ?", accountID, keyID)
-	return emailsOf(ctx, tx, "u.account_id = ? AND (u.role = ? OR u.id = (?)) AND u.disabled_at IS NULL AND u.removed_at IS NULL",
-		accountID, RoleOwner, creator)
 }
 
 // maxLeakURL is how many characters of a reported URL are stored.

@@ -154,7 +154,7 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, r Restrict
 		if err != nil || detail == "" {
 			return err
 		}
-		if err := tx.Update(ctx, key, "expires_at", "lifetime", "agents", "networks", "note"); err != nil {
+		if err := tx.Update(ctx, key, "expires_at", "lifetime", "expiry_warned_at", "agents", "networks", "note"); err != nil {
 			return err
 		}
 		activity := Activity{
@@ -204,6 +204,7 @@ func (k *Keys) restrict(ctx context.Context, tx Tx, key *Key, r Restrictions) er
 // setExpiry sets a new expiry. A key without one keeps working when a maximum is set, but cannot
 // lose an expiry.
 func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.Time) error {
+	key.ExpiryWarnedAt = nil
 	if expiresAt == nil {
 		if k.maxLifetime > 0 {
 			return &InvalidError{"expires", "Choose when the key expires. This portal allows at most " + WholeDays(k.maxLifetime) + "."}

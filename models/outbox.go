@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -24,12 +25,13 @@ const (
 	longestMailRetry  = 15 * time.Minute
 )
 
-// MailPasswordForgotten is the kind of a mail with a link to set a new password, and
-// MailEmailConfirmation of one to confirm a new email. All other kinds are the action that the mail
-// reports.
+// MailPasswordForgotten is the kind of a mail with a link to set a new password,
+// MailEmailConfirmation of one to confirm a new email, and MailKeysExpiring of one about keys that
+// expire. All other kinds are the action that the mail reports.
 const (
 	MailPasswordForgotten Action = "password.forgotten"
 	MailEmailConfirmation Action = "email.confirmation"
+	MailKeysExpiring      Action = "api_key.expiring"
 )
 
 // Mail is an email in the outbox. Because the token of its link is created when it is sent, it
@@ -59,6 +61,8 @@ type Mail struct {
 	Address     string     `bun:",scanonly"`
 	UserAgent   string     `bun:",scanonly"` // of the session that began; empty if it has ended
 	At          time.Time  `bun:",scanonly"`
+
+	Keys []Key `bun:"-"` // that expire; nil for other mails
 
 	// The invitation, of a mail that has one.
 	Role      Role      `bun:"-"`
@@ -142,6 +146,10 @@ func (o *Outbox) claim(ctx context.Context, tx Tx) (mail Mail, token string, err
 		}
 	case ActionInvitationCreated:
 		if token, err = createInvitationLink(ctx, tx, &mail); token == "" {
+			mail.Recipient = ""
+		}
+	case MailKeysExpiring:
+		if mail.Keys, err = readExpiring(ctx, tx, mail); len(mail.Keys) == 0 {
 			mail.Recipient = ""
 		}
 	default: // the others have no link of their own
@@ -249,7 +257,7 @@ func noticeRecipients(ctx context.Context, tx Tx, activity Activity) ([]string, 
 			return ownersOf(ctx, tx, activity.AccountID)
 		}
 	case ActionKeyLeaked:
-		return leakRecipients(ctx, tx, activity.AccountID, activity.SubjectID)
+		return ownersAndCreators(ctx, tx, activity.AccountID, *activity.SubjectID)
 	default: // no mail reports the others
 	}
 	return nil, nil
@@ -258,6 +266,14 @@ func noticeRecipients(ctx context.Context, tx Tx, activity Activity) ([]string, 
 // ownersOf returns the email addresses of the account's owners who can sign in.
 func ownersOf(ctx context.Context, tx Tx, accountID uuid.UUID) ([]string, error) {
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
+}
+
+// ownersAndCreators returns the email addresses of the account's owners, and of the users who
+// generated these keys.
+func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
+	creators := tx.NewSelect().Table("api_keys").Column("created_by").Where("account_id = ? AND id IN (?)", accountID, bun.List(keys))
+	return emailsOf(ctx, tx, "u.account_id = ? AND (u.role = ? OR u.id IN (?)) AND u.disabled_at IS NULL AND u.removed_at IS NULL",
+		accountID, RoleOwner, creators)
 }
 
 func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {
@@ -282,7 +298,7 @@ func queueMails(ctx context.Context, tx Tx, mails []Mail) (bool, error) {
 	if mails, err = limitMails(ctx, tx, mails); err != nil || len(mails) == 0 {
 		return false, err
 	}
-	now := tx.Now()
+	now := cmp.Or(mails[0].CreatedAt, tx.Now())
 	for i := range mails {
 		mails[i].ID, mails[i].CreatedAt, mails[i].DueAt = newID(), now, now
 	}

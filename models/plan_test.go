@@ -58,6 +58,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	ctx, c := t.Context(), f.customer(t)
 	key, secret := f.key(t, c)
 	_, leaked := f.key(t, c)
+	expiring, _ := f.key(t, c)
+	f.exec(t, "UPDATE api_keys SET expires_at = ? WHERE id = ?", f.clock.Now().Add(time.Hour), expiring.ID)
 	agent, other := f.agent(t, c), f.agent(t, c)
 	page := models.Page{Limit: 10}
 	token := f.session(t, c)
@@ -87,6 +89,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, err)
 	must(t, s.Credentials.RequestPasswordReset(ctx, f.customer(t).user.Email, models.Client{Address: "203.0.113.9"}))
 	must(t, s.Credentials.RequestEmailChange(ctx, session, password, newEmail(), c.actor))
+	must(t, s.Keys.WarnOfExpiry(ctx))
 	for mail, token, err := s.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, token, err = s.Outbox.Claim(ctx) {
 		must(t, err)
 		must(t, errOf(s.Outbox.Failed(ctx, mail, false)))

@@ -136,7 +136,7 @@ const (
 	lastTokensInterval = 5 * time.Second
 )
 
-// startBackground starts the regular flushes and the purge. They end with ctx, each after its
+// startBackground starts the regular flushes, the mails about expiring keys and the purge. They end with ctx, each after its
 // running statement.
 func (s *Store) startBackground(ctx context.Context) {
 	report := func(err error) {
@@ -149,6 +149,9 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, lastSeenInterval, s.Sessions.flush, report) })
 	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.Agents.flush, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
+	if s.Outbox.Enabled() {
+		s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.WarnOfExpiry, report) })
+	}
 	if s.Calls.Enabled() {
 		s.stopped.Go(func() { s.Calls.endRegularly(ctx) })
 	}

@@ -32,6 +32,15 @@ type Mail struct {
 	Token     string // of the link; may be empty
 	Owner     bool   // an invited person joins as an owner
 	Expires   Moment // of an invitation
+
+	Keys []ExpiringKey // nil unless the mail is about them
+}
+
+// ExpiringKey is a key in an email about its expiry.
+type ExpiringKey struct {
+	Label   string
+	Key     string // masked
+	Expires Moment
 }
 
 // signInChanges are the kinds of emails that share the file sign_in_changed.txt, and their text.

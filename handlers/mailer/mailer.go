@@ -171,12 +171,16 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	if queued.UserAgent != "" {
 		device = templates.Device(queued.UserAgent)
 	}
+	var expiring []templates.ExpiringKey
+	for _, key := range queued.Keys {
+		expiring = append(expiring, templates.ExpiringKey{Label: key.Label, Key: key.Masked(), Expires: templates.NewMoment(*key.ExpiresAt, queued.At)})
+	}
 	content, err := m.mails.Render(templates.Mail{
 		Kind: string(queued.Kind), Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
 		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(), Leaked: queued.Leaked(),
 		Reason: queued.Reason, Device: device, Address: queued.Address,
 		At: templates.NewMoment(queued.At, queued.At), Token: token,
-		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At),
+		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: expiring,
 	})
 	if err != nil {
 		return nil, err

@@ -160,6 +160,36 @@ func TestMailsReportChanges(t *testing.T) {
 	})
 }
 
+func TestMailSaysWhenKeysExpire(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *system) {
+		server := mailertest.Start(t)
+		account, user := s.account(t, "ada@example.com")
+		generate := func(expiresAt time.Time) string {
+			n := models.NewKey{Label: "prod <1>", FormID: uuid.New(), Restrictions: models.Restrictions{ExpiresAt: &expiresAt}}
+			key, _, err := s.Keys.Generate(t.Context(), account.ID, n, models.UserActor(user.ID, ""))
+			modelstest.Must(t, err)
+			return "Label: prod <1>\nKey: " + key.Masked() + "\nExpires: " + expiresAt.Format("2 Jan 2006, 15:04:05 UTC")
+		}
+		tomorrow := time.Now().UTC().Add(models.Day).Truncate(time.Second) // PostgreSQL has a clock of its own
+		s.clock.Advance(tomorrow.Sub(s.clock.Now()) - time.Hour)
+		first := generate(tomorrow)
+		modelstest.Must(t, s.Keys.WarnOfExpiry(t.Context()))
+		s.run(t, s.Store, server.URL())
+		mail := server.Await(2)[1]
+		if mail.Subject != "API key expires on "+tomorrow.Format("2 Jan 2006")+" – Voice Portal" || !strings.Contains(mail.Text, first) ||
+			!strings.Contains(unescape(mail.HTML), "An API key of the account Acme <Ltd> expires soon") {
+			t.Errorf("%s\n%s", mail.Subject, mail.Text)
+		}
+		s.clock.Advance(time.Minute)
+		both := []string{generate(tomorrow), generate(tomorrow.Add(time.Minute))}
+		modelstest.Must(t, s.Keys.WarnOfExpiry(t.Context()))
+		mail = server.Await(5)[4]
+		if mail.Subject != "2 API keys expire soon – Voice Portal" || !strings.Contains(mail.Text, "\n\n"+both[0]+"\n\n"+both[1]+"\n\n") {
+			t.Errorf("%s\n%s", mail.Subject, mail.Text)
+		}
+	})
+}
+
 func TestWrongCodesAreReported(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)

@@ -70,6 +70,9 @@ CREATE TABLE api_keys (
     expires_at  TIMESTAMP,
     -- The nanoseconds until expires_at when it was last set, for a rotation.
     lifetime    INTEGER,
+    -- When the owners were last told that the key expires; NULL if they were not, or if the expiry
+    -- was set since.
+    expiry_warned_at TIMESTAMP,
     -- JSON lists: the ids of the agents that the key reaches, and the networks (CIDR) that it is
     -- accepted from. NULL: all of them.
     agents      TEXT,
@@ -84,6 +87,8 @@ CREATE INDEX api_keys_active ON api_keys (account_id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_account ON api_keys (account_id, id);
 CREATE INDEX api_keys_ended ON api_keys (account_id, COALESCE(revoked_at, expires_at), id)
     WHERE COALESCE(revoked_at, expires_at) IS NOT NULL;
+-- For the mails about keys that expire.
+CREATE INDEX api_keys_expiry ON api_keys (expires_at) WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX api_keys_replaces ON api_keys (replaces_id) WHERE replaces_id IS NOT NULL;
 
 -- Usage. It is written in the background into tables of its own, so that authentication and
@@ -312,7 +317,8 @@ CREATE INDEX recent_mails_at ON recent_mails (at);
 -- Emails that wait until they are sent. A sent email is deleted.
 CREATE TABLE outbox (
     id          TEXT PRIMARY KEY,
-    -- The action of the activity that the email reports, password.forgotten or email.confirmation.
+    -- The action of the activity that the email reports, password.forgotten, email.confirmation or
+    -- api_key.expiring.
     kind        TEXT NOT NULL,
     -- NULL: unknown until the email is sent.
     account_id  TEXT REFERENCES accounts (id),

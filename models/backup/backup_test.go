@@ -313,11 +313,13 @@ func TestRestrictionsSurviveARestore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// Nobody is told twice about the expiry.
+		modelstest.Must(t, d.Keys.WarnOfExpiry(t.Context()))
 		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
 			t.Fatal(err)
 		}
 		key, err := d.Keys.Find(t.Context(), d.account.ID, id)
-		if err != nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(*want.ExpiresAt) || !slices.Equal(key.Networks, want.Networks) {
+		if err != nil || key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(*want.ExpiresAt) || !slices.Equal(key.Networks, want.Networks) {
 			t.Errorf("%+v, %v", key, err)
 		}
 		if n := modelstest.Value(modelstest.OpenDatabase(t, url).NewSelect().Table("hang_ups").Where("activity_id = ?", id).Count(t.Context()))(t); n != 1 {

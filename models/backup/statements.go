@@ -22,7 +22,7 @@ type expressions struct {
 func (r restoring) readCurrent(prefix string) string {
 	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.state == withAccounts)).Replace(`
 CREATE TEMPORARY TABLE current_keys AS
-	SELECT id, revoked_at, expires_at, lifetime, agents, networks, revocation_reason, leak_source, leak_url
+	SELECT id, revoked_at, expires_at, lifetime, expiry_warned_at, agents, networks, revocation_reason, leak_source, leak_url
 	FROM PREFIXapi_keys WHERE COMPARED;
 CREATE TEMPORARY TABLE current_accounts AS
 	SELECT id, disabled_at, second_factor_required FROM PREFIXaccounts WHERE COMPARED;
@@ -61,8 +61,8 @@ CREATE TEMPORARY TABLE closed_keys AS
 UPDATE api_keys SET revoked_at =
 		COALESCE((SELECT c.revoked_at FROM closed_keys AS c WHERE c.id = api_keys.id), NOW)
 	WHERE id IN (SELECT id FROM closed_keys);
-UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, agents = c.agents, networks = c.networks,
-		revocation_reason = c.revocation_reason, leak_source = c.leak_source, leak_url = c.leak_url
+UPDATE api_keys SET expires_at = c.expires_at, lifetime = c.lifetime, expiry_warned_at = c.expiry_warned_at,
+		agents = c.agents, networks = c.networks, revocation_reason = c.revocation_reason, leak_source = c.leak_source, leak_url = c.leak_url
 	FROM current_keys AS c WHERE c.id = api_keys.id;
 `
 
