@@ -80,6 +80,7 @@ var retryFields = []templates.RetryField{
 	{Name: "password", Title: "Password", Secret: true, Autocomplete: "current-password"},
 	{Name: passwordField, Title: "Current password", Secret: true, Autocomplete: "current-password"},
 	{Name: "new_password", Title: "New password", Secret: true, Autocomplete: "new-password"},
+	{Name: "code", Title: "Code", Secret: true, Autocomplete: "one-time-code"},
 	{Name: "reason", Title: "Reason"},
 	{Name: "note"},
 	{Name: "expires"},
