@@ -41,13 +41,10 @@ func (p Principal) ExpiresAt() time.Time {
 	return p.limits.ExpiresAt
 }
 
-// HasNetworks reports whether the key is accepted from some addresses only.
-func (p Principal) HasNetworks() bool { return p.limits != nil && p.limits.Networks != nil }
-
 // AllowsAddress reports whether the key is accepted from a client's address. If the address is
 // unknown, it is the zero address, which is in no network.
 func (p Principal) AllowsAddress(address netip.Addr) bool {
-	if !p.HasNetworks() {
+	if p.limits == nil || p.limits.Networks == nil {
 		return true
 	}
 	address = address.Unmap().WithZone("")
@@ -66,15 +63,16 @@ func (p Principal) agents() []uuid.UUID {
 // [Timeout].
 func (p Principal) Waited() time.Duration { return p.waited }
 
-// Authenticate returns the principal of an API key and counts the request. Because the result
-// reflects the database at a moment after the call began, a key is refused as soon as its
-// revocation is confirmed.
+// Authenticate returns the principal of an API key and counts the request, which comes from this
+// source. Because the result reflects the database at a moment after the call began, a key is
+// refused as soon as its revocation is confirmed.
 //
 // It returns [ErrKeyMissingPrefix] or [ErrKeyMalformed] without using the database, and otherwise
 // [ErrKeyUnknown], [ErrKeyRevoked], a [*KeyExpiredError], [ErrAccountDisabled] or [ErrUnavailable].
-// With an error the principal has at most the expiry of the refused key. All of this takes at most [Timeout]. Then the caller must check the address of the client with
-// [Principal.AllowsAddress], and count its refusals with [API.CountRefusal].
-func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
+// With an error the principal has at most the expiry of the refused key. All of this takes at most
+// [Timeout]. Then the caller must check the address of the client with [Principal.AllowsAddress],
+// and count its refusals with [API.CountRefusal].
+func (a *API) Authenticate(ctx context.Context, key string, from Source) (Principal, error) {
 	if err := checkKeySecret(key); err != nil {
 		return Principal{}, err
 	}
@@ -92,10 +90,10 @@ func (a *API) Authenticate(ctx context.Context, key string) (Principal, error) {
 		return Principal{}, failed("authenticate", err)
 	}
 	if !found.Active {
-		a.usage.Count(found.AccountID, found.ID, a.db.Now(), 0, 1)
+		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
 		return Principal{limits: found.Restrictions}, inactive(found)
 	}
-	a.usage.Count(found.AccountID, found.ID, a.db.Now(), 1, 0)
+	a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 1, 0)
 	return newPrincipal(found, epoch, started), nil
 }
 
@@ -119,7 +117,7 @@ func inactive(key authn.Key) error {
 
 // CountRefusal counts a request of an authenticated caller as refused.
 func (a *API) CountRefusal(p Principal) {
-	a.usage.Count(p.AccountID, p.KeyID, a.db.Now(), 0, 1)
+	a.usage.Count(p.AccountID, p.KeyID, Source{}, a.db.Now(), 0, 1)
 }
 
 // AuthenticateToken returns the principal of a widget token with these verified claims. Like

@@ -21,7 +21,7 @@ func TestAuthentication(t *testing.T) {
 		f.revoke(t, revokedKey)
 		// The first request reads the database, and later ones may use memory.
 		for range 3 {
-			p, err := f.API.Authenticate(ctx, secret)
+			p, err := f.API.Authenticate(ctx, secret, models.Source{})
 			if err != nil || p.AccountID != c.ID || p.KeyID != key.ID {
 				t.Errorf("%+v, %v", p, err)
 			}
@@ -36,7 +36,7 @@ func TestAuthentication(t *testing.T) {
 				key.Masked():        models.ErrKeyMalformed,
 				string(key.KeyHash): models.ErrKeyMissingPrefix,
 			} {
-				p, err := f.API.Authenticate(ctx, value)
+				p, err := f.API.Authenticate(ctx, value, models.Source{})
 				if !errors.Is(err, want) || errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || p.AccountID != uuid.Nil {
 					t.Errorf("%q: %+v, %v, want %v", value, p, err, want)
 				}
@@ -54,7 +54,7 @@ func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 			t.Helper()
 			key, secret := f.key(t, c)
 			for range 3 {
-				if p, err := f.API.Authenticate(ctx, secret); err != nil || p.AccountID != c.ID {
+				if p, err := f.API.Authenticate(ctx, secret, models.Source{}); err != nil || p.AccountID != c.ID {
 					t.Fatalf("%+v, %v", p, err)
 				}
 			}
@@ -62,35 +62,35 @@ func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
 		}
 
 		for range 3 { // requests with this key arrive before it exists
-			checkError(t, "unknown", errOf(f.API.Authenticate(ctx, unknownKey)), models.ErrKeyUnknown)
+			checkError(t, "unknown", errOf(f.API.Authenticate(ctx, unknownKey, models.Source{})), models.ErrKeyUnknown)
 		}
 		key, secret := remembered()
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "disabled", errOf(f.API.Authenticate(ctx, secret)), models.ErrAccountDisabled)
+		checkError(t, "disabled", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrAccountDisabled)
 		_, otherSecret := f.key(t, other)
 		use(t, f.Store, otherSecret, 1)
 		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
 		use(t, f.Store, secret, 1)
 		f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
-		checkError(t, "revoked", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyRevoked)
+		checkError(t, "revoked", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyRevoked)
 		key, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
-		checkError(t, "deleted", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyUnknown)
+		checkError(t, "deleted", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyUnknown)
 		key, secret = remembered()
 		hash := sha256.Sum256([]byte(unknownKey))
 		f.exec(t, "UPDATE api_keys SET key_hash = ? WHERE id = ?", hash[:], key.ID)
-		checkError(t, "hash changed", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyUnknown)
-		if p, err := f.API.Authenticate(ctx, unknownKey); err != nil || p.KeyID != key.ID {
+		checkError(t, "hash changed", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyUnknown)
+		if p, err := f.API.Authenticate(ctx, unknownKey, models.Source{}); err != nil || p.KeyID != key.ID {
 			t.Errorf("by the new hash: %+v, %v", p, err)
 		}
 		key, secret = remembered()
 		f.exec(t, "UPDATE api_keys SET account_id = ? WHERE id = ?", other.ID, key.ID)
-		if p, err := f.API.Authenticate(ctx, secret); err != nil || p.AccountID != other.ID {
+		if p, err := f.API.Authenticate(ctx, secret, models.Source{}); err != nil || p.AccountID != other.ID {
 			t.Errorf("moved: %+v, %v", p, err)
 		}
 		_, secret = remembered()
 		f.exec(t, "DELETE FROM api_keys")
-		checkError(t, "all deleted", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyUnknown)
+		checkError(t, "all deleted", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyUnknown)
 	})
 }
 
@@ -99,12 +99,12 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 		c := f.customer(t)
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
-		must(t, errOf(f.API.Authenticate(t.Context(), secret)))
+		must(t, errOf(f.API.Authenticate(t.Context(), secret, models.Source{})))
 		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		for name, do := range map[string]func() error{
-			"authenticate a key":      func() error { return errOf(f.API.Authenticate(ctx, secret)) },
-			"authenticate an unknown": func() error { return errOf(f.API.Authenticate(ctx, unknownKey)) },
+			"authenticate a key":      func() error { return errOf(f.API.Authenticate(ctx, secret, models.Source{})) },
+			"authenticate an unknown": func() error { return errOf(f.API.Authenticate(ctx, unknownKey, models.Source{})) },
 			"list keys":               func() error { return errOf(f.Keys.Active(ctx, c.ID)) },
 			"find a key":              func() error { return errOf(f.Keys.Find(ctx, c.ID, key.ID)) },
 			"find a key by its value": func() error { return errOf(f.Keys.FindBySecret(ctx, secret)) },
@@ -132,8 +132,8 @@ func TestMissedDeadlineIsUnavailable(t *testing.T) {
 			}
 		}
 		// A malformed key needs no database.
-		checkError(t, "malformed", errOf(f.API.Authenticate(ctx, secret[:39])), models.ErrKeyMalformed)
-		if p, err := f.API.Authenticate(t.Context(), secret); err != nil || p.KeyID != key.ID {
+		checkError(t, "malformed", errOf(f.API.Authenticate(ctx, secret[:39], models.Source{})), models.ErrKeyMalformed)
+		if p, err := f.API.Authenticate(t.Context(), secret, models.Source{}); err != nil || p.KeyID != key.ID {
 			t.Errorf("before the deadline: %+v, %v", p, err)
 		}
 	})
@@ -149,7 +149,7 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 		fails := func(when string) {
 			t.Helper()
 			for _, key := range []string{secret, unknownKey} {
-				if _, err := f.API.Authenticate(ctx, key); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
+				if _, err := f.API.Authenticate(ctx, key, models.Source{}); err == nil || errors.Is(err, models.ErrKeyUnknown) || errors.Is(err, models.ErrKeyRevoked) {
 					t.Errorf("%s: %v", when, err)
 				}
 			}
@@ -162,12 +162,12 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 			t.Errorf("check an agent without an epoch: %v", err)
 		}
 		f.exec(t, "INSERT INTO auth_epoch (value) VALUES (?)", epoch)
-		checkError(t, "with the epoch again", errOf(f.API.Authenticate(ctx, secret)), nil)
+		checkError(t, "with the epoch again", errOf(f.API.Authenticate(ctx, secret, models.Source{})), nil)
 		f.exec(t, "ALTER TABLE api_keys RENAME TO api_keys_away")
 		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
 		fails("without the table of keys")
 		f.exec(t, "ALTER TABLE api_keys_away RENAME TO api_keys")
-		checkError(t, "account disabled meanwhile", errOf(f.API.Authenticate(ctx, secret)), models.ErrAccountDisabled)
+		checkError(t, "account disabled meanwhile", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrAccountDisabled)
 	})
 }
 
@@ -182,7 +182,7 @@ func TestCheckAgent(t *testing.T) {
 			t.Helper()
 			// The second call may use memory.
 			for range 2 {
-				p := modelstest.Value(elsewhere.API.Authenticate(ctx, secret))(t)
+				p := modelstest.Value(elsewhere.API.Authenticate(ctx, secret, models.Source{}))(t)
 				checkError(t, when, elsewhere.API.CheckAgent(ctx, p, id), want)
 			}
 		}

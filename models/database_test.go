@@ -70,7 +70,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			_, errs := atOnce(20, func(int) error {
 				for time.Now().Before(end) {
-					if _, err := s.API.Authenticate(ctx, secret); err != nil && time.Now().Before(end) {
+					if _, err := s.API.Authenticate(ctx, secret, models.Source{}); err != nil && time.Now().Before(end) {
 						return err
 					}
 				}

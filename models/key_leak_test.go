@@ -49,9 +49,9 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 			}
 			f.clock.Advance(time.Hour)
 		}
-		checkError(t, "the key", errOf(f.API.Authenticate(ctx, secret)), models.ErrKeyRevoked)
-		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled)), models.ErrKeyRevoked)
-		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept)), nil)
+		checkError(t, "the key", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyRevoked)
+		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled, models.Source{})), models.ErrKeyRevoked)
+		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept, models.Source{})), nil)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
 		if found.LeakSource != models.LeakGitHub || found.LeakURL != leakURL || found.LastUsedAt != nil {
 			t.Errorf("found %+v", found)

@@ -59,8 +59,8 @@ func (u KeyUsage) Total() (requests, refusals int64) {
 }
 
 // AddUsage counts earlier requests with a key, for demo data.
-func (k *Keys) AddUsage(key Key, at time.Time, requests, refusals int64) {
-	k.usage.Count(key.AccountID, key.ID, at, requests, refusals)
+func (k *Keys) AddUsage(key Key, from Source, at time.Time, requests, refusals int64) {
+	k.usage.Count(key.AccountID, key.ID, from, at, requests, refusals)
 }
 
 // ActiveUsage is [Keys.Active] with the usage of each key. One statement reads both, because the

@@ -51,7 +51,7 @@ func TestPostgresOutage(t *testing.T) {
 		}
 		for _, value := range []string{secret, secret, revokedSecret, unknownKey} {
 			away("authenticate", func(ctx context.Context) error {
-				p, err := f.API.Authenticate(ctx, value)
+				p, err := f.API.Authenticate(ctx, value, models.Source{})
 				if p.KeyID != uuid.Nil {
 					t.Errorf("%+v", p)
 				}
@@ -100,7 +100,7 @@ func TestHangingPostgresIsUnavailable(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			started := time.Now()
-			p, err := f.API.Authenticate(ctx, []string{secret, unknownKey}[i/2%2])
+			p, err := f.API.Authenticate(ctx, []string{secret, unknownKey}[i/2%2], models.Source{})
 			if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || p.KeyID != uuid.Nil || took > limit+20*time.Second {
 				t.Errorf("%+v, %v after %s of %s", p, err, took, limit)
 			}
@@ -124,8 +124,8 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	c := f.customer(t)
 	_, secret := f.key(t, c)
 	agent := f.agent(t, c)
-	p := modelstest.Value(f.API.Authenticate(t.Context(), secret))(t)
+	p := modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t)
 	f.exec(t, "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret)), models.ErrUnavailable)
+	checkError(t, "key", errOf(f.open(t, models.Options{}).API.Authenticate(t.Context(), secret, models.Source{})), models.ErrUnavailable)
 	checkError(t, "agent", f.API.CheckAgent(t.Context(), p, agent.ID), models.ErrUnavailable)
 }

@@ -138,6 +138,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 		errOf(s.Keys.Usage(ctx, c.ID, models.Hours(24), key.ID)),
 		errOf(s.Keys.Usage(ctx, c.ID, models.Days(30), key.ID)),
 		errOf(s.Keys.ActiveUsage(ctx, c.ID, models.Days(30))),
+		errOf(s.Keys.Sources(ctx, c.ID, key.ID)),
 		errOf(s.Keys.AccountUsage(ctx, c.ID, models.Hours(24))),
 		errOf(s.Keys.AccountUsage(ctx, c.ID, models.Days(90))),
 		errOf(s.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10})),

@@ -52,7 +52,7 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 	}
 }
 
-// purge deletes old activities and usage rows, expired and idle sessions, pending sign-ins, links,
+// purge deletes old activities, usage rows and sources of keys, expired and idle sessions, pending sign-ins, links,
 // invitations, set-ups of authenticator apps, old mails, old sign-in failures, and users who were
 // removed long ago.
 func (s *Store) purge(ctx context.Context) error {
@@ -64,6 +64,7 @@ func (s *Store) purge(ctx context.Context) error {
 	for _, old := range []expired{
 		{"api_key_hourly_usage", "api_key_id, hour", "hour < ?", []any{now.Add(-hourlyUsageKept)}},
 		{"api_key_daily_usage", "api_key_id, day", "day < ?", []any{now.Add(-dailyUsageKept)}},
+		{"api_key_sources", "api_key_id, day, address, client", "day < ?", []any{now.Add(-sourcesKept)}},
 		{"sessions", "id", "expires_at < ? OR last_seen_at < ?", []any{now, idle}},
 		{"sign_in_failures", "id", "at < ?", []any{now.Add(-signInWindow)}},
 		{"sign_in_links", "token_hash", "expires_at < ?", []any{now}},

@@ -53,7 +53,7 @@ func TestRevocation(t *testing.T) {
 		if keys, err := f.Keys.Active(ctx, c.ID); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
 			t.Errorf("still active: %+v, %v", keys, err)
 		}
-		checkError(t, "the other key", errOf(f.API.Authenticate(ctx, otherSecret)), nil)
+		checkError(t, "the other key", errOf(f.API.Authenticate(ctx, otherSecret, models.Source{})), nil)
 	})
 }
 
@@ -88,7 +88,7 @@ func TestRevocationUnderLoad(t *testing.T) {
 				running.Go(func() {
 					for {
 						after := revoked.Load()
-						err := errOf(stores[i%2].API.Authenticate(ctx, secret))
+						err := errOf(stores[i%2].API.Authenticate(ctx, secret, models.Source{}))
 						switch {
 						case err == nil && !after:
 							served.Store(true)
@@ -131,7 +131,7 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 			}
 		}
 		f.exec(t, "ALTER TABLE activities_away RENAME TO activities")
-		checkError(t, "the key after the failed revocation", errOf(f.API.Authenticate(ctx, secret)), nil)
+		checkError(t, "the key after the failed revocation", errOf(f.API.Authenticate(ctx, secret, models.Source{})), nil)
 		for table, want := range map[string]int{"api_keys": 1, "agents": 1, "sessions": 1, "activities": 3} {
 			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
 				t.Errorf("%d rows in %s, want %d", n, table, want)

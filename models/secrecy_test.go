@@ -63,7 +63,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, err)
 	// The random part is enough to compute the whole key.
 	s["API key"] = secret[4:34]
-	must(t, errOf(f.API.Authenticate(ctx, secret)))
+	must(t, errOf(f.API.Authenticate(ctx, secret, models.Source{})))
 	must(t, errOf(f.Keys.FindBySecret(ctx, secret)))
 	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, actor)))
 	_, leaked, err := f.Keys.Generate(ctx, account.ID, form("leaked"), actor)
@@ -72,8 +72,8 @@ func (f *fixture) live(t *testing.T) secrets {
 	must(t, errOf(f.Keys.ReportLeaked(ctx, []models.LeakedText{
 		models.NewLeakedText(leaked, "https://example.com/?key="+leaked), models.NewLeakedText(s["password"], ""),
 	}, models.LeakGitHub, "")))
-	_, _ = f.API.Authenticate(ctx, secret)
-	_, _ = f.API.Authenticate(ctx, secret[:30])
+	_, _ = f.API.Authenticate(ctx, secret, models.Source{})
+	_, _ = f.API.Authenticate(ctx, secret[:30], models.Source{})
 	s["reset token"] = f.resetToken(t, "ada@example.com")
 	must(t, errOf(f.Credentials.PasswordResetUser(ctx, s["reset token"])))
 	return s

@@ -165,7 +165,7 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 		_, secret := f.key(t, c)
 		elsewhere := f.open(t, models.Options{})
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
-		checkError(t, "key", errOf(elsewhere.API.Authenticate(ctx, secret)), models.ErrAccountDisabled)
+		checkError(t, "key", errOf(elsewhere.API.Authenticate(ctx, secret, models.Source{})), models.ErrAccountDisabled)
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
 		use(t, elsewhere, secret, 1)
 		checkError(t, "a session from before", errOf(elsewhere.Sessions.Peek(ctx, token)), models.ErrSessionNotFound)

@@ -28,7 +28,7 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	unavailable := func(name string) {
 		t.Helper()
 		for do, err := range map[string]error{
-			"authenticate": errOf(f.API.Authenticate(t.Context(), secret)), "authenticate a kept key": errOf(f.API.Authenticate(t.Context(), keptSecret)),
+			"authenticate": errOf(f.API.Authenticate(t.Context(), secret, models.Source{})), "authenticate a kept key": errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})),
 			"list": errOf(f.Keys.Active(t.Context(), c.ID)), "ready": f.API.Ready(t.Context()),
 		} {
 			if !errors.Is(err, models.ErrUnavailable) || !strings.Contains(err.Error(), "the SQLite file was replaced") {
@@ -40,7 +40,7 @@ func TestReplacedSQLiteFileIsNotUsed(t *testing.T) {
 	for _, file := range files {
 		must(t, os.Rename(file, file+".away"))
 	}
-	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret)), models.ErrUnavailable)
+	checkError(t, "without a file", errOf(f.API.Authenticate(t.Context(), keptSecret, models.Source{})), models.ErrUnavailable)
 	checkError(t, "without a file", errOf(f.Keys.Active(t.Context(), c.ID)), models.ErrUnavailable)
 	for _, file := range files {
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

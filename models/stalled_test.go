@@ -129,7 +129,7 @@ func TestPortalCannotTakeTheConnectionsOfTheAPI(t *testing.T) {
 		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		p := modelstest.Value(f.API.Authenticate(ctx, secret))(t)
+		p := modelstest.Value(f.API.Authenticate(ctx, secret, models.Source{}))(t)
 		if err := f.API.CheckAgent(ctx, p, agent.ID); err != nil {
 			t.Errorf("agent: %v", err)
 		}
@@ -153,10 +153,10 @@ func TestNotReadyWhileATokenRequestGetsNoConnection(t *testing.T) {
 	c := f.customer(t)
 	_, secret := f.key(t, c)
 	request := func() error {
-		p := modelstest.Value(f.API.Authenticate(t.Context(), secret))(t)
+		p := modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t)
 		return f.API.CheckAgent(t.Context(), p, f.agent(t, c).ID) // not in memory
 	}
-	modelstest.Value(f.API.Authenticate(t.Context(), secret))(t)
+	modelstest.Value(f.API.Authenticate(t.Context(), secret, models.Source{}))(t)
 	f.agent(t, c)
 	modelstest.Exec(t, admin, "ALTER ROLE service CONNECTION LIMIT 0")
 	checkError(t, "a token request", request(), models.ErrUnavailable)
@@ -182,7 +182,7 @@ func TestReadOnlyServerIsUnavailable(t *testing.T) {
 		PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid();
 	END $$`)
-	if _, err := f.API.Authenticate(t.Context(), secret); !errors.Is(err, models.ErrUnavailable) {
+	if _, err := f.API.Authenticate(t.Context(), secret, models.Source{}); !errors.Is(err, models.ErrUnavailable) {
 		t.Errorf("authenticate: %v", err)
 	}
 	if err := f.Ping(t.Context()); !errors.Is(err, models.ErrUnavailable) {

@@ -68,14 +68,14 @@ func (f *fixture) lastUse(t *testing.T, key models.Key) *time.Time {
 func use(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		must(t, errOf(s.API.Authenticate(t.Context(), secret)))
+		must(t, errOf(s.API.Authenticate(t.Context(), secret, models.Source{})))
 	}
 }
 
 func refuse(t *testing.T, s *models.Store, secret string, times int) {
 	t.Helper()
 	for range times {
-		checkError(t, "a revoked key", errOf(s.API.Authenticate(t.Context(), secret)), models.ErrKeyRevoked)
+		checkError(t, "a revoked key", errOf(s.API.Authenticate(t.Context(), secret, models.Source{})), models.ErrKeyRevoked)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestUnknownKeysAreNotCounted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.briefly(t, models.Options{}, func(s *models.Store) {
 			for _, key := range []string{unknownKey, unknownKey[:39], ""} {
-				if _, err := s.API.Authenticate(t.Context(), key); err == nil {
+				if _, err := s.API.Authenticate(t.Context(), key, models.Source{}); err == nil {
 					t.Error("accepted")
 				}
 			}
@@ -254,7 +254,7 @@ func TestInstancesWriteTheSameKeysConcurrently(t *testing.T) {
 			for _, store := range stores {
 				running.Go(func() {
 					for _, i := range rand.Perm(keys) {
-						if _, err := store.API.Authenticate(t.Context(), secrets[i]); err != nil {
+						if _, err := store.API.Authenticate(t.Context(), secrets[i], models.Source{}); err != nil {
 							t.Error(err)
 							continue
 						}
@@ -325,6 +325,9 @@ func TestOldRowsArePurged(t *testing.T) {
 		for _, age := range []time.Duration{399 * 24 * time.Hour, 401 * 24 * time.Hour} {
 			f.exec(t, "INSERT INTO api_key_daily_usage (api_key_id, day) VALUES (?, ?)", key.ID, now.Add(-age))
 		}
+		for _, age := range []time.Duration{89 * 24 * time.Hour, 91 * 24 * time.Hour} {
+			f.exec(t, "INSERT INTO api_key_sources VALUES (?, ?, '192.0.2.7', 'client/1.0', 1, ?, ?)", key.ID, now.Add(-age), now, now)
+		}
 		for _, age := range []time.Duration{59 * time.Second, 61 * time.Second} {
 			f.exec(t, "INSERT INTO sign_in_failures (id, subject, at) VALUES (?, ?, ?)", newID(), []byte{1}, now.Add(-age))
 		}
@@ -336,7 +339,7 @@ func TestOldRowsArePurged(t *testing.T) {
 			must(t, f.Purge(ctx))
 		}
 		for table, want := range map[string]int{
-			"api_key_hourly_usage": 1, "api_key_daily_usage": 1, "sign_in_failures": 1, "sessions": 2, "api_keys": 1, "activities": 2,
+			"api_key_hourly_usage": 1, "api_key_daily_usage": 1, "api_key_sources": 1, "sign_in_failures": 1, "sessions": 2, "api_keys": 1, "activities": 2,
 		} {
 			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
 				t.Errorf("%d rows in %s, want %d", n, table, want)

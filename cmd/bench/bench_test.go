@@ -12,7 +12,7 @@ import (
 func TestSecretsAreWellFormedAndUnknown(t *testing.T) {
 	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
 	for range 100 {
-		if _, err := store.API.Authenticate(t.Context(), newSecret()); !errors.Is(err, models.ErrKeyUnknown) {
+		if _, err := store.API.Authenticate(t.Context(), newSecret(), models.Source{}); !errors.Is(err, models.ErrKeyUnknown) {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/usage"
 )
 
 const demoEmail = "demo@example.com"
@@ -96,6 +98,13 @@ var demoKeys = []struct {
 	{"Support tools", 18},
 	{"Analytics export", 6},
 	{"Development", 42},
+}
+
+// demoSources are where requests with the keys come from.
+var demoSources = []models.Source{
+	usage.NewSource(netip.MustParseAddr("203.0.113.10"), "python-requests/2.32.3"),
+	usage.NewSource(netip.MustParseAddr("203.0.113.11"), "python-requests/2.32.3"),
+	usage.NewSource(netip.MustParseAddr("2001:db8:40:7::1"), "node"),
 }
 
 // demoRevokedKeys are the labels of the revoked keys, and how many days ago they were revoked.
@@ -184,8 +193,10 @@ func (s *demoSeed) use(key models.Key, weekday int64, from, to int) {
 		if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
 			requests /= 4
 		}
-		if requests > 0 {
-			s.store.Keys.AddUsage(key, at, requests, 0)
+		for i, source := range demoSources {
+			if share := requests * int64(i+1) / 6; share > 0 {
+				s.store.Keys.AddUsage(key, source, at, share, 0)
+			}
 		}
 	}
 }
@@ -198,7 +209,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.store.Keys.AddUsage(key, s.clock(), int64(9*(i+1)), 0)
+		s.store.Keys.AddUsage(key, demoSources[0], s.clock(), int64(9*(i+1)), 0)
 		s.setClock(s.daysAgo(demo.daysAgo))
 		actor := s.actor()
 		if i == 0 {
@@ -207,7 +218,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, actor); err != nil {
 			return err
 		}
-		s.store.Keys.AddUsage(key, s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
+		s.store.Keys.AddUsage(key, demoSources[0], s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
 	}
 	return nil
 }
@@ -221,7 +232,7 @@ func (s *demoSeed) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.store.Keys.AddUsage(key, s.today.Add(-20*time.Minute), 310, 0)
+	s.store.Keys.AddUsage(key, demoSources[0], s.today.Add(-20*time.Minute), 310, 0)
 	return nil
 }
 

@@ -28,7 +28,7 @@ func TestDemoSeed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the printed password does not sign in: %v", err)
 		}
-		if caller, err := store.API.Authenticate(t.Context(), printed[4]); err != nil || caller.AccountID != user.AccountID {
+		if caller, err := store.API.Authenticate(t.Context(), printed[4], models.Source{}); err != nil || caller.AccountID != user.AccountID {
 			t.Errorf("the printed key: %+v, %v", caller, err)
 		}
 		keys, err := store.Keys.Active(t.Context(), user.AccountID)
@@ -68,7 +68,7 @@ func TestDemoSeed(t *testing.T) {
 			t.Errorf("the object has %v", names)
 		}
 		seeded := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), object["email"], object["password"], models.Client{Address: "192.0.2.1"}))(t)
-		caller := modelstest.Value(store.API.Authenticate(t.Context(), object["apiKey"]))(t)
+		caller := modelstest.Value(store.API.Authenticate(t.Context(), object["apiKey"], models.Source{}))(t)
 		if id := object["accountId"]; seeded.Email != "seed@example.com" || seeded.AccountID.String() != id || caller.AccountID.String() != id {
 			t.Errorf("the user is %+v, the key's caller %+v, the object %v", seeded, caller, object)
 		}

@@ -109,7 +109,7 @@ func TestKeyRevoke(t *testing.T) {
 	}
 	onTheLine := portal(t, env, "", "key", "revoke", "--key", account.secret)
 	onTheLine.failsWith(t, "standard input")
-	if modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t).AccountID != account.ID {
+	if modelstest.Value(store.API.Authenticate(t.Context(), account.secret, models.Source{}))(t).AccountID != account.ID {
 		t.Error("the key no longer works")
 	}
 	output := onTheLine.stderr
@@ -123,7 +123,7 @@ func TestKeyRevoke(t *testing.T) {
 	if !strings.Contains(output, "was already revoked") || strings.Contains(output, account.secret) {
 		t.Errorf("standard error is %s", output)
 	}
-	if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
+	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
 		t.Errorf("the key is not refused as revoked: %v", err)
 	}
 }
@@ -161,7 +161,7 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		if _, err := store.Sessions.Find(t.Context(), token, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("%v: the session: %v", command, err)
 		}
-		if _, err := store.API.Authenticate(t.Context(), account.secret); command[1] == "disable" != errors.Is(err, models.ErrAccountDisabled) {
+		if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); command[1] == "disable" != errors.Is(err, models.ErrAccountDisabled) {
 			t.Errorf("%v: the key: %v", command, err)
 		}
 		mustPortal(t, env, "", "account", "enable", "--account", account.ID.String())
@@ -171,7 +171,7 @@ func TestCommandsTakeEffectAtOnce(t *testing.T) {
 		t.Errorf("the old password: %v", err)
 	}
 	modelstest.Value(store.SignIn.VerifyPassword(t.Context(), testEmail, otherPassword, client))(t)
-	modelstest.Value(store.API.Authenticate(t.Context(), account.secret))(t)
+	modelstest.Value(store.API.Authenticate(t.Context(), account.secret, models.Source{}))(t)
 }
 
 func TestOperatorsRenameAndRemove(t *testing.T) {

@@ -147,11 +147,11 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 			bash(t, dir, env, "", blocks["Upgrade"][0])
 			bash(t, dir, env, "", blocks["Backup"][0])
 			output := bash(t, dir, env, "", blocks["Restore"][0])
-			if _, err := store.API.Authenticate(t.Context(), account.secret); err != nil {
+			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); err != nil {
 				t.Errorf("the restored key: %v\n%s", err, output)
 			}
 			bash(t, dir, env, "", blocks["Restore"][1])
-			if _, err := store.API.Authenticate(t.Context(), account.secret); !errors.Is(err, models.ErrKeyRevoked) {
+			if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
 				t.Errorf("the revoked key: %v", err)
 			}
 		})

@@ -194,11 +194,12 @@ func (a *API) public(h handler) gin.HandlerFunc {
 func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 	return a.public(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
-		caller, err := a.authenticate(c)
+		address := a.clientAddress(c)
+		caller, err := a.authenticate(c, address)
 		if err != nil {
 			return err
 		}
-		err = a.serve(c, caller, h)
+		err = a.serve(c, caller, address, h)
 		if err != nil && problem.From(err).Status == http.StatusForbidden {
 			a.countRefusal(err)
 			a.store.API.CountRefusal(caller)
@@ -207,9 +208,9 @@ func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
 	})
 }
 
-// serve calls h if the key is accepted from the client's address and has not reached its limit.
-func (a *API) serve(c *gin.Context, caller models.Principal, h keyedHandler) error {
-	if caller.HasNetworks() && !caller.AllowsAddress(a.clientAddress(c)) {
+// serve calls h if the key is accepted from the address and has not reached its limit.
+func (a *API) serve(c *gin.Context, caller models.Principal, address netip.Addr, h keyedHandler) error {
+	if !caller.AllowsAddress(address) {
 		return models.ErrAddressNotAllowed
 	}
 	if err := a.keyLimit.limit(c, caller.KeyID); err != nil {

@@ -14,6 +14,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/usage"
 )
 
 // The challenges of a 401 (RFC 6750, section 3), without and with credentials in the request.
@@ -24,10 +25,11 @@ const (
 
 const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 
-// authenticate returns the caller. It returns a 401 if the credentials are missing, malformed or
-// refused, and [models.ErrUnavailable] if a well-formed key cannot be checked.
-func (a *API) authenticate(c *gin.Context) (models.Principal, error) {
-	caller, err := a.principal(c)
+// authenticate returns the caller, whose request comes from this address. It returns a 401 if the
+// credentials are missing, malformed or refused, and [models.ErrUnavailable] if a well-formed key
+// cannot be checked.
+func (a *API) authenticate(c *gin.Context, address netip.Addr) (models.Principal, error) {
+	caller, err := a.principal(c, address)
 	if err != nil && a.countRefusal(err) {
 		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
 	}
@@ -43,12 +45,12 @@ func setChallenge(c *gin.Context, sentCredentials bool) {
 	c.Header("WWW-Authenticate", challenge)
 }
 
-func (a *API) principal(c *gin.Context) (models.Principal, error) {
+func (a *API) principal(c *gin.Context, address netip.Addr) (models.Principal, error) {
 	key, err := bearer(c.Request.Header)
 	if err != nil {
 		return models.Principal{}, err
 	}
-	caller, err := a.store.API.Authenticate(c.Request.Context(), key)
+	caller, err := a.store.API.Authenticate(c.Request.Context(), key, usage.NewSource(address, c.Request.UserAgent()))
 	if at := caller.ExpiresAt(); !at.IsZero() {
 		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
 	}
@@ -77,6 +79,10 @@ func parseProxies(texts []string) ([]netip.Prefix, error) {
 // clientAddress returns the client's address, as the log has it. If an entry of X-Forwarded-For
 // that decides is no address, it returns the zero address, and the log has the proxy's.
 func (a *API) clientAddress(c *gin.Context) netip.Addr {
+	if len(a.trusted) == 0 {
+		peer, _ := netip.ParseAddrPort(c.Request.RemoteAddr)
+		return peer.Addr().Unmap()
+	}
 	client, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
 		return netip.Addr{}

@@ -92,6 +92,15 @@ func TestKeyIsAcceptedFromItsNetworksOnly(t *testing.T) {
 				}
 			}
 		}
+		listed := map[string]bool{}
+		for _, from := range modelstest.Value(s.store.Keys.Sources(t.Context(), c.accountID, c.key.ID))(t) {
+			listed[from.Address] = from.Client == "Go-http-client/1.1"
+		}
+		for _, address := range []string{"127.0.0.1", "192.0.2.7", "2001:db8::/64", "198.51.100.9", "2001:db9::/64", "Unknown"} {
+			if !listed[address] {
+				t.Errorf("the key was used from %v, not from %s", listed, address)
+			}
+		}
 		s.get("/api/agents", bearer(unknownKey), forwarded("198.51.100.9")).fails(http.StatusUnauthorized, "UNAUTHORIZED")
 	})
 }

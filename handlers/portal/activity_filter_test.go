@@ -83,7 +83,7 @@ func TestActivityShowsRefusedRequestsOfRevokedKey(t *testing.T) {
 			key, secret := c.newKey(fmt.Sprint("tried ", refusals), uuid.Nil)
 			c.revoke(key)
 			for range refusals {
-				_, _ = s.store.API.Authenticate(t.Context(), secret)
+				_, _ = s.store.API.Authenticate(t.Context(), secret, models.Source{})
 			}
 		}
 		bothVoices(t, func(t *testing.T, as voice) {

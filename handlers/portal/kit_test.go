@@ -103,7 +103,7 @@ func (c customer) key(label string) models.Key {
 
 func (c customer) use(secret string) {
 	c.t.Helper()
-	modelstest.Value(c.store.API.Authenticate(context.Background(), secret))(c.t)
+	modelstest.Value(c.store.API.Authenticate(context.Background(), secret, models.Source{}))(c.t)
 }
 
 func (c customer) revoke(key models.Key) {

@@ -21,7 +21,7 @@ func BenchmarkPages(b *testing.B) {
 			for i := range models.MaxActiveKeys {
 				key, _ := c.newKey(fmt.Sprintf("Key %d", i), uuid.Nil)
 				for days := range 30 {
-					s.store.Keys.AddUsage(key, key.CreatedAt.AddDate(0, 0, -days), int64(i+days), 0)
+					s.store.Keys.AddUsage(key, models.Source{}, key.CreatedAt.AddDate(0, 0, -days), int64(i+days), 0)
 				}
 			}
 			for i := range models.MaxAgents {

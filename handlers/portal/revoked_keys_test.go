@@ -26,7 +26,7 @@ func TestRevokedKeysShowTimeUserAndRefusals(t *testing.T) {
 		c.use(secret)
 		c.post("/api-keys/"+key.ID.String()+"/revocation", nil)
 		for range 2 {
-			if _, err := c.store.API.Authenticate(context.Background(), secret); !errors.Is(err, models.ErrKeyRevoked) {
+			if _, err := c.store.API.Authenticate(context.Background(), secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
 				t.Fatal(err)
 			}
 		}

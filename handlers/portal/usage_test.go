@@ -19,10 +19,10 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 		c.get("/usage").is(http.StatusOK).none("table", "Usage")
 		production, leaked := c.key("=production"), c.key("leaked")
 		unused := c.key("unused")
-		s.store.Keys.AddUsage(production, time.Now().AddDate(0, 0, -20), 1000, 0)
-		s.store.Keys.AddUsage(production, time.Now(), 204, 0)
+		s.store.Keys.AddUsage(production, models.Source{}, time.Now().AddDate(0, 0, -20), 1000, 0)
+		s.store.Keys.AddUsage(production, models.Source{}, time.Now(), 204, 0)
 		c.revoke(leaked)
-		s.store.Keys.AddUsage(leaked, time.Now(), 1, 7)
+		s.store.Keys.AddUsage(leaked, models.Source{}, time.Now(), 1, 7)
 
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)

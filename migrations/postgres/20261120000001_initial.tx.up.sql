@@ -140,6 +140,43 @@ END $$;
 CREATE TRIGGER api_key_last_uses_keep_past_hour AFTER UPDATE OF hour ON api_key_last_uses
     FOR EACH ROW WHEN (OLD.hour <> NEW.hour) EXECUTE FUNCTION keep_past_hour();
 
+-- Where the accepted requests of each key come from, by day. A trigger keeps the 20 sources of a key
+-- on a day that have the most requests, and adds the others to a row with an empty address and
+-- client. The addresses are personal data: the rows are deleted after 90 days.
+CREATE TABLE api_key_sources (
+    api_key_id uuid NOT NULL,
+    day        timestamptz NOT NULL,
+    -- An IPv4 address, an IPv6 network (/64) or "Unknown".
+    address    text NOT NULL,
+    -- The first product of the User-Agent, or "Unknown".
+    client     text NOT NULL,
+    requests   bigint NOT NULL,
+    first_seen timestamptz NOT NULL,
+    last_seen  timestamptz NOT NULL,
+    PRIMARY KEY (api_key_id, day, address, client)
+) WITH (fillfactor = 80);
+CREATE INDEX api_key_sources_day ON api_key_sources (day);
+
+CREATE FUNCTION keep_most_used_sources() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    least api_key_sources;
+BEGIN
+    IF 20 < (SELECT count(*) FROM api_key_sources WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '') THEN
+        DELETE FROM api_key_sources WHERE (api_key_id, day, address, client) IN (
+            SELECT api_key_id, day, address, client FROM api_key_sources
+            WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> ''
+            ORDER BY requests, last_seen, address, client LIMIT 1)
+        RETURNING * INTO least;
+        INSERT INTO api_key_sources AS others (api_key_id, day, address, client, requests, first_seen, last_seen)
+        VALUES (least.api_key_id, least.day, '', '', least.requests, least.first_seen, least.last_seen)
+        ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = others.requests + excluded.requests,
+            first_seen = LEAST(others.first_seen, excluded.first_seen), last_seen = GREATEST(others.last_seen, excluded.last_seen);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER api_key_sources_keep_most_used AFTER INSERT ON api_key_sources
+    FOR EACH ROW WHEN (NEW.client <> '') EXECUTE FUNCTION keep_most_used_sources();
+
 -- When a widget token was last issued for each agent.
 CREATE TABLE agent_last_tokens (
     agent_id  uuid PRIMARY KEY,

@@ -137,6 +137,39 @@ BEGIN
         requests = requests + excluded.requests, refusals = refusals + excluded.refusals;
 END;
 
+-- Where the accepted requests of each key come from, by day. A trigger keeps the 20 sources of a key
+-- on a day that have the most requests, and adds the others to a row with an empty address and
+-- client. The addresses are personal data: the rows are deleted after 90 days.
+CREATE TABLE api_key_sources (
+    api_key_id TEXT NOT NULL,
+    day        TIMESTAMP NOT NULL,
+    -- An IPv4 address, an IPv6 network (/64) or "Unknown".
+    address    TEXT NOT NULL,
+    -- The first product of the User-Agent, or "Unknown".
+    client     TEXT NOT NULL,
+    requests   INTEGER NOT NULL,
+    first_seen TIMESTAMP NOT NULL,
+    last_seen  TIMESTAMP NOT NULL,
+    PRIMARY KEY (api_key_id, day, address, client)
+) WITHOUT ROWID;
+CREATE INDEX api_key_sources_day ON api_key_sources (day);
+
+CREATE TRIGGER api_key_sources_keep_most_used AFTER INSERT ON api_key_sources
+    WHEN NEW.client <> ''
+        AND 20 < (SELECT count(*) FROM api_key_sources WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '')
+BEGIN
+    INSERT INTO api_key_sources (api_key_id, day, address, client, requests, first_seen, last_seen)
+    SELECT api_key_id, day, '', '', requests, first_seen, last_seen FROM api_key_sources
+    WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> ''
+    ORDER BY requests, last_seen, address, client LIMIT 1
+    ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = requests + excluded.requests,
+        first_seen = min(first_seen, excluded.first_seen), last_seen = max(last_seen, excluded.last_seen);
+    DELETE FROM api_key_sources WHERE (api_key_id, day, address, client) IN (
+        SELECT api_key_id, day, address, client FROM api_key_sources
+        WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> ''
+        ORDER BY requests, last_seen, address, client LIMIT 1);
+END;
+
 -- When a widget token was last issued for each agent.
 CREATE TABLE agent_last_tokens (
     agent_id  TEXT PRIMARY KEY,

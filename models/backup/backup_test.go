@@ -55,14 +55,14 @@ func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret s
 
 func (d deployment) accepts(t *testing.T, label, secret string) {
 	t.Helper()
-	if _, err := d.API.Authenticate(t.Context(), secret); err != nil {
+	if _, err := d.API.Authenticate(t.Context(), secret, models.Source{}); err != nil {
 		t.Errorf("%s: %v", label, err)
 	}
 }
 
 func (d deployment) refuses(t *testing.T, label, secret string, want error) {
 	t.Helper()
-	if _, err := d.API.Authenticate(t.Context(), secret); !errors.Is(err, want) {
+	if _, err := d.API.Authenticate(t.Context(), secret, models.Source{}); !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", label, err, want)
 	}
 }
@@ -137,7 +137,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		file := d.backUp(t)
 
 		_, later := d.generate(t, "generated after the backup")
-		if _, err := other.API.Authenticate(t.Context(), later); err != nil {
+		if _, err := other.API.Authenticate(t.Context(), later, models.Source{}); err != nil {
 			t.Fatal(err)
 		}
 		session, err := d.Sessions.Create(t.Context(), user, models.Client{})

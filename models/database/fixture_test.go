@@ -96,7 +96,7 @@ func (c customer) revokesAKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.store.API.Authenticate(ctx, secret); err != nil {
+	if _, err := c.store.API.Authenticate(ctx, secret, models.Source{}); err != nil {
 		return err
 	}
 	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, models.Operator())

@@ -99,7 +99,7 @@ func TestSQLiteTablesWithTriggersHaveNoRowID(t *testing.T) {
 	f := newFixture(t, modelstest.SQLiteURL(t))
 	var watched []string
 	err := f.db.NewRaw("SELECT DISTINCT tbl_name FROM sqlite_master WHERE type = 'trigger'").Scan(t.Context(), &watched)
-	if err != nil || len(watched) != 5 {
+	if err != nil || len(watched) != 6 {
 		t.Fatalf("triggers on %s, %v", watched, err)
 	}
 	for _, table := range watched {

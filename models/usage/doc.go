@@ -9,6 +9,15 @@
 // takes longer and the next bucket holds more requests of each key. So the recorder writes less
 // often, in memory that depends on the number of keys and not on the number of requests.
 //
+// # Sources
+//
+// The requests of each key are counted by source too: a client and its network. In a bucket, the
+// first 20 sources of a key have counts of their own, and the rest are counted together as all
+// others. In the database, a trigger keeps the 20 sources of a key on a day that have the most
+// requests. When another one comes, the one with the fewest requests is added to all others. So a
+// client that changes its name with each request costs 21 rows a day, and a client that sends more
+// requests than it is still found, although it may come later.
+//
 // # Errors
 //
 // A batch that fails is written again, so no error loses counts. If the connection broke during

@@ -10,4 +10,6 @@ const (
 	MaxPending = maxPending
 	Reserve    = reserve
 	BatchKeys  = batchKeys
+
+	AccountSources = accountSources
 )

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,9 @@ var must = modelstest.Must
 
 // account is the account of all keys of a test that is not about accounts.
 var account = uuid.New()
+
+// backend is the source of all requests of a test that is not about sources.
+var backend = usage.NewSource(netip.MustParseAddr("192.0.2.7"), "backend/1.0 (test)")
 
 // noon is a time in the middle of a day and of an hour.
 var noon = time.Date(2026, time.March, 14, 12, 30, 0, 1000, time.UTC)
@@ -127,7 +131,7 @@ func sorted(keys []uuid.UUID) []uuid.UUID {
 // countEach counts a request with each key.
 func countEach(r *usage.Recorder, keys []uuid.UUID, at time.Time) {
 	for _, key := range keys {
-		r.Count(account, key, at, 1, 0)
+		r.Count(account, key, backend, at, 1, 0)
 	}
 }
 
@@ -136,8 +140,8 @@ var errLost = errors.New("the answer is lost")
 // lossy loses the answers of some writes.
 type lossy struct{ usage.Writer }
 
-func (l lossy) Write(ctx context.Context, hour time.Time, entries []usage.Entry) error {
-	err := l.Writer.Write(ctx, hour, entries)
+func (l lossy) Write(ctx context.Context, hour time.Time, entries []usage.Entry, sources []usage.SourceEntry) error {
+	err := l.Writer.Write(ctx, hour, entries, sources)
 	if err == nil && rand.N(2) == 0 {
 		err = errLost
 	}

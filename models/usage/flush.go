@@ -66,6 +66,9 @@ func (r *Recorder) take() {
 	b := r.open[0]
 	r.open = r.open[1:]
 	r.pending -= len(b.counts)
+	for _, sources := range b.sourcesOf {
+		r.sources -= sources
+	}
 	r.writing = b
 	r.mu.Unlock()
 
@@ -73,7 +76,7 @@ func (r *Recorder) take() {
 	entries := b.sorted()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b.entries, b.counts, b.keys = entries, nil, nil
+	b.entries, b.counts, b.keys, b.ids, b.sourcesOf = entries, nil, nil, nil, nil
 }
 
 // writeRest writes the rest of the bucket that take has begun, if there is one. Only flush changes
@@ -116,7 +119,7 @@ func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	batch := b.next()
-	if err := r.writer.Write(limited, b.start(), batch); err != nil {
+	if err := r.writer.Write(limited, b.start(), batch, b.entriesBySource(batch)); err != nil {
 		return err
 	}
 	r.mu.Lock()

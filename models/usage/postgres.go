@@ -21,6 +21,16 @@ const postgresAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_a
 		refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
 		hour = excluded.hour`
 
+// postgresAddSources adds a batch by source, in the transaction of postgresAdd, which has locked
+// the rows of the keys. A trigger limits the sources of a key on a day.
+const postgresAddSources = `INSERT INTO api_key_sources AS stored (api_key_id, day, address, client, requests, first_seen, last_seen)
+	SELECT used.api_key_id, date_trunc('day', $1::timestamptz, 'UTC'), used.address, used.client, used.requests, used.first_seen, used.last_seen
+	FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[])
+		AS used (api_key_id, address, client, requests, first_seen, last_seen)
+	ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET
+		requests = stored.requests + excluded.requests,
+		first_seen = LEAST(stored.first_seen, excluded.first_seen), last_seen = GREATEST(stored.last_seen, excluded.last_seen)`
+
 // postgresSettings bound the wait for a row that another session holds. Without jit=off, PostgreSQL
 // may compile the plan each time.
 const postgresSettings = "SET lock_timeout = '500ms'; SET jit = off"
@@ -38,13 +48,13 @@ func NewPostgres(dial func(context.Context) (*pgx.Conn, error), stop func() erro
 }
 
 // Write implements [Writer].
-func (p *Postgres) Write(ctx context.Context, hour time.Time, entries []Entry) error {
-	arguments := postgresArguments(hour, entries)
+func (p *Postgres) Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
+	arguments, bySource := postgresArguments(hour, entries), postgresSources(hour, sources)
 	reused := p.conn != nil
-	err := p.try(ctx, arguments)
+	err := p.try(ctx, arguments, bySource)
 	if err != nil && reused && ctx.Err() == nil {
 		// The server may have closed the old connection, so try a new one.
-		err = p.try(ctx, arguments)
+		err = p.try(ctx, arguments, bySource)
 	}
 	return err
 }
@@ -62,14 +72,36 @@ func postgresArguments(hour time.Time, entries []Entry) []any {
 	return []any{hour, keys, lasts, requests, refusals}
 }
 
-// try runs the statement with an open connection, and drops the connection after an error.
-func (p *Postgres) try(ctx context.Context, arguments []any) error {
+func postgresSources(hour time.Time, entries []SourceEntry) []any {
+	n := len(entries)
+	keys, requests := make(pgtype.FlatArray[pgtype.UUID], n), make(pgtype.FlatArray[pgtype.Int8], n)
+	addresses, clients := make(pgtype.FlatArray[string], n), make(pgtype.FlatArray[string], n)
+	firsts, lasts := make(pgtype.FlatArray[pgtype.Timestamptz], n), make(pgtype.FlatArray[pgtype.Timestamptz], n)
+	for i, entry := range entries {
+		keys[i] = pgtype.UUID{Bytes: entry.Key, Valid: true}
+		addresses[i], clients[i] = entry.Address(), entry.Client()
+		requests[i] = pgtype.Int8{Int64: entry.Requests, Valid: true}
+		firsts[i] = pgtype.Timestamptz{Time: entry.FirstUse(), Valid: true}
+		lasts[i] = pgtype.Timestamptz{Time: entry.LastUse(), Valid: true}
+	}
+	return []any{hour, keys, addresses, clients, requests, firsts, lasts}
+}
+
+// try runs the statements in one transaction with an open connection, and drops the connection
+// after an error.
+func (p *Postgres) try(ctx context.Context, arguments, bySource []any) error {
 	if p.conn == nil {
 		if err := p.connect(ctx); err != nil {
 			return err
 		}
 	}
-	_, err := p.conn.Exec(ctx, "add", arguments...)
+	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "add", arguments...)
+		if err == nil {
+			_, err = tx.Exec(ctx, "add sources", bySource...)
+		}
+		return err
+	})
 	if err != nil {
 		p.drop()
 	}
@@ -84,6 +116,9 @@ func (p *Postgres) connect(ctx context.Context) error {
 	p.conn = conn
 	if _, err = conn.PgConn().Exec(ctx, postgresSettings).ReadAll(); err == nil {
 		_, err = conn.Prepare(ctx, "add", postgresAdd)
+	}
+	if err == nil {
+		_, err = conn.Prepare(ctx, "add sources", postgresAddSources)
 	}
 	if err != nil {
 		p.drop()

@@ -35,6 +35,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	open    []*bucket // collect counts, one for each hour, the oldest first
 	pending int       // keys in open
+	sources int       // that were admitted to open
 	writing *bucket   // nil if there is none
 	written []*bucket // a short time ago
 	stats   Stats
@@ -48,9 +49,9 @@ func New(w Writer, yield bool) *Recorder {
 	return r
 }
 
-// Count adds requests with an account's key at a time. Refused requests do not count as a use of
-// the key.
-func (r *Recorder) Count(account, key uuid.UUID, at time.Time, requests, refusals int64) {
+// Count adds requests with an account's key from a source at a time. Refused requests do not count
+// as a use of the key, and not by source.
+func (r *Recorder) Count(account, key uuid.UUID, from Source, at time.Time, requests, refusals int64) {
 	n := counts{Requests: requests, Refusals: refusals}
 	micros := at.UnixMicro()
 	if requests > 0 {
@@ -67,6 +68,9 @@ func (r *Recorder) Count(account, key uuid.UUID, at time.Time, requests, refusal
 		}
 		b.keys[account]++
 		r.pending++
+	}
+	if requests > 0 {
+		r.countSource(b, account, &sum, from, requests, micros)
 	}
 	sum.add(n)
 	b.counts[key] = sum
@@ -112,6 +116,10 @@ func (r *Recorder) LastUse(key uuid.UUID, stored *time.Time) *time.Time {
 // Unwritten calls visit with the key's counts in each hour that a report lacks. The report has read
 // the stored last use, which may be nil.
 func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, visit func(hour time.Time, requests, refusals int64)) {
+	r.unwritten(key, stored, func(b *bucket, n counts) { visit(b.start(), n.Requests, n.Refusals) })
+}
+
+func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, visit func(*bucket, counts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for b := range r.buckets {
@@ -125,7 +133,7 @@ func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, visit func(hour t
 			lacking = stored == nil || stored.UnixMicro() < n.Last
 		}
 		if lacking {
-			visit(b.start(), n.Requests, n.Refusals)
+			visit(b, n)
 		}
 	}
 }
@@ -178,6 +186,11 @@ type bucket struct {
 	counts map[uuid.UUID]counts // until it is sorted
 	keys   map[uuid.UUID]int    // number of keys in counts by account
 
+	sources   []Source          // by id; the first one is all others
+	byKey     [][]sourceCounts  // of keys with several sources
+	ids       map[Source]uint32 // until it is sorted
+	sourcesOf map[uuid.UUID]int // number of admitted sources by account, until it is sorted
+
 	// The fields below are set when it is sorted. Nothing is added after that.
 	entries []Entry   // sorted by key
 	written int       // number of entries that were written
@@ -185,7 +198,10 @@ type bucket struct {
 }
 
 func newBucket(hour int64) *bucket {
-	return &bucket{hour: hour, since: time.Now(), counts: map[uuid.UUID]counts{}, keys: map[uuid.UUID]int{}}
+	return &bucket{
+		hour: hour, since: time.Now(), counts: map[uuid.UUID]counts{}, keys: map[uuid.UUID]int{},
+		sources: []Source{{}}, ids: map[Source]uint32{{}: 0}, sourcesOf: map[uuid.UUID]int{},
+	}
 }
 
 func (b *bucket) start() time.Time { return time.UnixMicro(b.hour * microsPerHour).UTC() }

@@ -3,6 +3,9 @@ package usage_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +66,7 @@ func TestClosedConnectionIsReplaced(t *testing.T) {
 	db := open(t, modelstest.PostgresURL(t))
 	r, key := db.recorder(t), uuid.New()
 	for round := range 3 {
-		r.Count(account, key, noon, 1, 0)
+		r.Count(account, key, backend, noon, 1, 0)
 		must(t, r.Flush(t.Context()))
 		if stored := db.stored(t, key); stored != int64(round+1) {
 			t.Errorf("%d requests are stored, want %d", stored, round+1)
@@ -101,7 +104,7 @@ func TestReportsDuringFlushes(t *testing.T) {
 		at := noon
 		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 			at = at.Add(time.Minute)
-			r.Count(account, key, at, 1, 0)
+			r.Count(account, key, backend, at, 1, 0)
 			used++
 			if counted := report(); counted != used {
 				t.Errorf("%d requests after %d", counted, used)
@@ -123,14 +126,14 @@ func TestLastUseIsKnownDuringFlushes(t *testing.T) {
 		if last := r.LastUse(key, nil); last != nil {
 			t.Errorf("before the first use: %v", last)
 		}
-		r.Count(account, key, noon, 0, 1)
+		r.Count(account, key, backend, noon, 0, 1)
 		if last := r.LastUse(key, nil); last != nil {
 			t.Errorf("after a refused request: %v", last)
 		}
 		for range 3 {
 			at := noon
-			r.Count(account, key, at, 1, 0)
-			r.Count(account, key, at.Add(-time.Minute), 1, 0) // another clock
+			r.Count(account, key, backend, at, 1, 0)
+			r.Count(account, key, backend, at.Add(-time.Minute), 1, 0) // another clock
 			// The second check is right after the flush: a statement may have read the
 			// row before.
 			for range 2 {
@@ -189,13 +192,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	keys := 0
 	count := func(account uuid.UUID) {
 		keys++
-		r.Count(account, id(keys), noon, 1, 0)
+		r.Count(account, id(keys), backend, noon, 1, 0)
 	}
-	r.Count(account, first, noon, 1, 0)
+	r.Count(account, first, backend, noon, 1, 0)
 	for range usage.MaxPending + 9 {
 		count(account)
 	}
-	r.Count(account, first, noon, 1, 0)
+	r.Count(account, first, backend, noon, 1, 0)
 	if stats := r.Stats(); stats.Pending != usage.MaxPending || stats.Dropped != 10 {
 		t.Errorf("%+v", stats)
 	}
@@ -216,6 +219,61 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if stats := r.Stats(); stats.Pending != usage.MaxPending+usage.Reserve {
 		t.Errorf("with very many accounts: %+v", stats)
+	}
+}
+
+// Sources beyond the first 20 of a key, and beyond those that one account may have, are counted as
+// all others.
+func TestSourcesInMemoryAreBounded(t *testing.T) {
+	t.Parallel()
+	r := usage.New(nil, false)
+	named, others := 0, int64(0)
+	for key := range 300 {
+		for i := range 30 {
+			from := usage.NewSource(netip.MustParseAddr("192.0.2.7"), fmt.Sprint("client/", 30*key+i))
+			for range 2 {
+				r.Count(account, id(key), from, noon, 1, 0)
+			}
+		}
+		r.UnwrittenSources(id(key), nil, func(one usage.SourceEntry) {
+			if one.Client() == "" {
+				others += one.Requests
+			} else if named++; one.Requests != 2 {
+				t.Errorf("%+v", one)
+			}
+		})
+	}
+	if named != usage.AccountSources || others != 300*30*2-2*int64(named) {
+		t.Errorf("%d sources, %d requests of others", named, others)
+	}
+	r.Count(uuid.New(), uuid.Max, backend, noon, 1, 0)
+	r.UnwrittenSources(uuid.Max, nil, func(one usage.SourceEntry) {
+		if one.Source != backend {
+			t.Errorf("another account's source is %+v", one)
+		}
+	})
+}
+
+func TestSourceOfARequest(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[[2]string]string{
+		{"192.0.2.7", "curl/8.5.0"}:                     "192.0.2.7 curl/8.5.0",
+		{"::ffff:192.0.2.7", "Mozilla/5.0 (X11) Gecko"}: "192.0.2.7 Mozilla/5.0",
+		{"2001:db8:1:2:3::4", "Ruby"}:                   "2001:db8:1:2::/64 Ruby",
+		{"fe80::1%eth0", " a/1\tb/2"}:                   "fe80::/64 a/1",
+		{"", ""}:                                        "Unknown Unknown",
+		{"", "(comment) a/1"}:                           "Unknown Unknown",
+		{"", "a\x00b\x7f\u202e\xff/ü1 x"}:               "Unknown ab/ü1",
+		{"", "\xff"}:                                    "Unknown Unknown",
+		{"", strings.Repeat("a", 64)}:                   "Unknown " + strings.Repeat("a", 64),
+		{"", strings.Repeat("ü", 65)}:                   "Unknown " + strings.Repeat("ü", 64),
+		{"", strings.Repeat("a", 65)}:                   "Unknown " + strings.Repeat("a", 64),
+		{"", strings.Repeat("a", 64) + " b"}:            "Unknown " + strings.Repeat("a", 64),
+	} {
+		address, _ := netip.ParseAddr(in[0])
+		if from := usage.NewSource(address, in[1]); from.Address()+" "+from.Client() != want {
+			t.Errorf("%q: %s %q, want %s", in, from.Address(), from.Client(), want)
+		}
 	}
 }
 

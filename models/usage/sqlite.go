@@ -17,13 +17,20 @@ const sqliteAdd = `INSERT INTO api_key_last_uses AS stored (api_key_id, used_at,
 			refusals = CASE WHEN stored.hour = excluded.hour THEN stored.refusals ELSE 0 END + excluded.refusals,
 			hour = excluded.hour`
 
+// sqliteAddSource adds the requests with one key from one source on a day. A trigger limits the
+// sources of a key on a day.
+const sqliteAddSource = `INSERT INTO api_key_sources AS stored (api_key_id, day, address, client, requests, first_seen, last_seen)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = stored.requests + excluded.requests,
+			first_seen = min(stored.first_seen, excluded.first_seen), last_seen = max(stored.last_seen, excluded.last_seen)`
+
 // sqliteTime is the format in which Bun stores times. Its text sorts by time.
 const sqliteTime = "2006-01-02 15:04:05.999999-07:00"
 
 // SQLite is the [Writer] for SQLite.
 type SQLite struct {
-	db  *sql.DB
-	add *sql.Stmt
+	db             *sql.DB
+	add, addSource *sql.Stmt
 }
 
 // NewSQLite returns a writer that owns db: nothing else may use db, and Close closes it.
@@ -32,12 +39,16 @@ func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the write of usage: %w", errors.Join(err, db.Close()))
 	}
-	return &SQLite{db: db, add: add}, nil
+	addSource, err := db.PrepareContext(ctx, sqliteAddSource)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the write of sources: %w", errors.Join(err, add.Close(), db.Close()))
+	}
+	return &SQLite{db, add, addSource}, nil
 }
 
 // Write implements [Writer].
-func (s *SQLite) Write(ctx context.Context, hour time.Time, entries []Entry) error {
-	err := s.write(ctx, hour.Format(sqliteTime), entries)
+func (s *SQLite) Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
+	err := s.write(ctx, hour, entries, sources)
 	if err != nil && ctx.Err() != nil {
 		// The driver's error does not say that the deadline is the cause.
 		err = errors.Join(ctx.Err(), err)
@@ -45,22 +56,30 @@ func (s *SQLite) Write(ctx context.Context, hour time.Time, entries []Entry) err
 	return err
 }
 
-func (s *SQLite) write(ctx context.Context, hour string, entries []Entry) error {
+func (s *SQLite) write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	add := tx.StmtContext(ctx, s.add)
+	add, addSource := tx.StmtContext(ctx, s.add), tx.StmtContext(ctx, s.addSource)
 	// The driver starts a goroutine for each call whose context can end, although the
 	// transaction ends with ctx anyway.
 	endless := context.WithoutCancel(ctx)
+	start := hour.Format(sqliteTime)
 	for _, entry := range entries {
 		var last sql.NullString
 		if entry.Last != 0 {
 			last = sql.NullString{String: entry.lastUse().Format(sqliteTime), Valid: true}
 		}
-		if _, err := add.ExecContext(endless, entry.Key.String(), last, hour, entry.Requests, entry.Refusals); err != nil {
+		if _, err := add.ExecContext(endless, entry.Key.String(), last, start, entry.Requests, entry.Refusals); err != nil {
+			return err
+		}
+	}
+	day := hour.Truncate(24 * time.Hour).Format(sqliteTime)
+	for _, entry := range sources {
+		if _, err := addSource.ExecContext(endless, entry.Key.String(), day, entry.Address(), entry.Client(), entry.Requests,
+			entry.FirstUse().Format(sqliteTime), entry.LastUse().Format(sqliteTime)); err != nil {
 			return err
 		}
 	}
@@ -68,4 +87,4 @@ func (s *SQLite) write(ctx context.Context, hour string, entries []Entry) error 
 }
 
 // Close implements [Writer].
-func (s *SQLite) Close() error { return errors.Join(s.add.Close(), s.db.Close()) }
+func (s *SQLite) Close() error { return errors.Join(s.add.Close(), s.addSource.Close(), s.db.Close()) }

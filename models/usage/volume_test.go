@@ -2,6 +2,7 @@ package usage_test
 
 import (
 	"fmt"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -89,7 +90,7 @@ func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		r, before := usage.New(nil, false), heap()
 		for i := range n {
-			r.Count(account, id(i), noon, 1, 0)
+			r.Count(account, id(i), backend, noon, 1, 0)
 		}
 		b.ReportMetric(float64(heap()-before)/n, "bytes/key")
 		runtime.KeepAlive(r)
@@ -102,4 +103,17 @@ func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+// BenchmarkCount counts requests of one key and of many keys.
+func BenchmarkCount(b *testing.B) {
+	for _, n := range []int{1, 100_000} {
+		b.Run(fmt.Sprintf("%d keys", n), func(b *testing.B) {
+			b.ReportAllocs()
+			r, address := usage.New(nil, false), netip.MustParseAddr("192.0.2.7")
+			for i := 0; b.Loop(); i++ {
+				r.Count(account, id(i%n), usage.NewSource(address, "python-requests/2.32.3"), noon, 1, 0)
+			}
+		})
+	}
 }

@@ -9,9 +9,9 @@ import (
 
 // Writer writes batches to one kind of database. A [Recorder] makes one call at a time.
 type Writer interface {
-	// Write adds the entries of an hour, sorted by key, to the stored counts in one transaction.
-	// After an error, the outcome is unknown.
-	Write(ctx context.Context, hour time.Time, entries []Entry) error
+	// Write adds the entries of an hour, sorted by key, and their requests by source to the stored
+	// counts in one transaction. After an error, the outcome is unknown.
+	Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error
 
 	// Close releases the connection.
 	Close() error
@@ -31,6 +31,10 @@ type counts struct {
 	Last     int64 // time of the latest accepted request in microseconds since 1970; zero if none
 	Requests int64 // accepted
 	Refusals int64
+
+	first   int64  // time of the first accepted request, while the key has one source
+	source  uint32 // the id of this source in the bucket
+	sources uint32 // if not zero, the key has several sources: their position in byKey, plus 1
 }
 
 func (c *counts) add(other counts) {

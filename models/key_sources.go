@@ -1,0 +1,92 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/models/usage"
+)
+
+// Source is where a request comes from.
+type Source = usage.Source
+
+// KeySource is the accepted requests with a key from one source in the last 30 days. The source
+// with an empty address and client is all others.
+type KeySource struct {
+	Address, Client     string
+	FirstSeen, LastSeen time.Time // FirstSeen may be earlier, up to 90 days ago
+	Requests            int64
+}
+
+const (
+	// maxKeySources is how many sources of a key are listed by themselves.
+	maxKeySources = 20
+	// sourcesKept is how long sources are kept.
+	sourcesKept = 90 * Day
+)
+
+// sourceDays are the days of the listed requests.
+var sourceDays = Days(30)
+
+// Sources returns the sources with the most requests in the last 30 days with one of the account's
+// keys, at most 20, and after them all others, if there are any. Unwritten requests of this
+// instance are among them.
+func (k *Keys) Sources(ctx context.Context, accountID, keyID uuid.UUID) ([]KeySource, error) {
+	first := sourceDays.Starts(k.db.Now())[0]
+	var rows []struct {
+		KeySource  `bun:"embed:"`
+		LastUsedAt *time.Time
+	}
+	err := k.db.NewSelect().TableExpr("api_keys AS api_key").Join(joinLastUses).
+		Join("LEFT JOIN api_key_sources AS source ON source.api_key_id = api_key.id").
+		Where("api_key.account_id = ? AND api_key.id = ?", accountID, keyID).
+		ColumnExpr("COALESCE(source.address, '') AS address, COALESCE(source.client, '') AS client, last_use.used_at AS last_used_at").
+		ColumnExpr("min(source.first_seen) AS first_seen, max(source.last_seen) AS last_seen").
+		ColumnExpr("COALESCE(sum(CASE WHEN source.day >= ? THEN source.requests END), 0) AS requests", first).
+		GroupExpr("source.address, source.client, last_use.used_at").Scan(ctx, &rows)
+	if err != nil || len(rows) == 0 { // another account's key
+		return nil, failed("read the sources of an API key", err)
+	}
+	all := map[[2]string]KeySource{}
+	add := func(added KeySource) {
+		id := [2]string{added.Address, added.Client}
+		one, found := all[id]
+		if found {
+			added.Requests += one.Requests
+			added.FirstSeen = slices.MinFunc([]time.Time{one.FirstSeen, added.FirstSeen}, time.Time.Compare)
+			added.LastSeen = slices.MaxFunc([]time.Time{one.LastSeen, added.LastSeen}, time.Time.Compare)
+		}
+		all[id] = added
+	}
+	var lastUsed *time.Time
+	for _, row := range rows {
+		lastUsed = row.LastUsedAt
+		if row.LastSeen != (time.Time{}) {
+			add(row.KeySource)
+		}
+	}
+	k.usage.UnwrittenSources(keyID, lastUsed, func(unwritten usage.SourceEntry) {
+		if unwritten.LastUse().Before(first) {
+			unwritten.Requests = 0
+		}
+		add(KeySource{unwritten.Address(), unwritten.Client(), unwritten.FirstUse(), unwritten.LastUse(), unwritten.Requests})
+	})
+	listed := slices.SortedFunc(maps.Values(all), func(a, b KeySource) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Address+a.Client, b.Address+b.Client))
+	})
+	listed = slices.DeleteFunc(listed, func(one KeySource) bool { return one.Requests == 0 || one.Client == "" })
+	last := min(maxKeySources, len(listed))
+	for _, one := range listed[last:] {
+		one.Address, one.Client = "", ""
+		add(one)
+	}
+	if others := all[[2]string{}]; others.Requests > 0 {
+		return append(listed[:last:last], others), nil
+	}
+	return listed[:last], nil
+}

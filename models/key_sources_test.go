@@ -1,0 +1,122 @@
+package models_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"portal/models"
+	"portal/models/modelstest"
+	"portal/models/usage"
+)
+
+func source(address, userAgent string) models.Source {
+	parsed, _ := netip.ParseAddr(address)
+	return usage.NewSource(parsed, userAgent)
+}
+
+func useFrom(t *testing.T, s *models.Store, secret string, from models.Source, times int) {
+	t.Helper()
+	for range times {
+		must(t, errOf(s.API.Authenticate(t.Context(), secret, from)))
+	}
+}
+
+// sources returns the sources of a key as lines.
+func (f *fixture) sources(t *testing.T, key models.Key) (lines []string) {
+	t.Helper()
+	for _, one := range modelstest.Value(f.Keys.Sources(t.Context(), key.AccountID, key.ID))(t) {
+		lines = append(lines, fmt.Sprintf("%s %s %s %s %d", one.Address, one.Client,
+			one.FirstSeen.Format("01-02 15:04"), one.LastSeen.Format("01-02 15:04"), one.Requests))
+	}
+	return lines
+}
+
+// Requests of two instances, stored or not, are added to one source.
+func TestSourcesOfAKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		_, otherSecret := f.key(t, c)
+		server, laptop := source("192.0.2.7", "python-requests/2.32.3"), source("2001:db8::7:1:2:3", "curl/8.5.0 (x)")
+		first := f.clock.Now()
+		at := func(after time.Duration) string { return first.Add(after).Format("01-02 15:04") }
+		isListed := func(want ...string) {
+			t.Helper()
+			if got := f.sources(t, key); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("sources %q, want %q", got, want)
+			}
+		}
+		isListed()
+		for range 2 {
+			f.briefly(t, models.Options{}, func(s *models.Store) {
+				useFrom(t, s, secret, server, 2)
+				useFrom(t, s, otherSecret, server, 1)
+			})
+			f.clock.Advance(time.Minute)
+		}
+		useFrom(t, f.Store, secret, server, 1)
+		useFrom(t, f.Store, secret, laptop, 2)
+		useFrom(t, f.Store, secret, source("2001:db8::7:9:9:9", "curl/8.5.0"), 1) // the same network
+		useFrom(t, f.Store, secret, source("", ""), 1)
+		isListed("192.0.2.7 python-requests/2.32.3 "+at(0)+" "+at(2*time.Minute)+" 5",
+			"2001:db8::/64 curl/8.5.0 "+at(2*time.Minute)+" "+at(2*time.Minute)+" 3",
+			"Unknown Unknown "+at(2*time.Minute)+" "+at(2*time.Minute)+" 1")
+		if foreign := modelstest.Value(f.Keys.Sources(t.Context(), f.customer(t).ID, key.ID))(t); len(foreign) != 0 {
+			t.Errorf("another account sees %v", foreign)
+		}
+		// Later requests are those of the last 30 days, but the first time is older.
+		f.clock.Advance(40 * models.Day)
+		useFrom(t, f.Store, secret, laptop, 1)
+		f.revoke(t, key)
+		refuse(t, f.Store, secret, 3)
+		isListed("2001:db8::/64 curl/8.5.0 " + at(2*time.Minute) + " " + at(40*models.Day+2*time.Minute) + " 1")
+	})
+}
+
+// A client that changes its name with each request has at most 20 rows a day and one for all
+// others. A client with more requests is listed although it comes later.
+func TestSourcesAreBounded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c := f.customer(t)
+		key, secret := f.key(t, c)
+		f.clock.Advance(models.Day - f.clock.Now().Sub(f.clock.Now().Truncate(models.Day)))
+		noise := 0
+		for range 3 {
+			f.briefly(t, models.Options{}, func(s *models.Store) {
+				for range 50 {
+					noise++
+					useFrom(t, s, secret, source("192.0.2.7", fmt.Sprint("noise/", noise)), 1)
+				}
+			})
+			f.clock.Advance(time.Minute)
+		}
+		server := source("192.0.2.8", "server/1.0")
+		for range 3 {
+			f.briefly(t, models.Options{}, func(s *models.Store) {
+				useFrom(t, s, secret, server, 2)
+				for range 50 {
+					noise++
+					useFrom(t, s, secret, source("192.0.2.7", fmt.Sprint("noise/", noise)), 1)
+				}
+			})
+			f.clock.Advance(time.Minute)
+		}
+		if rows := f.count(t, "SELECT count(*) FROM api_key_sources"); rows != 21 {
+			t.Errorf("%d rows, want 21", rows)
+		}
+		useFrom(t, f.Store, secret, source("192.0.2.9", ""), 7)
+		sources := modelstest.Value(f.Keys.Sources(t.Context(), c.ID, key.ID))(t)
+		if len(sources) != 21 || sources[0].Address != "192.0.2.9" || sources[1].Client != "server/1.0" || sources[1].Requests != 6 {
+			t.Fatalf("%d sources: %v", len(sources), sources)
+		}
+		sum := int64(0)
+		for _, one := range sources {
+			sum += one.Requests
+		}
+		if others := sources[20]; sum != int64(noise)+6+7 || others.Address != "" || others.Client != "" || others.Requests != int64(noise-18) {
+			t.Errorf("%d requests, want %d; all others %v", sum, noise+6+7, others)
+		}
+	})
+}

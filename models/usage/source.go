@@ -1,0 +1,210 @@
+package usage
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+)
+
+// Source is where requests with a key come from: the network of the client's address and the
+// client's name. The zero Source is all others, which are not counted by themselves.
+type Source struct {
+	network netip.Addr // the first address of the network; zero: unknown
+	client  string
+}
+
+const (
+	// sourcesByKey is how many sources of a key are counted by themselves in a bucket, and by the
+	// database on a day.
+	sourcesByKey = 20
+	// maxSources bounds the sources that wait for a flush beyond the first one of each key, and
+	// the different sources of all keys. An account may have accountSources of them in a bucket.
+	maxSources     = 1 << 18
+	accountSources = 100 * sourcesByKey
+
+	maxClient = 64 // in characters
+	unknown   = "Unknown"
+)
+
+// NewSource returns the source of a request. Of an IPv6 address, only the /64 network counts; the
+// zero address is unknown. The client is the first product of the User-Agent with its version, at
+// most 64 characters.
+func NewSource(address netip.Addr, userAgent string) Source {
+	if address = address.Unmap().WithZone(""); address.Is6() {
+		network, _ := address.Prefix(64)
+		address = network.Addr()
+	}
+	return Source{address, clientOf(userAgent)}
+}
+
+// clientOf returns the first product of a User-Agent, which usually needs no memory of its own.
+func clientOf(userAgent string) string {
+	userAgent = strings.TrimLeft(userAgent, " \t")
+	for i := range len(userAgent) {
+		switch b := userAgent[i]; {
+		case b == ' ' || b == '\t' || b == '(':
+			return orUnknown(userAgent[:i])
+		case b < ' ' || b > '~' || i == maxClient:
+			return cleanClient(userAgent)
+		}
+	}
+	return orUnknown(userAgent)
+}
+
+// cleanClient is clientOf for a User-Agent that is long or has characters besides visible ASCII.
+// Such characters must be valid and visible.
+func cleanClient(userAgent string) string {
+	client := make([]rune, 0, maxClient)
+	for _, r := range userAgent {
+		if r == ' ' || r == '\t' || r == '(' || len(client) == maxClient {
+			break
+		}
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			client = append(client, r)
+		}
+	}
+	return orUnknown(string(client))
+}
+
+func orUnknown(client string) string {
+	if client == "" {
+		return unknown
+	}
+	return client
+}
+
+// Client returns the name of the client; empty for all others.
+func (s Source) Client() string { return s.client }
+
+// Address returns the address of the client or, for IPv6, its /64 network; empty for all others.
+func (s Source) Address() string {
+	switch {
+	case s.client == "":
+		return ""
+	case !s.network.IsValid():
+		return unknown
+	case s.network.Is4():
+		return s.network.String()
+	}
+	return netip.PrefixFrom(s.network, 64).String()
+}
+
+// SourceEntry is the accepted requests with a key from one source in one hour.
+type SourceEntry struct {
+	Key uuid.UUID
+	Source
+	sourceCounts
+}
+
+// FirstUse and LastUse return the times of the first and the last request.
+func (c sourceCounts) FirstUse() time.Time { return time.UnixMicro(c.first).UTC() }
+
+// LastUse is like FirstUse.
+func (c sourceCounts) LastUse() time.Time { return time.UnixMicro(c.last).UTC() }
+
+// sourceCounts are the accepted requests of one source.
+type sourceCounts struct {
+	id          uint32 // of the source in the bucket
+	Requests    int64
+	first, last int64 // times in microseconds since 1970
+}
+
+// countSource counts accepted requests with a key by source, before they are added to n. As long as
+// the key has one source, n has its counts, so that most keys need no more memory. The caller holds
+// mu.
+func (r *Recorder) countSource(b *bucket, account uuid.UUID, n *counts, from Source, requests, micros int64) {
+	if n.Requests > 0 && n.sources == 0 && b.sources[n.source] == from {
+		n.first = min(n.first, micros)
+		return
+	}
+	id, found := b.ids[from]
+	if n.Requests == 0 {
+		if !found && r.admitSource(b, account) {
+			id = b.addSource(from)
+		}
+		n.source, n.first = id, micros
+		return
+	}
+	if n.sources == 0 {
+		b.byKey = append(b.byKey, []sourceCounts{{n.source, n.Requests, n.first, n.Last}})
+		n.sources = uint32(len(b.byKey))
+	}
+	of := &b.byKey[n.sources-1]
+	one := find(*of, id)
+	if !found || one == nil {
+		switch {
+		case len(*of) >= sourcesByKey || !r.admitSource(b, account):
+			id = 0
+		case !found:
+			id = b.addSource(from)
+		}
+		if one = find(*of, id); one == nil {
+			*of = append(*of, sourceCounts{id, 0, micros, micros})
+			one = &(*of)[len(*of)-1]
+		}
+	}
+	one.Requests += requests
+	one.first, one.last = min(one.first, micros), max(one.last, micros)
+}
+
+func find(sources []sourceCounts, id uint32) *sourceCounts {
+	for i := range sources {
+		if sources[i].id == id {
+			return &sources[i]
+		}
+	}
+	return nil
+}
+
+// admitSource reports whether one more source of an account may wait for a flush, and counts it.
+func (r *Recorder) admitSource(b *bucket, account uuid.UUID) bool {
+	if r.sources >= maxSources || b.sourcesOf[account] >= accountSources {
+		return false
+	}
+	r.sources++
+	b.sourcesOf[account]++
+	return true
+}
+
+// addSource returns the id of a new source.
+func (b *bucket) addSource(s Source) uint32 {
+	// The client is a part of a header, which must not stay in memory.
+	s.client = strings.Clone(s.client)
+	id := uint32(len(b.sources))
+	b.ids[s], b.sources = id, append(b.sources, s)
+	return id
+}
+
+// entriesBySource returns the entries of these keys by source.
+func (b *bucket) entriesBySource(entries []Entry) []SourceEntry {
+	sources := make([]SourceEntry, 0, len(entries))
+	for _, entry := range entries {
+		b.eachSource(entry.counts, func(one sourceCounts) {
+			sources = append(sources, SourceEntry{entry.Key, b.sources[one.id], one})
+		})
+	}
+	return sources
+}
+
+// eachSource calls visit with the counts of a key by source.
+func (b *bucket) eachSource(n counts, visit func(sourceCounts)) {
+	switch {
+	case n.Requests == 0:
+	case n.sources == 0:
+		visit(sourceCounts{n.source, n.Requests, n.first, n.Last})
+	default:
+		for _, one := range b.byKey[n.sources-1] {
+			visit(one)
+		}
+	}
+}
+
+// UnwrittenSources is [Recorder.Unwritten] for the key's counts by source.
+func (r *Recorder) UnwrittenSources(key uuid.UUID, stored *time.Time, visit func(SourceEntry)) {
+	r.unwritten(key, stored, func(b *bucket, n counts) {
+		b.eachSource(n, func(one sourceCounts) { visit(SourceEntry{key, b.sources[one.id], one}) })
+	})
+}
