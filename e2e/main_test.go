@@ -22,7 +22,7 @@ import (
 
 // parallel is the number of tests that run at the same time, unless the flag -parallel is set.
 // Tests also wait, so there may be more of them than processors.
-const parallel = 4
+const parallel = 6
 
 // theRun is the run that all tests share.
 var theRun *testRun
