@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"regexp"
@@ -96,21 +97,25 @@ const leakBatch = 100
 // credentials.
 //
 // Each key has a transaction of its own, and each transaction and each look-up the time limit of
-// the database. After an error, the keys that are revoked stay revoked, and the report can be
-// repeated.
+// the database. With an error come the outcomes of the texts before it: those keys stay revoked, and
+// the report can be repeated.
 func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, source LeakSource, address string) ([]LeakOutcome, error) {
 	outcomes := make([]LeakOutcome, 0, len(texts))
 	for batch := range slices.Chunk(texts, leakBatch) {
 		known, err := k.findLeaked(ctx, batch)
 		if err != nil {
-			return nil, err
+			return outcomes, err
 		}
 		for _, text := range batch {
 			key, found := known[text.hash]
 			outcome := LeakUnknown
-			if found {
+			switch {
+			case !found:
+			case source == LeakPublic && key.RevokedAt != nil:
+				outcome = LeakInactive // without a lock, because anyone can repeat the report
+			default:
 				if outcome, err = k.revokeLeaked(ctx, key, Leak{source, text.url}, visitorActor(address)); err != nil {
-					return nil, err
+					return outcomes, err
 				}
 			}
 			outcomes = append(outcomes, outcome)
@@ -169,6 +174,14 @@ func (k *Keys) revokeLeaked(ctx context.Context, key Key, leak Leak, actor Actor
 // maxLeakURL is how many characters of a reported URL are stored.
 const maxLeakURL = 500
 
+var percentEncoded = regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`)
+
+// percentDecode returns the bytes of a text that [percentEncoded] matches.
+func percentDecode(text string) string {
+	decoded, _ := hex.DecodeString(strings.ReplaceAll(text, "%", "")) // only hexadecimal digits are left
+	return string(decoded)
+}
+
 // keyInURL matches an API key in a URL, and most of one, but no usual name that begins with nas_.
 var keyInURL = regexp.MustCompile(`(?i)nas(?:_|%5f)[0-9a-z]{20,}`)
 
@@ -176,9 +189,9 @@ var keyInURL = regexp.MustCompile(`(?i)nas(?:_|%5f)[0-9a-z]{20,}`)
 // controls and other invisible characters.
 func cleanLeakURL(reported string) string {
 	clean := withoutHidden(reported)
-	// A key may be percent-encoded.
-	if decoded, err := url.PathUnescape(clean); err == nil && keyInURL.MatchString(decoded) {
-		clean = withoutHidden(decoded)
+	// A key may be percent-encoded, also in a URL that is not well-formed.
+	if decoded := withoutHidden(percentEncoded.ReplaceAllStringFunc(clean, percentDecode)); keyInURL.MatchString(decoded) {
+		clean = decoded
 	}
 	clean = keyInURL.ReplaceAllStringFunc(clean, func(key string) string { return masked(key[len(key)-4:]) })
 	if utf8.RuneCountInString(clean) > maxLeakURL {

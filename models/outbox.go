@@ -268,12 +268,21 @@ func ownersOf(ctx context.Context, tx Tx, accountID uuid.UUID) ([]string, error)
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
 }
 
-// ownersAndCreators returns the email addresses of the account's owners, and of the users who
-// generated these keys.
+// ownersAndCreators returns the email addresses of the account's owners, and then of the users who
+// generated these keys, also if there are too many owners.
 func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
-	creators := tx.NewSelect().Table("api_keys").Column("created_by").Where("account_id = ? AND id IN (?)", accountID, bun.List(keys))
-	return emailsOf(ctx, tx, "u.account_id = ? AND (u.role = ? OR u.id IN (?)) AND u.disabled_at IS NULL AND u.removed_at IS NULL",
-		accountID, RoleOwner, creators)
+	recipients, err := ownersOf(ctx, tx, accountID)
+	if err != nil {
+		return nil, err
+	}
+	ids := tx.NewSelect().Table("api_keys").Column("created_by").Where("account_id = ? AND id IN (?)", accountID, bun.List(keys))
+	creators, err := emailsOf(ctx, tx, "u.account_id = ? AND u.id IN (?) AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, ids)
+	for _, creator := range creators {
+		if !slices.Contains(recipients, creator) {
+			recipients = append(recipients, creator)
+		}
+	}
+	return recipients, err
 }
 
 func emailsOf(ctx context.Context, tx Tx, where string, args ...any) (emails []string, err error) {

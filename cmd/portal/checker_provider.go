@@ -51,15 +51,16 @@ func (c *checker) issuer(name, value string) string {
 	return value
 }
 
-// keysURL checks the URL of a provider's public keys: https, or http for a loopback address. An
-// empty value is valid. The message does not contain the URL, because it may contain a password.
+// keysURL checks the URL of a provider's public keys: https, or http for a loopback address, which
+// localhost is not. An empty value is valid. The message does not contain the URL, because it may
+// contain a password.
 func (c *checker) keysURL(name, value string) string {
 	if value == "" {
 		return ""
 	}
 	u, err := url.Parse(value)
 	if err != nil || !isHost(u) || u.User != nil || strings.ContainsAny(value, "# \\") ||
-		u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		u.Scheme != "https" && (u.Scheme != "http" || !net.ParseIP(u.Hostname()).IsLoopback()) {
 		c.add(name, "invalid URL; write the https URL of the provider's public keys, such as "+
 			"https://api.github.com/meta/public_keys/secret_scanning")
 	}

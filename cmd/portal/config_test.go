@@ -282,6 +282,8 @@ func TestValues(t *testing.T) {
 		{one("PORTAL_LEAKS_TOKEN", goodSecret[:31]), "PORTAL_LEAKS_TOKEN"},
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "https://api.github.com/meta/public_keys/secret_scanning"), ""},
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://127.0.0.1:8090/keys?a=b"), ""},
+		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://[::1]:8090/keys"), ""},
+		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://localhost:8090/keys"), "PORTAL_LEAKS_GITHUB_KEYS_URL"}, // not an address
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://api.github.com/keys"), "PORTAL_LEAKS_GITHUB_KEYS_URL"},
 		{one("PORTAL_LEAKS_GITLAB_KEYS_URL", "https://user:password@example.com/"), "PORTAL_LEAKS_GITLAB_KEYS_URL"},
 		{one("PORTAL_LEAKS_GITLAB_KEYS_URL", "keys.json"), "PORTAL_LEAKS_GITLAB_KEYS_URL"},

@@ -92,9 +92,9 @@ func New(d Deps) (*API, error) {
 	ofAccount := RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &API{
 		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit,
-		keyLimit:     newRateLimiter("key", "this API key", d.RateLimit, d.Now),
-		tokenLimit:   newRateLimiter("token", "this widget token", d.RateLimit, d.Now),
-		accountLimit: newRateLimiter("account", "the widget tokens of this account", ofAccount, d.Now),
+		keyLimit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
+		tokenLimit:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
+		accountLimit: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
 		operator:     newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
 		leaks: leaks, trusted: trusted, refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
 	}, nil

@@ -10,7 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -31,17 +31,18 @@ const (
 	maxPublicLeaks = 100  // texts in a report without credentials
 
 	// maxLeakBodies is how many bytes of bodies are in memory at once, in public reports and in
-	// those of providers. A client that sends slowly holds only what it has sent.
-	maxLeakBodies = 32 << 20
+	// those of providers, and maxLeakBodiesOfAddress how many of them one address has sent. A client
+	// that sends slowly holds only what it has sent.
+	maxLeakBodies          = 32 << 20
+	maxLeakBodiesOfAddress = 4 << 20
 	// leakSlots is how many reports use the database at once, public ones and those of providers.
 	// Together they are fewer than the connections that pages use too.
 	leakSlots = 2
 	// leakTimeout limits the work of a report and its wait for a slot. GitHub waits 30 seconds.
 	leakTimeout = 20 * time.Second
 
-	// An address has a bucket of leakBurst reports, which regains one in each leakInterval.
-	leakBurst    = 60
-	leakInterval = time.Minute
+	maxLeaksOfAddress = 60 // public reports in each leakWindow
+	leakWindow        = time.Hour
 
 	// A public report takes at least leakFloor and leakFloorOfKey for each text, so that the time
 	// does not show which keys exist.
@@ -63,7 +64,7 @@ type leakDoors struct {
 	limit *rateLimiter // of each address at the public door
 	// The public door has slots and memory of its own, so that strangers do not keep providers out.
 	publicSlots, slots   middleware.Slots
-	publicBodies, bodies atomic.Int64 // bytes in memory
+	publicBodies, bodies leakBodies
 
 	partners    []*leakPartner
 	gitLabToken *operatorToken // nil: off
@@ -76,8 +77,8 @@ const leakRefused = "refused"
 func newLeakDoors(d Deps) (*leakDoors, error) {
 	doors := &leakDoors{
 		limit: &rateLimiter{
-			Limiter: middleware.NewSlowLimiter(leakInterval, leakBurst, d.Now),
-			name:    "address", things: "this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, leakBurst, int(time.Hour.Seconds())),
+			Limiter: middleware.NewWindowLimiter(maxLeaksOfAddress, leakWindow, d.Now),
+			name:    "address", things: "from this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, maxLeaksOfAddress, int(leakWindow.Seconds())),
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		gitLabToken: newOperatorToken(d.Leaks.GitLabToken),
@@ -243,11 +244,11 @@ func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err
 
 // readLeaks returns a body of any type. After using the body, the caller must call release. The
 // error is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
-func readLeaks(c *gin.Context, held *atomic.Int64) (body []byte, release func(), err error) {
+func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), err error) {
 	if c.Request.ContentLength > maxLeakBody {
 		return nil, func() {}, problem.PayloadTooLarge(maxLeakBody)
 	}
-	reader := &heldReader{Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), all: held}
+	reader := &heldReader{Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), held: held, address: addressID(c.ClientIP())}
 	body, err = io.ReadAll(reader)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -259,12 +260,34 @@ func readLeaks(c *gin.Context, held *atomic.Int64) (body []byte, release func(),
 	return body, reader.release, err
 }
 
+// leakBodies counts the bytes of bodies in memory, all of them and those of each address.
+type leakBodies struct {
+	mu  sync.Mutex
+	all int64
+	of  map[uuid.UUID]int64
+}
+
+// add adds n bytes of an address, or removes them if n is negative, and reports whether they fit.
+func (b *leakBodies) add(address uuid.UUID, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of == nil {
+		b.of = map[uuid.UUID]int64{}
+	}
+	b.all += n
+	if b.of[address] += n; b.of[address] == 0 {
+		delete(b.of, address)
+	}
+	return b.all <= maxLeakBodies && b.of[address] <= maxLeakBodiesOfAddress
+}
+
 // heldReader counts the bytes that it has read, until they are released.
 type heldReader struct {
 	io.Reader
 
-	all *atomic.Int64
-	own int64
+	held    *leakBodies
+	address uuid.UUID
+	own     int64
 }
 
 var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked keys", models.ErrBusy))
@@ -273,13 +296,13 @@ var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked key
 func (r *heldReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.own += int64(n)
-	if r.all.Add(int64(n)) > maxLeakBodies {
+	if !r.held.add(r.address, int64(n)) {
 		return n, errLeaksBusy
 	}
 	return n, err
 }
 
-func (r *heldReader) release() { r.all.Add(-r.own) }
+func (r *heldReader) release() { r.held.add(r.address, -r.own) }
 
 // addressID returns the id of the bucket of an address: an IPv4 address, or an IPv6 network of 64
 // bits, because a client can use all addresses of its network. All unknown addresses share one.

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers"
 	"portal/handlers/api"
@@ -145,7 +148,7 @@ func report(url string, keys ...string) string {
 func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service {
 	t.Helper()
 	return startService(t, databaseURL, func(_ *service, deps *handlers.Deps) {
-		deps.Leaks = api.LeakDoors{GitHubKeys: keys.URL, GitLabKeys: keys.URL, GitLabToken: leaksToken}
+		deps.Leaks = api.LeakDoors{GitHubKeys: keys.URL + "?token=hunter2", GitLabKeys: keys.URL, GitLabToken: leaksToken}
 		deps.TrustedProxies = []string{"127.0.0.1/32"}
 	})
 }
@@ -320,12 +323,24 @@ func TestPublicReportsAreLimitedByNetwork(t *testing.T) {
 	for i := range 60 {
 		s.post("/leaks", jsonBody("{}"), header("X-Forwarded-For", fmt.Sprintf("2001:db8::%x", i))).is(http.StatusBadRequest)
 	}
-	from("2001:db8::ffff", c.secret).is(http.StatusTooManyRequests).has("Retry-After", "60")
+	refused := func(wait string) {
+		t.Helper()
+		a := from("2001:db8::ffff", c.secret).is(http.StatusTooManyRequests)
+		a.has("Retry-After", wait)
+		a.has("RateLimit", `"address";r=0;t=`+wait)
+		a.has("RateLimit-Policy", `"address";q=60;w=3600`)
+		if got, want := a.fails(http.StatusTooManyRequests, "RATE_LIMITED"), exampleMessage(t, "AddressRateLimited", "address"); got != want {
+			t.Errorf("the message is %q, want %q", got, want)
+		}
+	}
+	refused("3600")
+	from("2001:db8:0:1::1", unknownKey).is(http.StatusAccepted)
+	s.clock.Advance(time.Hour - time.Second)
+	refused("1")
 	if got := s.leak(c.key); got != "" {
 		t.Error(got)
 	}
-	from("2001:db8:0:1::1", unknownKey).is(http.StatusAccepted)
-	s.clock.Advance(time.Minute)
+	s.clock.Advance(time.Second)
 	from("2001:db8::1", c.secret).is(http.StatusAccepted)
 	if got := s.leak(c.key); got != "Reported as leaked" {
 		t.Error(got)
@@ -390,4 +405,66 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	release = keys.block()
 	defer release()
 	is("hangs", second, 200, 1)
+	if log := s.log.String(); !strings.Contains(log, "deadline") || strings.Contains(log, "hunter2") {
+		t.Errorf("the log must have the cause, but not the query of the URL: %s", log)
+	}
+}
+
+// The identifier of a provider's key is public, so anyone can send a body to its door.
+func TestOneAddressCannotFillTheMemoryForReports(t *testing.T) {
+	t.Parallel()
+	keys, provider := newKeysServer(t), newSigner(t)
+	keys.publish(provider.published(t, true))
+	s := newLeakService(t, modelstest.SQLiteURL(t), keys)
+	var refused atomic.Int64
+	var senders sync.WaitGroup
+	rest, finish := io.Pipe()
+	for range 52 { // together they would fill the memory
+		senders.Go(func() {
+			content := io.MultiReader(strings.NewReader(strings.Repeat(" ", 640<<10)), rest)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/leaks/github", content)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			provider.signed(t, "Github", "[]")(r)
+			r.Body, r.ContentLength = io.NopCloser(content), 1<<20
+			r.Header.Set("X-Forwarded-For", "203.0.113.9")
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				_ = response.Body.Close()
+			}
+			refused.Add(1)
+		})
+	}
+	modelstest.Eventually(t, "most of the slow bodies are refused", func() bool { return refused.Load() >= 46 })
+	s.post("/leaks/github", provider.signed(t, "Github", report("", unknownKey))).is(http.StatusOK)
+	modelstest.Must(t, finish.Close())
+	senders.Wait()
+}
+
+func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
+	t.Parallel()
+	keys, provider := newKeysServer(t), newSigner(t)
+	keys.publish(provider.published(t, true))
+	var registry *prometheus.Registry
+	s := startService(t, modelstest.SQLiteURL(t), func(_ *service, deps *handlers.Deps) {
+		deps.Leaks, registry = api.LeakDoors{GitHubKeys: keys.URL}, deps.Registry
+	})
+	first, second := s.customer(), s.customer()
+	modelstest.Exec(t, s.database, "CREATE TRIGGER broken BEFORE UPDATE ON api_keys WHEN NEW.account_id = '"+
+		second.accountID.String()+"' BEGIN SELECT RAISE(ABORT, 'broken'); END")
+	content := report("", first.secret, second.secret)
+	revoked := func(want string) {
+		t.Helper()
+		scraped := httptest.NewRecorder()
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+		if sample := `portal_leak_reports_total{outcome="revoked",source="github"} `; !strings.Contains(scraped.Body.String(), sample+want+"\n") {
+			t.Errorf("no sample %s%s", sample, want)
+		}
+	}
+	s.post("/leaks/github", provider.signed(t, "Github", content)).is(http.StatusInternalServerError)
+	revoked("1")
+	modelstest.Exec(t, s.database, "DROP TRIGGER broken")
+	s.post("/leaks/github", provider.signed(t, "Github", content)).is(http.StatusOK)
+	revoked("2")
 }

@@ -89,7 +89,8 @@ func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 		"MethodNotAllowed":     problem.MethodNotAllowed(),
 		"PayloadTooLarge":      problem.PayloadTooLarge(16 << 10),
 		"UnsupportedMediaType": problem.UnsupportedMediaType("application/json"),
-		"RateLimited":          problem.RateLimited("this API key", time.Second),
+		"RateLimited":          problem.RateLimited("with this API key", time.Second),
+		"AddressRateLimited":   problem.RateLimited("from this address", time.Second),
 		"Internal":             problem.Internal(nil),
 		"Unavailable":          problem.Unavailable(nil),
 	} {

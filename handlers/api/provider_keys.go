@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 // they are needed, so that the portal starts without the provider.
 type providerKeys struct {
 	url    string
+	host   string // for the log, because the query of the URL may be secret
 	client *http.Client
 	now    func() time.Time
 	logger *slog.Logger
@@ -47,7 +49,7 @@ type fetchedKeys struct {
 	at   time.Time
 }
 
-func newProviderKeys(url string, now func() time.Time, logger *slog.Logger) *providerKeys {
+func newProviderKeys(address string, now func() time.Time, logger *slog.Logger) *providerKeys {
 	if now == nil {
 		now = time.Now
 	}
@@ -59,7 +61,11 @@ func newProviderKeys(url string, now func() time.Time, logger *slog.Logger) *pro
 		// A redirect could lead to an address without TLS.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &providerKeys{url: url, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxProviderWaits), turn: make(chan struct{}, 1)}
+	k := &providerKeys{url: address, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxProviderWaits), turn: make(chan struct{}, 1)}
+	if u, err := url.Parse(address); err == nil {
+		k.host = u.Host
+	}
+	return k
 }
 
 // find returns the key with this identifier. If the keys are old or do not have the identifier, it
@@ -95,7 +101,7 @@ func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicK
 		// The fetch must not end when the caller leaves.
 		if failure = k.fetch(context.WithoutCancel(ctx)); failure != nil {
 			k.logger.WarnContext(ctx, "cannot fetch the public keys for reports of leaked keys",
-				slog.String("url", k.url), slog.Any("cause", failure))
+				slog.String("host", k.host), slog.Any("cause", failure))
 		}
 		key, _ = k.lookUp(id)
 	}
@@ -127,6 +133,9 @@ func (k *providerKeys) fetch(ctx context.Context) error {
 	}
 	request.Header.Set("Accept", jsonType)
 	response, err := k.client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err // without the URL
+	}
 	if err != nil {
 		return err
 	}

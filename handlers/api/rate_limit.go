@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -54,7 +55,7 @@ func (l *rateLimiter) limit(c *gin.Context, id uuid.UUID) error {
 	if wait == 0 && left >= l.low {
 		return nil
 	}
-	limited := problem.RateLimited(l.things, max(wait, l.Interval()))
+	limited := problem.RateLimited(l.things, cmp.Or(wait, l.Interval()))
 	// Set in the map, because Header.Set would change the name to Ratelimit.
 	headers := c.Writer.Header()
 	headers["RateLimit"] = []string{fmt.Sprintf("%q;r=%d;t=%s", l.name, left, limited.RetryAfterSeconds())}

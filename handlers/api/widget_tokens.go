@@ -166,8 +166,8 @@ func (o *object) metadata() map[string]string {
 			continue
 		}
 		text, ok := value.(string)
-		if !ok || strings.ContainsFunc(text, unicode.IsControl) {
-			o.refuse("The values of metadata must be strings without control characters.")
+		if !ok {
+			o.refuse("The values of metadata must be strings.")
 		}
 		metadata[o.contextText("A name in metadata", name)] = text
 		size += quotedLength(name) + len(":") + quotedLength(text) + len(",")
@@ -178,10 +178,18 @@ func (o *object) metadata() map[string]string {
 	return metadata
 }
 
-// quotedLength returns the length of the shortest JSON string with this text, which has no control
-// characters.
+// quotedLength returns the length of the shortest JSON string with this text.
 func quotedLength(text string) int {
-	return len(`""`) + len(text) + strings.Count(text, `"`) + strings.Count(text, `\`)
+	length := len(`""`) + len(text)
+	for _, c := range []byte(text) {
+		switch {
+		case strings.IndexByte("\"\\\b\f\n\r\t", c) >= 0:
+			length += len(`\n`) - 1
+		case c < ' ':
+			length += len(`\u0000`) - 1
+		}
+	}
+	return length
 }
 
 // life returns the field expiresIn, or 0 if it is missing.

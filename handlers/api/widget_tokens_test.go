@@ -98,6 +98,8 @@ func TestTokenCarriesItsContext(t *testing.T) {
 			`"user":{"id":"1","id":"2"}`:                                {`{"user":{"id":"2"}}`, "2"},
 			`"metadata":{"plan":"gold","note":null}`:                    {`{"metadata":{"plan":"gold"}}`, ""},
 			`"metadata":{}`:                                             {`{"metadata":{}}`, ""},
+			`"metadata":{"x":"\u0000\n\u007f\u0085"}`:                   {`{"metadata":{"x":"\u0000\n\u007f\u0085"}}`, ""},
+			`"metadata":{"x":"` + strings.Repeat(`\n`, 1020) + `"}`:     {`{"metadata":{"x":"` + strings.Repeat(`\n`, 1020) + `"}}`, ""},
 			`"metadata":{` + twenty + `,"` + long + `":"<\u2028>"}`:     {`{"metadata":{` + twenty + `,"` + long + `":"<\u2028>"}}`, ""},
 			`"metadata":{"x":"` + strings.Repeat(`\"`, 1020) + `"}`:     {`{"metadata":{"x":"` + strings.Repeat(`\"`, 1020) + `"}}`, ""},
 			`"metadata":{"x":"` + strings.Repeat(`\u00e9`, 1020) + `"}`: {`{"metadata":{"x":"` + strings.Repeat(`é`, 1020) + `"}}`, ""},
@@ -106,6 +108,11 @@ func TestTokenCarriesItsContext(t *testing.T) {
 		} {
 			var token struct {
 				AccessToken string `json:"access_token"`
+			}
+			var request any
+			modelstest.Must(t, json.Unmarshal([]byte(contextRequest(c, fields)), &request))
+			if err := description(t).Components.Schemas["WidgetTokenRequest"].Value.VisitJSON(request); err != nil {
+				t.Errorf("%s: the description does not allow it: %v", fields, err)
 			}
 			s.post("/api/widget/token", bearer(c.secret), jsonBody(contextRequest(c, fields))).is(http.StatusOK).into(&token)
 			authorized := s.get(authorizeWidget, bearer(token.AccessToken)).is(http.StatusOK)
@@ -154,6 +161,10 @@ func TestTokenLivesAsLongAsRequested(t *testing.T) {
 			t.Errorf("%s: expires_in %d, and exp after %d s", seconds, body.ExpiresIn, claims.ExpiresAt-claims.IssuedAt)
 		}
 	}
+	expiring := s.customer()
+	modelstest.Exec(t, s.database, "UPDATE api_keys SET expires_at = '"+s.clock.Now().Add(30*time.Second).UTC().Format(time.RFC3339)+
+		"' WHERE id = '"+expiring.key.ID.String()+"'")
+	s.post("/api/widget/token", bearer(expiring.secret), jsonBody(contextRequest(expiring, `"expiresIn":60`))).is(http.StatusOK)
 }
 
 func TestInvalidContextIsRefused(t *testing.T) {
@@ -167,7 +178,8 @@ func TestInvalidContextIsRefused(t *testing.T) {
 			`{"id":"1","name":{}}`, `{"id":"1","name":"` + long + `"}`, `{"id":"1","name":"\t"}`, `{"name":"x"}`, `1e999`,
 		},
 		"metadata": {
-			`1`, `"x"`, `[]`, `{"x":1}`, `{"x":{}}`, `{"x":true}`, `{"":"x"}`, `{"\n":"x"}`, `{"` + long + `":"x"}`, `{"x":"\n"}`,
+			`1`, `"x"`, `[]`, `{"x":1}`, `{"x":{}}`, `{"x":true}`, `{"":"x"}`, `{"\n":"x"}`, `{"` + long + `":"x"}`, `{"x":"` + strings.Repeat(`\n`, 1021) + `"}`,
+			`{"x":"` + strings.Repeat(`\u0000`, 341) + `"}`,
 			`{"x":"` + half + half + `>"}`, `{"x":"` + half + `","y":"` + half + `"}`, `{"x":"` + strings.Repeat(`\\`, 1021) + `"}`,
 			`{"1":"","2":"","3":"","4":"","5":"","6":"","7":"","8":"","9":"","10":"","11":"","12":"","13":"","14":"","15":"","16":"","17":"","18":"","19":"","20":"","21":""}`,
 		},

@@ -38,6 +38,7 @@ const (
 type Limiter struct {
 	interval time.Duration // the bucket regains one request in this time
 	fill     time.Duration // an empty bucket is full after this time
+	window   time.Duration // see NewWindowLimiter; zero: none
 
 	now     func() time.Time
 	started time.Time
@@ -56,16 +57,20 @@ type limiterShard struct {
 func NewLimiter(limit RateLimit, now func() time.Time) *Limiter {
 	// Rounded up, so that the rate never exceeds the limit.
 	interval := (time.Second + time.Duration(limit.PerSecond) - 1) / time.Duration(limit.PerSecond)
-	return NewSlowLimiter(interval, limit.Burst, now)
+	return newLimiter(interval, interval*time.Duration(limit.Burst), 0, now)
 }
 
-// NewSlowLimiter returns a limiter whose buckets hold burst requests and regain one in each
-// interval. A nil now means time.Now.
-func NewSlowLimiter(interval time.Duration, burst int, now func() time.Time) *Limiter {
+// NewWindowLimiter returns a limiter of n requests in each window. Windows follow each other without
+// gaps, and the buckets are full again when the next one begins. A nil now means time.Now.
+func NewWindowLimiter(n int, window time.Duration, now func() time.Time) *Limiter {
+	return newLimiter(window/time.Duration(n), window, window, now)
+}
+
+func newLimiter(interval, fill, window time.Duration, now func() time.Time) *Limiter {
 	if now == nil {
 		now = time.Now
 	}
-	l := &Limiter{interval: interval, fill: interval * time.Duration(burst), now: now, started: now()}
+	l := &Limiter{interval: interval, fill: fill, window: window, now: now, started: now()}
 	for i := range l.shards {
 		l.shards[i].fullAt = map[uuid.UUID]time.Duration{}
 	}
@@ -79,19 +84,21 @@ func (l *Limiter) Interval() time.Duration { return l.interval }
 // empty, it takes nothing and returns the time until the next request is allowed.
 func (l *Limiter) Take(id uuid.UUID) (left int, wait time.Duration) {
 	now := l.now().Sub(l.started)
+	// In a window, time stands still, so that a bucket regains nothing until the next one.
+	from := now.Truncate(l.window)
 	s := &l.shards[id[len(id)-1]%shardCount] // the last byte of most ids is random
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fullAt, known := s.fullAt[id]
-	fullAt = max(fullAt, now) + l.interval
-	if wait := fullAt - now - l.fill; wait > 0 {
-		return 0, wait
+	fullAt = max(fullAt, from) + l.interval
+	if fullAt-from > l.fill {
+		return 0, max(fullAt-l.fill, from+l.window) - now
 	}
 	if !known && len(s.fullAt) == shardSize {
 		s.evict()
 	}
 	s.fullAt[id] = fullAt
-	return int((l.fill - (fullAt - now)) / l.interval), 0
+	return int((l.fill - (fullAt - from)) / l.interval), 0
 }
 
 // evict removes the fuller half of the buckets, so that requests with other ids do not give a busy

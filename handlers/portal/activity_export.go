@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -89,7 +90,8 @@ func exportLine(activity models.Activity) string {
 	return csvLine([]string{
 		activity.At.UTC().Format(time.RFC3339), activity.ActorName, string(activity.Action),
 		activity.Label, subject, activity.Address,
-		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(), strconv.FormatInt(activity.Count+activity.Repeats, 10), activity.Detail,
+		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(), strconv.FormatInt(activity.Count+activity.Repeats, 10),
+		cmp.Or(activity.Detail, activity.Leak().Leaked()), // a leak has no other detail
 	})
 }
 

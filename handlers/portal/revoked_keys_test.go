@@ -77,6 +77,9 @@ func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 	}
 	c.get("/api-keys/revoked").says("Generate a new key")
 	c.get("/activity").says("Reported as leaked", "from 203.0.113.9")
+	if got := exported(t, c.get("/activity/export?kind=api_key.leaked"))[3][10]; got != "Reported as leaked by GitHub: "+address {
+		t.Errorf("the export has the detail %q", got)
+	}
 }
 
 func TestRevealSaysThatLeakedKeysAreRevokedOnlyWhereADoorIsOpen(t *testing.T) {

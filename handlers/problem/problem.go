@@ -141,12 +141,13 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
-// RateLimited returns a 429 for a caller whose next request is allowed after wait, where with says
-// what has reached its limit. The caller sets the RateLimit and RateLimit-Policy headers.
-func RateLimited(with string, wait time.Duration) Problem {
+// RateLimited returns a 429 for a caller whose next request is allowed after wait. In the message
+// which says what has reached its limit, such as "with this API key". The caller sets the RateLimit
+// and RateLimit-Policy headers.
+func RateLimited(which string, wait time.Duration) Problem {
 	return Problem{
 		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
-		Message: "Too many requests with " + with + ". Wait the number of seconds in the Retry-After header, " +
+		Message: "Too many requests " + which + ". Wait the number of seconds in the Retry-After header, " +
 			"then try again. The RateLimit-Policy header has the allowed rate.",
 		RetryAfter: wait,
 	}

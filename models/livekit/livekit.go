@@ -27,6 +27,9 @@ const (
 	userAttribute  = "userId"
 )
 
+// serverSkew is how far behind ours the clock of the LiveKit server may be.
+const serverSkew = time.Minute
+
 // errExpired means that a token would expire before it is issued.
 var errExpired = errors.New("livekit: the token would be expired")
 
@@ -59,7 +62,7 @@ func New(o Options) *Server {
 		agentName: o.AgentName, client: newClient(),
 		sign: func(c claims, expiresAt time.Time) (string, error) {
 			c.Issuer = o.APIKey
-			c.NotBefore, c.ExpiresAt = jwt.NewNumericDate(time.Now()), jwt.NewNumericDate(expiresAt)
+			c.NotBefore, c.ExpiresAt = jwt.NewNumericDate(time.Now().Add(-serverSkew)), jwt.NewNumericDate(expiresAt)
 			token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(secret)
 			if err != nil {
 				return "", fmt.Errorf("sign LiveKit token: %w", err)
@@ -149,11 +152,13 @@ func (s *Server) ParticipantToken(p Participant) (string, error) {
 		c.Name, c.Attributes[userAttribute] = p.User.Name, p.User.ID
 	}
 	if s.agentName != "" {
-		data, err := json.Marshal(metadata{p.AgentID, p.KeyID, p.User, p.Metadata})
-		if err != nil {
+		var data strings.Builder
+		encoder := json.NewEncoder(&data)
+		encoder.SetEscapeHTML(false) // it would make the metadata up to six times as long
+		if err := encoder.Encode(metadata{p.AgentID, p.KeyID, p.User, p.Metadata}); err != nil {
 			return "", fmt.Errorf("encode the metadata of the agent: %w", err)
 		}
-		c.Room = &roomConfig{[]agentDispatch{{s.agentName, string(data)}}}
+		c.Room = &roomConfig{[]agentDispatch{{s.agentName, strings.TrimSuffix(data.String(), "\n")}}}
 	}
 	return s.sign(c, p.ExpiresAt)
 }

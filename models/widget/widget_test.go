@@ -257,13 +257,13 @@ func TestTokenKeepsItsContext(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	tokens := widgetTokens(t, clock, newSecret, "")
-	long := strings.Repeat("\U0001f600", 128)
+	long, longer := strings.Repeat("\u2028", 128), strings.Repeat("\u2028", 680) // JSON makes 6 bytes of 3
 	for name, context := range map[string]*widget.Context{
 		"a user":         {User: &widget.User{ID: "7"}},
 		"a name":         {User: &widget.User{ID: `"<7>" \`, Name: "Zoë\u2028"}},
 		"metadata":       {Metadata: map[string]string{"plan": "gold", "": ""}},
 		"empty metadata": {Metadata: map[string]string{}},
-		"the longest":    {User: &widget.User{ID: long, Name: long}, Metadata: map[string]string{"x": strings.Repeat("<", 2040)}},
+		"the longest":    {User: &widget.User{ID: long, Name: long}, Metadata: map[string]string{"x": longer}},
 	} {
 		grant := newGrant()
 		grant.Context, grant.Life = context, 90*time.Second+time.Nanosecond
