@@ -129,9 +129,9 @@ func (c customer) expectContexts(t *testing.T, server runningExample, key string
 	t.Helper()
 	for i, body := range appRequests {
 		for session, user := range map[string]string{
-			"Authorization: Bearer the-session":   `{"id":"customer-7","name":"María"}`,
-			"Cookie: a=b; session=the-session; c": `{"id":"customer-7","name":"María"}`,
-			"Cookie: a=b":                         `{"id":"guest"}`,
+			"Authorization: " + []string{"Bearer", "bearer"}[i%2] + " the-session": `{"id":"customer-7","name":"María"}`,
+			"Cookie: a=b; session=the-session; c":                                  `{"id":"customer-7","name":"María"}`,
+			"Cookie: a=b":                                                          `{"id":"guest"}`,
 		} {
 			headers := []string{session, "Content-Type: application/json", fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", i/3)}
 			if strings.HasPrefix(session, "Cookie") {
@@ -147,7 +147,9 @@ func (c customer) expectContexts(t *testing.T, server runningExample, key string
 	}
 	for _, headers := range [][]string{
 		{"Authorization: Bearer another session"},
+		{"Authorization: the-session"},
 		{"Authorization: Bearer "},
+		{"Authorization: Bearer", "Cookie: session=the-session"},
 		{"Authorization: "},
 		{"Cookie: session=the-session"},
 		{"Authorization: Bearer the-session", "Origin: https://evil.example"},
@@ -295,8 +297,11 @@ func (e runningExample) expectTwoFiles(t *testing.T, source string) {
 		}
 	}
 	for body, want := range map[string]int{
-		"Content-Length: 1000000000\r\n\r\n": http.StatusRequestEntityTooLarge, "Transfer-Encoding: chunked\r\n\r\n": http.StatusRequestEntityTooLarge,
-		"Content-Length: 5\r\n\r\nhello": http.StatusForbidden,
+		"Content-Length: 1000000000\r\n\r\n": http.StatusRequestEntityTooLarge,
+		"Content-Length: 5\r\n\r\nhello":     http.StatusForbidden,
+		// Some apps do not know the length.
+		"Transfer-Encoding: chunked\r\n\r\n1;a=b\r\n{\r\n1\r\n}\r\n0\r\n\r\n":                                                 http.StatusForbidden,
+		"Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("2000\r\n"+strings.Repeat(" ", 0x2000)+"\r\n", 3) + "0\r\n\r\n": http.StatusRequestEntityTooLarge,
 	} {
 		if got := sendRaw(t, e, "POST /token HTTP/1.1\r\nHost: x\r\n"+body); got != want {
 			t.Errorf("%s: status %d, want %d", body, got, want)

@@ -33,12 +33,11 @@ async function serve(request, response) {
   response.on('close', () => clearTimeout(timer));
   response.setHeader('Cache-Control', 'no-store');
   response.setHeader('X-Content-Type-Options', 'nosniff');
-  if (request.headers['transfer-encoding'] || Number(request.headers['content-length'] ?? 0) > maxBody) {
+  if (Number(request.headers['content-length'] ?? 0) > maxBody || !(await readBody(request))) {
     response.setHeader('Connection', 'close');
     fail(response, 413, 'PAYLOAD_TOO_LARGE', 'The request is too large.');
     return;
   }
-  request.resume(); // no route reads the body
   switch (`${request.method} ${request.url.split('?')[0]}`) {
     case 'GET /':
       await page(response);
@@ -54,6 +53,18 @@ async function serve(request, response) {
     default:
       fail(response, 404, 'NOT_FOUND', 'There is no such page.');
   }
+}
+
+// Reads the body, which no route needs, and reports whether it is short enough.
+async function readBody(request) {
+  let length = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    length += chunk.length;
+    if (length > maxBody) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Serves the widget. Only scripts and styles with the nonce of this response run.
@@ -80,8 +91,10 @@ async function file(response, name, contentType, nonce) {
 // app sends its session as a bearer token, and a browser as a cookie. The agent and the visitor can
 // read the user in the token, which is signed, not secret.
 function signedIn({ headers }) {
-  const cookie = /(?:^|; )session=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '';
-  return sessions.get(headers.authorization?.replace(/^Bearer /, '') || cookie);
+  if (headers.authorization) {
+    return sessions.get(/^Bearer (.+)/i.exec(headers.authorization)?.[1]);
+  }
+  return sessions.get(/(?:^|; )session=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '');
 }
 
 // Reports whether the page or app that sent the request may request tokens, and adds the CORS

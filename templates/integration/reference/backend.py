@@ -45,11 +45,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve(self):
         self.added = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-        length = self.headers.get("Content-Length", "0")
-        if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > MAX_BODY:
+        if not self.read_body():
             self.fail(413, "PAYLOAD_TOO_LARGE", "The request is too large.")
             return
-        self.rfile.read(int(length))  # no route needs the body
         match f"{self.command} {self.path.split('?')[0]}":
             case "GET /":
                 self.page()
@@ -62,6 +60,23 @@ class Handler(BaseHTTPRequestHandler):
                 self.fail(404, "NOT_FOUND", "There is no such page.")
 
     do_GET = do_OPTIONS = do_POST = serve
+
+    def read_body(self):
+        """Reads the body, which no route needs, and reports whether it is short enough."""
+        if "Transfer-Encoding" not in self.headers:
+            length = self.headers.get("Content-Length", "0")
+            if not length.isdecimal() or int(length) > MAX_BODY:
+                return False
+            self.rfile.read(int(length))
+            return True
+        left = MAX_BODY
+        while chunk := re.match(rb"([0-9A-Fa-f]{1,4})[;\r\n]", self.rfile.readline(1024)):
+            size = int(chunk[1], 16)
+            left -= size
+            if size == 0 or left < 0:
+                return left >= 0
+            self.rfile.read(size + len("\r\n"))
+        return False
 
     def page(self):
         """Serves the widget. Only scripts and styles with the nonce of this response run."""
@@ -87,9 +102,11 @@ class Handler(BaseHTTPRequestHandler):
         """Returns the user of the request, or None. Replace it by a look-up in your site's
         sessions: an app sends its session as a bearer token, and a browser as a cookie. The agent
         and the visitor can read the user in the token, which is signed, not secret."""
-        session = self.headers.get("Authorization", "").strip().removeprefix("Bearer ")
+        if authorization := self.headers.get("Authorization"):
+            bearer = re.fullmatch("Bearer (.+)", authorization.strip(), re.IGNORECASE)
+            return SESSIONS.get(bearer[1]) if bearer else None
         cookie = re.search("(?:^|; )session=([^;]*)", self.headers.get("Cookie", ""))
-        return SESSIONS.get(session or (cookie[1] if cookie else ""))
+        return SESSIONS.get(cookie[1] if cookie else "")
 
     def allowed(self):
         """Reports whether the page or app that sent the request may request tokens, and adds the
