@@ -31,6 +31,7 @@ type Principal struct {
 	epoch  authn.Epoch         // the epoch at which the key was active
 	limits *authn.Restrictions // of the key; nil: none
 	waited time.Duration
+	usedAt time.Time // when the request was counted; zero for one with a widget token
 }
 
 // ExpiresAt returns when the key expires; zero: never.
@@ -93,8 +94,10 @@ func (a *API) Authenticate(ctx context.Context, key string, from Source) (Princi
 		a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 0, 1)
 		return Principal{limits: found.Restrictions}, inactive(found)
 	}
-	a.usage.Count(found.AccountID, found.ID, from, a.db.Now(), 1, 0)
-	return newPrincipal(found, epoch, started), nil
+	caller := newPrincipal(found, epoch, started)
+	caller.usedAt = a.db.Now()
+	a.usage.Count(found.AccountID, found.ID, from, caller.usedAt, 1, 0)
+	return caller, nil
 }
 
 func newPrincipal(key authn.Key, epoch authn.Epoch, started time.Time) Principal {
@@ -115,9 +118,10 @@ func inactive(key authn.Key) error {
 	}
 }
 
-// CountRefusal counts a request of an authenticated caller as refused.
+// CountRefusal counts the request of a caller that Authenticate has returned as refused, and no
+// longer as accepted. It stays a use of the key.
 func (a *API) CountRefusal(p Principal) {
-	a.usage.Count(p.AccountID, p.KeyID, Source{}, a.db.Now(), 0, 1)
+	a.usage.Count(p.AccountID, p.KeyID, Source{}, p.usedAt, -1, 1)
 }
 
 // AuthenticateToken returns the principal of a widget token with these verified claims. Like

@@ -2,8 +2,15 @@ package templates
 
 // SettingsPage is /settings, where owners change what concerns the whole account.
 type SettingsPage struct {
-	Name    AccountNameForm
-	TwoStep TwoStepRequirement
+	Name      AccountNameForm
+	TwoStep   TwoStepRequirement
+	KeyExpiry *KeyExpiryRule // nil: keys need no expiry
+}
+
+// KeyExpiryRule says that keys must expire.
+type KeyExpiryRule struct {
+	Maximum string // the longest time until a key expires
+	Without int    // the number of active keys without an expiry
 }
 
 func (SettingsPage) screen() screen {

@@ -169,6 +169,12 @@ func TestAddMyAddressSavesNothing(t *testing.T) {
 func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 	onSiteWith(t, models.Options{KeyMaxLifetime: 45 * models.Day}, func(t *testing.T, s *site) {
 		c := s.customer(t)
+		c.get("/settings").is(http.StatusOK).says("A new key expires within 45 days. All active keys expire.")
+		unlimited := modelstest.Open(t, s.databaseURL, models.Options{})
+		old, _, err := unlimited.Keys.Generate(t.Context(), c.account.ID, models.NewKey{Label: "old", FormID: uuid.New()}, models.Operator())
+		modelstest.Must(t, err)
+		c.get("/settings").is(http.StatusOK).says("1 active key has no expiry")
+		c.revoke(old)
 		page := c.get("/api-keys").is(http.StatusOK)
 		if all, selected := page.options("Expires"); !slices.Equal(all, []string{"30 days", "On a date"}) || selected != "30 days" {
 			t.Errorf("Expires offers %q, %q", all, selected)

@@ -135,7 +135,7 @@ func New(d Deps) (*Portal, error) {
 		activity: activityPages{s, store.Activity, store.Keys, store.People},
 		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
 		account:  accountPages{s, store.Credentials, keys, oidc, store.Outbox.Enabled()},
-		settings: settingsPages{s, store.Accounts, store.Credentials},
+		settings: settingsPages{s, store.Accounts, store.Credentials, store.Keys},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, provider: oidc, pending: newCookie(d, "pending", pendingAge),

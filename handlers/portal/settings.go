@@ -17,6 +17,7 @@ type settingsPages struct {
 
 	accounts    *models.Accounts
 	credentials *models.Credentials
+	keys        *models.Keys
 }
 
 const settingsPath = "/settings"
@@ -91,8 +92,20 @@ func (p *settingsPages) createRequirement(c *gin.Context) error {
 func (p *settingsPages) page(c *gin.Context) (templates.SettingsPage, error) {
 	session := sessionFrom(c)
 	factors, err := p.credentials.Factors(c.Request.Context(), session)
-	return templates.SettingsPage{
+	page := templates.SettingsPage{
 		Name:    templates.AccountNameForm{Name: session.AccountName},
 		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.passwordsOff},
-	}, err
+	}
+	limit := p.keys.MaxLifetime()
+	if err != nil || limit == 0 {
+		return page, err
+	}
+	page.KeyExpiry = &templates.KeyExpiryRule{Maximum: models.WholeDays(limit)}
+	active, err := p.keys.Active(c.Request.Context(), session.AccountID)
+	for _, key := range active {
+		if key.ExpiresAt == nil {
+			page.KeyExpiry.Without++
+		}
+	}
+	return page, err
 }
