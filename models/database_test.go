@@ -98,3 +98,17 @@ func silentHost(t *testing.T) string {
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }
+
+func TestAClockThatDiffersFromTheDatabasesIsLogged(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]string{0: "", time.Hour: `"ahead":"`, -time.Hour: `"ahead":"-`} {
+		logged := &modelstest.LogBuffer{}
+		store := modelstest.Open(t, modelstest.PostgresURL(t), models.Options{
+			Logger: logged.Logger(), Now: func() time.Time { return time.Now().Add(ahead) },
+		})
+		must(t, store.WarnOfClock(t.Context()))
+		if log := logged.String(); !strings.Contains(log, want) || want == "" && log != "" {
+			t.Errorf("%s ahead: %q", ahead, log)
+		}
+	}
+}

@@ -22,6 +22,9 @@ func (s *Store) PurgeRegularly(ctx context.Context, delay time.Duration) {
 	s.purgeRegularly(ctx, delay)
 }
 
+// WarnOfClock logs a wrong clock, as the store does each hour.
+func (s *Store) WarnOfClock(ctx context.Context) error { return s.db.warnOfClock(ctx) }
+
 // FlushSightings writes when sessions were last seen and when tokens were last issued.
 func (s *Store) FlushSightings(ctx context.Context) error {
 	return errors.Join(s.Sessions.flush(ctx), s.Agents.flush(ctx))

@@ -35,7 +35,8 @@ type expired struct {
 	args       []any
 }
 
-// purgeRegularly purges after a delay and then at intervals until background ends.
+// purgeRegularly purges and checks the clock after a delay and then at intervals until background
+// ends.
 func (s *Store) purgeRegularly(background context.Context, delay time.Duration) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -45,7 +46,8 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 			return
 		case <-timer.C:
 			timer.Reset(purgeInterval)
-			if err := errors.Join(s.purge(background), s.Credentials.resealTOTP(background)); err != nil && background.Err() == nil {
+			err := errors.Join(s.purge(background), s.Credentials.resealTOTP(background), s.db.warnOfClock(background))
+			if err != nil && background.Err() == nil {
 				s.db.logger.ErrorContext(background, "cannot maintain the database", slog.Any("error", err))
 			}
 		}

@@ -174,12 +174,37 @@ func (tx Tx) laterNow(ctx context.Context) (time.Time, error) {
 	if !isPostgres(tx) {
 		return now, nil
 	}
-	var database time.Time
-	err := tx.NewSelect().ColumnExpr("clock_timestamp()").Scan(ctx, &database)
+	database, err := postgresNow(ctx, tx)
 	if database.After(now) {
 		now = database.UTC()
 	}
 	return now, err
+}
+
+func postgresNow(ctx context.Context, db bun.IDB) (now time.Time, err error) {
+	err = db.NewSelect().ColumnExpr("clock_timestamp()").Scan(ctx, &now)
+	return now, err
+}
+
+// maxClockSkew is more than clocks differ that are synchronized. Widget tokens allow for as much.
+const maxClockSkew = 5 * time.Second
+
+// warnOfClock logs a warning if the process's clock differs from that of PostgreSQL. Instances whose
+// clocks differ refuse each other's widget tokens.
+func (db *DB) warnOfClock(ctx context.Context) error {
+	if !isPostgres(db) {
+		return nil
+	}
+	before := db.Now()
+	database, err := postgresNow(ctx, db)
+	if err != nil {
+		return failed("read the time of the database", err)
+	}
+	if before.Sub(database) > maxClockSkew || database.Sub(db.Now()) > maxClockSkew {
+		db.logger.WarnContext(ctx, "the clock of this machine differs from that of the database; synchronize both, or tokens are refused",
+			slog.String("ahead", before.Sub(database).Round(time.Second).String()))
+	}
+	return nil
 }
 
 // expired reports whether a key has expired.
