@@ -14,12 +14,13 @@ livekit  := bin/tools/livekit-server bin/tools/echo-agent
 export GOFLAGS += -tags=nomsgpack
 FUZZTIME ?= 1m
 CHAOSTIME ?= 10m
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-.PHONY: help run demo build assets test check bench chaos fuzz fmt
+.PHONY: help run demo build release assets test check screenshot bench chaos fuzz fmt
 .DELETE_ON_ERROR:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: build ## Serve the portal on http://localhost:8080 with a demo account and SQLite under data/
 	@exec bin/portal serve --demo
@@ -30,13 +31,16 @@ demo: build $(npm_tools) $(livekit) ## Serve the portal with LiveKit and a custo
 build: $(assets) ## Build bin/portal, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(version)' -o bin/portal ./cmd/portal
 
+release: $(assets) $(tools) ## Build the archives for PLATFORMS, their lists of components and checksums under dist/
+	tools/release $(version) $(PLATFORMS)
+
 assets: $(assets) ## Make the files that the program embeds: browser assets and highlighted examples
 
 test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks ## Run all tests on SQLite, PostgreSQL and a real browser
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, deployment files, vulnerabilities and licenses
+check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, deployment files, vulnerabilities, licenses and the release
 	tools/check-format $(sources)
 	go vet $(packages)
 	go vet -C e2e/echo
@@ -50,6 +54,10 @@ check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, open
 	go test -C tools/deployment -count=1
 	tools/check-vulnerabilities
 	tools/check-licenses
+	tools/check-release
+
+screenshot: build $(npm_tools) ## Take the picture of README.md with Chromium
+	tools/screenshot
 
 bench: $(assets) ## Measure the speed of authentication with the flags in BENCH, such as -short
 	go run ./cmd/bench $(BENCH)

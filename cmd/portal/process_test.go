@@ -66,9 +66,15 @@ func waitFor(t *testing.T, command *exec.Cmd, stdin string) result {
 // mustPortal runs a command, which must succeed, and returns its standard output.
 func mustPortal(t *testing.T, env []string, stdin string, args ...string) string {
 	t.Helper()
-	r := portal(t, env, stdin, args...)
+	return mustRun(t, portalCommand(t, env, args...), stdin)
+}
+
+// mustRun is [mustPortal] with the command that runs the portal.
+func mustRun(t *testing.T, command *exec.Cmd, stdin string) string {
+	t.Helper()
+	r := waitFor(t, command, stdin)
 	if r.status != 0 {
-		t.Fatalf("portal %s: exit status %d: %s", strings.Join(args, " "), r.status, r.stderr)
+		t.Fatalf("%s: exit status %d: %s", command, r.status, r.stderr)
 	}
 	return strings.TrimSuffix(r.stdout, "\n")
 }
@@ -165,6 +171,15 @@ func (i *instance) readAddresses() (url string) {
 		}
 	}
 	return url
+}
+
+// operate runs an operator's command with the binary of the instance, which must succeed, and
+// returns its standard output.
+func (i *instance) operate(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	command := portalCommand(t, i.Env, args...)
+	command.Path = i.Path
+	return mustRun(t, command, stdin)
 }
 
 // signedIn returns a visitor with a session of the test's account.
