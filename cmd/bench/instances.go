@@ -39,7 +39,6 @@ func (b *bench) instances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-
 	idle := results[0].mean(databaseLoad) / most
 	var rows [][]string
 	for i, l := range loads[1:] {

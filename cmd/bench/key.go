@@ -10,10 +10,16 @@ import (
 // oneKey compares the portal on both databases with a plain handler, and the endpoints for gateways
 // with the token endpoint.
 func (b *bench) oneKey(ctx context.Context) error {
-	onPostgres, postgresErr := b.newTenant(ctx, b.cluster, "key", 1)
-	onSQLite, sqliteErr := b.newTenant(ctx, nil, "key", 1)
+	onPostgres, postgresErr := b.newTenant(ctx, b.cluster, "key", 2)
+	onSQLite, sqliteErr := b.newTenant(ctx, nil, "key", 2)
 	if err := errors.Join(postgresErr, sqliteErr); err != nil {
 		return err
+	}
+	for _, t := range []*tenant{onPostgres, onSQLite} {
+		if err := t.exec(ctx, fmt.Sprintf(`UPDATE api_keys SET expires_at = '2099-12-31 00:00:00+00:00', agents = '["%s"]',
+			networks = '["127.0.0.0/8"]' WHERE id = '%s'`, t.keys[1].agentID, t.keys[1].id)); err != nil {
+			return err
+		}
 	}
 	plain, plainErr := b.startPlain(ctx, onSQLite.keys[0], "")
 	dressed, dressedErr := b.startPlain(ctx, onSQLite.keys[0], withMiddleware)
@@ -29,14 +35,15 @@ func (b *bench) oneKey(ctx context.Context) error {
 	byKey := getRequest("/api/authorize", "\r\nAuthorization: Bearer "+onPostgres.keys[0].secret)
 	byToken := getRequest("/widget/authorize", "\r\nAuthorization: Bearer "+token)
 	loads := []*load{
-		{name: "plain Gin handler", servers: []*server{plain}, keys: onSQLite.keys},
-		{name: "plain, with the portal's middleware", servers: []*server{dressed}, keys: onSQLite.keys},
-		{name: "PostgreSQL", servers: []*server{postgres}, cluster: b.cluster, keys: onPostgres.keys},
-		{name: "SQLite", servers: []*server{sqlite}, keys: onSQLite.keys},
+		{name: "plain Gin handler", servers: []*server{plain}, keys: onSQLite.keys[:1]},
+		{name: "plain, with the portal's middleware", servers: []*server{dressed}, keys: onSQLite.keys[:1]},
+		{name: "PostgreSQL", servers: []*server{postgres}, cluster: b.cluster, keys: onPostgres.keys[:1]},
+		{name: "SQLite", servers: []*server{sqlite}, keys: onSQLite.keys[:1]},
+		{name: "PostgreSQL, restricted", servers: []*server{postgres}, cluster: b.cluster, keys: onPostgres.keys[1:]},
+		{name: "SQLite, restricted", servers: []*server{sqlite}, keys: onSQLite.keys[1:]},
 		{name: "PostgreSQL, /api/authorize", servers: []*server{postgres}, cluster: b.cluster, fixed: byKey},
 		{name: "PostgreSQL, /widget/authorize", servers: []*server{postgres}, cluster: b.cluster, fixed: byToken},
 	}
-
 	var rows [][]string
 	for _, connections := range []int{1, busy, 256} {
 		for _, l := range loads {
@@ -54,6 +61,8 @@ func (b *bench) oneKey(ctx context.Context) error {
 			case i < 2 || connections != busy:
 			case l.fixed != nil:
 				b.target(figure+"CPU server vs. token endpoint", r.ratio(results[2], serverCPU), "≤", 0.67)
+			case i > 3:
+				b.target(figure+"CPU server vs. without restrictions", r.ratio(results[i-2], serverCPU), "≤", 1.03)
 			default:
 				b.target(figure+"CPU server vs. plain", r.ratio(plain, serverCPU), "≤", 1)
 				b.target(figure+"p99 vs. plain", r.ratio(plain, p99), "≤", 1)
@@ -62,6 +71,6 @@ func (b *bench) oneKey(ctx context.Context) error {
 	}
 	b.print("One key", "`POST /api/widget/token` with one key, and the endpoints for gateways. The plain Gin handler is\n"+
 		"encoding/json, golang-jwt and Ed25519, without a store and without middleware. With the portal's middleware it also has\n"+
-		"metrics, request ids, an access log and security headers.", "connections | | "+loadHeader("plain"), rows)
+		"metrics, request ids, an access log and security headers. A restricted key has an expiry, an agent and a network.", "connections | | "+loadHeader("plain"), rows)
 	return nil
 }

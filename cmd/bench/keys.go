@@ -63,7 +63,6 @@ func (b *bench) keysOn(ctx context.Context, name string, on *cluster, sizes []in
 		b.target(figure+"flush lag in seconds", p.lag, "≤", lag)
 		b.target(figure+"RSS in MiB", p.memory, "≤", 400)
 	}
-
 	// A stop right after the largest load must lose no usage.
 	largest := loads[len(loads)-1]
 	largest.eachKey = false

@@ -77,7 +77,6 @@ func (b *bench) run(ctx context.Context, parts []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.Stop()) }() //nolint:contextcheck // it has its own time limit
-
 	b.printIntroduction()
 	for _, name := range parts {
 		progress("%s", name)

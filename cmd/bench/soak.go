@@ -27,7 +27,6 @@ func (b *bench) soakPortal(ctx context.Context) error {
 	visitor[0].rate = 1
 	l := &load{name: "soak", servers: []*server{s}, cluster: b.cluster, keys: tenant.keys[:keys], connections: 8, rate: rate}
 	l.beside(visitor[0])
-
 	resources := []string{"process_resident_memory_bytes", "go_goroutines", "process_open_fds"}
 	values := make([][]float64, len(resources))
 	var rows [][]string
