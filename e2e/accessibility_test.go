@@ -141,6 +141,7 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 			usage.Follow("90 days")
 			usage.ShowKey(unbroken)
 		}},
+		{"the restrictions of a used key", func() { pages.OpenKeys(v.Tab).Row(unbroken).Restrictions(unbroken) }},
 		{"activity", func() { c.newKey(t, unbroken); pages.OpenActivity(v.Tab) }},
 		{"no activity of a kind", func() {
 			activity := pages.OpenActivity(v.Tab)

@@ -166,6 +166,8 @@ func TestUsageIsShownByKeyAndPeriod(t *testing.T) {
 		if lines := readCSV(t, usage.Download()); len(lines) != 1 {
 			t.Errorf("the export of the idle key holds %q", lines)
 		}
+		usage.ShowKey("busy")
+		usage.In("table", "Sources").Row("127.0.0.1").Expect("cell", "3")
 		usage.Table().Follow("All keys")
 		if lines := readCSV(t, usage.Download()); len(lines) != 2 || lines[1][2] != "busy" || lines[1][4] != "3" {
 			t.Errorf("the export holds %q", lines)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -21,6 +22,12 @@ type KeySource struct {
 	Address, Client     string
 	FirstSeen, LastSeen time.Time // FirstSeen may be earlier, up to 90 days ago
 	Requests            int64
+}
+
+// In reports whether one of the networks has addresses of the source.
+func (s KeySource) In(networks []netip.Prefix) bool {
+	network, err := parseNetwork(s.Address)
+	return err == nil && slices.ContainsFunc(networks, network.Overlaps)
 }
 
 const (

@@ -107,6 +107,7 @@ type APIKeyRow struct {
 	Created       Moment
 	LastUsed      *Moment             // nil if never used
 	Requests      Count               // in the last 30 days
+	Unused        bool                // for 30 days
 	Sparkline     string              // SVG path of the last 30 days, on the key's own scale
 	Expires       *KeyExpires         // nil: never
 	Restricted    bool                // to these agents

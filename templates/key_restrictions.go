@@ -14,6 +14,8 @@ type KeyRestrictionsPage struct {
 	NoteProblem  string  // the error of the note
 	LastUsed     *Moment // nil if never used
 	Requests     Count   // in the last 30 days
+
+	Sources []KeySource // of these requests; those that the networks refuse are first
 }
 
 func (KeyRestrictionsPage) screen() screen {

@@ -1,6 +1,10 @@
 package templates
 
-import "portal/models"
+import (
+	"time"
+
+	"portal/models"
+)
 
 // UsagePage is /usage.
 type UsagePage struct {
@@ -9,6 +13,7 @@ type UsagePage struct {
 	Key     *ChartedKey // the key of the chart; nil: all keys
 	All     string      // URL of the chart of all keys
 	Export  string      // URL of the CSV file
+	Sources []KeySource // of the key of the chart
 
 	Keys           []UsageRow // empty if the account has no keys
 	Total, Refused Count
@@ -29,6 +34,26 @@ type ChartedKey struct {
 	LastUsed *Moment // nil if never used
 	Created  Moment
 	Creator  string // email of the user who generated the key; empty if unknown or the only one
+}
+
+// KeySource is where requests with a key come from. Without an address, it is all others.
+type KeySource struct {
+	Address, Client     string
+	FirstSeen, LastSeen Moment
+	Requests            Count
+	Refused             bool // by the networks in a form
+}
+
+// NewKeySources formats sources.
+func NewKeySources(sources []models.KeySource, now time.Time) []KeySource {
+	rows := make([]KeySource, len(sources))
+	for i, one := range sources {
+		rows[i] = KeySource{
+			Address: one.Address, Client: one.Client, Requests: Count(one.Requests),
+			FirstSeen: NewMoment(one.FirstSeen, now), LastSeen: NewMoment(one.LastSeen, now),
+		}
+	}
+	return rows
 }
 
 // UsagePeriod is a link to another period.

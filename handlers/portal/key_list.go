@@ -92,7 +92,7 @@ func versionOf(keys []models.Key, now time.Time) string {
 		if expires := templates.NewKeyExpires(key.ExpiresAt, now); expires != nil {
 			shown.WriteString(expires.Words)
 		}
-		fmt.Fprintln(&shown, key.Agents == nil)
+		fmt.Fprintln(&shown, key.Agents == nil, unused(key, now))
 	}
 	return hashOf(shown.String())
 }

@@ -30,6 +30,21 @@ func (p *keyPages) editRestrictions(c *gin.Context) error {
 	return p.showRestrictions(c, http.StatusOK, templates.KeyRestrictionsPage{Key: key, Restrictions: form, Note: key.Note})
 }
 
+// previewRestrictions shows what a form would change, and saves nothing.
+func (p *keyPages) previewRestrictions(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	form, err := p.restrictionsOf(c, key)
+	if err != nil {
+		return err
+	}
+	p.submittedRestrictions(c, &form, key)
+	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", "" // shown when the form is sent
+	return p.showRestrictions(c, http.StatusOK, templates.KeyRestrictionsPage{Key: key, Restrictions: form, Note: c.PostForm("note")})
+}
+
 // restrict saves the restrictions and the note of a key.
 func (p *keyPages) restrict(c *gin.Context) error {
 	key, err := p.find(c)
@@ -79,9 +94,36 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	if err != nil {
 		return err
 	}
+	sources, err := p.keys.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	if err != nil {
+		return err
+	}
+	page.Sources = judged(templates.NewKeySources(sources, p.now()), sources, page.Restrictions.Networks)
 	requests, _ := recent[page.Key.ID].Total()
 	page.LastUsed, page.Requests = optionalMoment(page.Key.LastUsedAt, p.now()), templates.Count(requests)
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
+}
+
+// judged marks the sources that the networks of a form refuse, and moves them to the start. If a
+// network is wrong, none is marked.
+func judged(rows []templates.KeySource, sources []models.KeySource, text string) []templates.KeySource {
+	networks, err := models.ParseNetworks(strings.Split(text, "\n"))
+	if err != nil {
+		return rows
+	}
+	for i, one := range sources {
+		rows[i].Refused = one.Address != "" && !one.In(networks)
+	}
+	slices.SortStableFunc(rows, func(a, b templates.KeySource) int {
+		switch {
+		case a.Refused == b.Refused:
+			return 0
+		case a.Refused:
+			return -1
+		}
+		return 1
+	})
+	return rows
 }
 
 // keyExpiries are the numbers of days until a key expires, with their names.

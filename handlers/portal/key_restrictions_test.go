@@ -14,6 +14,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/usage"
 	"portal/templates"
 )
 
@@ -257,6 +258,20 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		page.one("heading", "Restrictions of production")
 		page.one("button", "Cancel")
 		page.one("button", "Save restrictions").parent().parent().says("After you save, requests")
+		for i, address := range []string{"192.0.2.7", "198.51.100.9"} {
+			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
+		}
+		c.get(path).says("was used from: Refused: 198.51.100.9 (server/1.0), 2 requests, last seen just now 192.0.2.7 (server/1.0), 1 request,")
+		bothVoices(t, func(t *testing.T, as voice) {
+			v := as.of(t, c.visitor)
+			preview := v.post(path+"/preview", page.saved("networks", "198.51.100.0/24")).is(http.StatusOK)
+			preview.says("was used from: Refused: 192.0.2.7 (server/1.0), 1 request, last seen just now 198.51.100.9")
+			for _, networks := range []string{"", "here"} {
+				preview = v.post(path+"/preview", page.saved("networks", networks)).is(http.StatusOK)
+				preview.says("was used from: 198.51.100.9")
+				preview.none("alert", "not an IP address")
+			}
+		})
 		activities := len(c.get("/activity").all("listitem", ""))
 		c.post(path, page.saved("note", page.written("Note"))).redirects("/api-keys#menu-" + key.ID.String())
 		if same := c.keys()[0]; !same.ExpiresAt.Equal(*key.ExpiresAt) || !slices.Equal(same.Agents, key.Agents) ||

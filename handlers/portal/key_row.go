@@ -89,12 +89,22 @@ func (p *keyPages) row(key models.Key, active activeKeys) templates.APIKeyRow {
 		Restricted: key.Agents != nil, Agents: len(key.Agents), Networks: len(key.Networks),
 		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now),
+		Unused:   unused(key, now),
 		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID]),
 	}
 	if twin, ok := active.twins[key.ID]; ok {
 		row.Twin = &twin
 	}
 	return row
+}
+
+// unused reports whether a key has not been used for 30 days. A newer key is not unused.
+func unused(key models.Key, now time.Time) bool {
+	last := key.CreatedAt
+	if key.LastUsedAt != nil {
+		last = *key.LastUsedAt
+	}
+	return now.Sub(last) >= 30*models.Day
 }
 
 // readRow reads the account's active keys and returns the row of one of them.

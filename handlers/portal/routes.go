@@ -101,6 +101,8 @@ func (p *Portal) registerKeys(users routes) {
 	users.change("/api-keys/:id/name", p.keys.rename)
 	users.page("/api-keys/:id/restrictions", p.keys.editRestrictions)
 	users.change("/api-keys/:id/restrictions", p.keys.restrict)
+	users.page("/api-keys/:id/restrictions/preview", p.keys.editRestrictions)
+	users.post("/api-keys/:id/restrictions/preview", p.keys.previewRestrictions)
 	users.page("/api-keys/:id/revocation", p.keys.newRevocation)
 	users.post("/api-keys/:id/revocation", p.keys.createRevocation)
 	users.page("/api-keys/:id/rotation", p.keys.showRotation)

@@ -134,6 +134,11 @@ func (p *usagePages) show(c *gin.Context) error {
 			if page.Key, err = p.chartedKey(c, charted.Key); err != nil {
 				return err
 			}
+			sources, err := p.keys.Sources(c.Request.Context(), charted.AccountID, charted.ID)
+			if err != nil {
+				return err
+			}
+			page.Sources = templates.NewKeySources(sources, p.now())
 		}
 		page.Chart = templates.NewUsageChart(charted, view.span, p.now())
 	}

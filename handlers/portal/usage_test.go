@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
+	"portal/models/usage"
 )
 
 func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
@@ -19,7 +21,8 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 		c.get("/usage").is(http.StatusOK).none("table", "Usage")
 		production, leaked := c.key("=production"), c.key("leaked")
 		unused := c.key("unused")
-		s.store.Keys.AddUsage(production, models.Source{}, time.Now().AddDate(0, 0, -20), 1000, 0)
+		server := usage.NewSource(netip.MustParseAddr("2001:db8::1"), "server/1.0 (x)")
+		s.store.Keys.AddUsage(production, server, time.Now().AddDate(0, 0, -20), 1000, 0)
 		s.store.Keys.AddUsage(production, models.Source{}, time.Now(), 204, 0)
 		c.revoke(leaked)
 		s.store.Keys.AddUsage(leaked, models.Source{}, time.Now(), 1, 7)
@@ -50,6 +53,17 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 			if id, ok := page.byID(strings.TrimPrefix(page.one("button", "Copy key ID").attr("data-copy"), "#")); !ok || id.text() != production.ID.String() {
 				t.Error("the button does not copy the id")
 			}
+			rows := page.one("table", "Sources").all("row", "")
+			for i, want := range []string{
+				"Address Client First seen Last seen Requests",
+				"2001:db8::/64 server/1.0 " + time.Now().UTC().AddDate(0, 0, -20).Format("2 Jan 2006") + " 20 days ago 1,000",
+				"Others " + time.Now().UTC().Format("2 Jan 2006") + " just now 204",
+			} {
+				rows[i].says(want)
+			}
+			empty := v.get("/usage?key=" + unused.ID.String()).is(http.StatusOK)
+			empty.says("Sources No requests in the last 30 days")
+			empty.none("table", "Sources")
 			if got := page.one("link", "30 days").attr("href"); got != "/usage?key="+production.ID.String()+"&period=30d" {
 				t.Errorf("30 days leads to %q", got)
 			}
@@ -89,5 +103,25 @@ func TestUsageOfAKeyThatWasRevokedBefore(t *testing.T) {
 		c.signIn(c.email, password).redirects("/api-keys")
 		c.get("/usage?period=24h").is(http.StatusOK).none("link", "forgotten")
 		c.get("/usage?period=24h&key=" + key.ID.String()).is(http.StatusOK).says("No requests in the last 24 hours")
+	})
+}
+
+func TestKeyWithoutUseFor30DaysIsListedAsUnused(t *testing.T) {
+	clock := modelstest.NewClock(time.Now())
+	onSiteWith(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
+		c := s.customer(t)
+		c.key("never used")
+		_, secret := c.newKey("used", uuid.Nil)
+		for _, want := range []int{0, 1, 2} {
+			c.signIn(c.email, password).redirects("/api-keys")
+			if got := strings.Count(c.get("/api-keys").text(), "Unused for 30 days"); got != want {
+				t.Errorf("%d keys are unused, want %d", got, want)
+			}
+			clock.Advance(29 * models.Day)
+			if want == 0 {
+				c.use(secret)
+			}
+			clock.Advance(models.Day)
+		}
 	})
 }
