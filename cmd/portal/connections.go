@@ -6,14 +6,13 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 )
 
 const (
 	// maxConnections bounds the open connections of a server. A connection takes about 20 KiB.
 	maxConnections = 4096
-	// maxFromAddress bounds the connections from one address. Behind a proxy, all come from one.
-	maxFromAddress = maxConnections / 2
 	// headerTime is how long the header of a request usually takes at most.
 	headerTime = time.Second
 )
@@ -39,6 +38,16 @@ type connection struct {
 	began   time.Time
 	list    *list.List // nil while a request runs
 	element *list.Element
+}
+
+// connectionLimit returns the bound of the connections, and how many files the process may open. At
+// least half of the files remain for the database and for other servers.
+func connectionLimit() (limit int, files uint64) {
+	var open syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err != nil {
+		return maxConnections, 0
+	}
+	return int(min(maxConnections, open.Cur/2)), open.Cur //nolint:gosec // at most maxConnections
 }
 
 func newConnections(limit, fromAddress int) *connections {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +140,22 @@ func TestRunningRequestsAreNotInterrupted(t *testing.T) {
 	}
 	if got := bounds.countClosed(); got != 2 {
 		t.Errorf("%v connections were closed, want 2", got)
+	}
+}
+
+func TestConnectionsLeaveFileDescriptorsForTheRest(t *testing.T) {
+	t.Parallel()
+	command := portalCommand(t, []string{anyPort})
+	command.Args = append([]string{"bash", "-c", `ulimit -n 64; exec "$0"`}, command.Path)
+	command.Path = modelstest.Value(exec.LookPath("bash"))(t)
+	i := launchCommand(t, command)
+	i.awaitReady(t)
+	for range 100 {
+		dial(t, 1, strings.TrimPrefix(i.URL, "http://"))
+	}
+	i.Get("/readyz").Is(http.StatusOK)
+	if log := i.stderr.String(); strings.Contains(log, "too many open files") || !strings.Contains(log, `"limit":64`) {
+		t.Error(log)
 	}
 }
 

@@ -80,7 +80,8 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		return err
 	}
 	defer stopMail()
-	connections := newConnections(maxConnections, maxFromAddress)
+	limit, _ := connectionLimit()
+	connections := newConnections(limit, limit/2) // behind a proxy, all come from one address
 	registry := newRegistry(store, sender, connections)
 	site, err := handlers.New(handlers.Deps{
 		Deps: pages.Deps{
@@ -109,6 +110,10 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
 	if s.signInLimit != defaultSignInLimit {
 		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
+	}
+	if limit, files := connectionLimit(); limit < maxConnections {
+		logger.WarnContext(ctx, "the limit of open files is low and bounds the connections; raise it with ulimit -n or LimitNOFILE",
+			slog.Uint64("limit", files), slog.Int("connections", limit))
 	}
 	if s.passwordsOff && s.provider == nil {
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
