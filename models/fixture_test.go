@@ -176,3 +176,5 @@ func cheapHash(password string) string {
 func newClock() *modelstest.Clock {
 	return modelstest.NewClock(time.Date(2026, time.March, 14, 15, 9, 26, 535897000, time.UTC))
 }
+
+func TestMain(m *testing.M) { modelstest.Main(m) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -111,5 +112,126 @@ func TestChangeOfSignInHasAMail(t *testing.T) {
 		if err != nil || !strings.Contains(mail.Text, want) || !strings.Contains(mail.HTML, want) {
 			t.Errorf("%v:\n%s", err, mail.Text)
 		}
+	}
+}
+
+func TestCountHasThousandsSeparators(t *testing.T) {
+	for n, want := range map[templates.Count]string{
+		0: "0", 999: "999", 1204: "1,204", 100000: "100,000", 1234567: "1,234,567", -999: "-999", -1000: "-1,000",
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("Count(%d) = %q, want %q", int64(n), got, want)
+		}
+	}
+}
+
+func TestMomentHasRelativeWords(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
+	for elapsed, want := range map[time.Duration]string{
+		-time.Hour:                      "just now",
+		0:                               "just now",
+		59 * time.Second:                "just now",
+		time.Minute:                     "1 minute ago",
+		119 * time.Second:               "1 minute ago",
+		2 * time.Minute:                 "2 minutes ago",
+		59*time.Minute + 59*time.Second: "59 minutes ago",
+		time.Hour:                       "1 hour ago",
+		23 * time.Hour:                  "23 hours ago",
+		day:                             "1 day ago",
+		29 * day:                        "29 days ago",
+		30 * day:                        "1 month ago",
+		364 * day:                       "12 months ago",
+		365 * day:                       "1 year ago",
+		800 * day:                       "2 years ago",
+	} {
+		if got := templates.NewMoment(now.Add(-elapsed), now).Words; got != want {
+			t.Errorf("after %v: %q, want %q", elapsed, got, want)
+		}
+	}
+}
+
+func TestMomentIsExactInUTC(t *testing.T) {
+	at := time.Date(2026, 3, 14, 1, 26, 53, 0, time.FixedZone("", -8*3600))
+	got := templates.NewMoment(at, at)
+	want := templates.Moment{
+		Machine: "2026-03-14T09:26:53Z", Exact: "14 Mar 2026, 09:26:53 UTC", Date: "14 Mar 2026", Words: "just now",
+	}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// The attributes of a row have the id of this row, and no label can imitate the start of a row.
+func TestRowsHaveTheirOwnIDs(t *testing.T) {
+	keys, agents := []templates.APIKeyRow{key, key}, []templates.AgentItem{agent, agent}
+	keys[1].ID, agents[1].ID = uuid.New(), uuid.New()
+	keys[0].Label = "<id> <row>" + keys[1].ID.String()
+	for _, list := range []struct {
+		page  templates.Page
+		start string
+		ids   [2]uuid.UUID
+		wants []string
+	}{
+		{
+			templates.APIKeysPage{List: templates.APIKeyList{Keys: keys}},
+			`<tr id="api-key-`,
+			[2]uuid.UUID{keys[0].ID, keys[1].ID},
+			[]string{`id="label-*"`, `href="/usage?key=*"`, `hx-get="/api-keys/*/name"`, `href="/api-keys/*/rotation"`, `id="revoke-*"`},
+		},
+		{
+			templates.AgentsPage{List: templates.AgentList{Agents: agents}},
+			`<li id="agent-`,
+			[2]uuid.UUID{agents[0].ID, agents[1].ID},
+			[]string{`id="agent-*-name"`, `>*</code>`, `action="/agents/*/removal"`},
+		},
+	} {
+		html, err := parsed(t).Page(templates.Frame{Account: "Example Ltd"}, list.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Split(string(html), list.start)[1:]
+		if len(rows) != len(list.ids) {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for i, row := range rows {
+			for _, want := range list.wants {
+				if want = strings.ReplaceAll(want, "*", list.ids[i].String()); !strings.Contains(row, want) {
+					t.Errorf("row %d lacks %s", i, want)
+				}
+			}
+		}
+		if strings.Contains(string(html), "<id>") || strings.Contains(string(html), "<row>") {
+			t.Error("an id is missing, or the page contains the start of a row")
+		}
+	}
+}
+
+func TestHighlightedCodeKeepsItsText(t *testing.T) {
+	for _, snippet := range templates.NewGuides("https://portal.example.com").Snippets() {
+		var text strings.Builder
+		colored := 0
+		for _, token := range snippet.Tokens() {
+			text.WriteString(token.Text)
+			if token.Class != "" {
+				colored++
+			}
+		}
+		if text.String() != snippet.Code() {
+			t.Errorf("%s: the tokens are not the code:\n%s", snippet.ID, text.String())
+		}
+		if colored == 0 {
+			t.Errorf("%s has no color: run make assets", snippet.ID)
+		}
+		if strings.Contains(snippet.Code(), "BASE_URL") || strings.Contains(snippet.Code(), "TOKEN_URL") {
+			t.Errorf("%s has a placeholder", snippet.ID)
+		}
+	}
+}
+
+func TestUnknownCodeHasNoColors(t *testing.T) {
+	snippet := templates.NewSnippet("x", "X", "bash", "a WORD b\n", strings.NewReplacer("WORD", "word"))
+	if tokens := snippet.Tokens(); len(tokens) != 1 || tokens[0] != (templates.Token{Text: "a word b"}) {
+		t.Errorf("tokens %+v", tokens)
 	}
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,4 +92,76 @@ func TestDemosThatStartTogetherOnAnEmptyDatabaseCreateOneAccount(t *testing.T) {
 			t.Errorf("want one agent, got %v, error %v", agents, err)
 		}
 	})
+}
+
+func TestDemoSeed(t *testing.T) {
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, url string) {
+		env := []string{"DATABASE_URL=" + url}
+		out := mustPortal(t, env, "", "demo", "seed", "--email", "suite@example.com")
+		printed := regexp.MustCompile(`^Email: {4}(\S+)\nPassword: (\S+)\nAgent ID: (\S+)\nAPI key: {2}(nas_\S+)$`).FindStringSubmatch(out)
+		if printed == nil {
+			t.Fatalf("got %q", out)
+		}
+		store := modelstest.Open(t, url, models.Options{})
+		user, err := store.SignIn.VerifyPassword(t.Context(), printed[1], printed[2], models.Client{Address: "192.0.2.1"})
+		if err != nil {
+			t.Fatalf("the printed password does not sign in: %v", err)
+		}
+		if caller, err := store.API.Authenticate(t.Context(), printed[4], models.Source{}); err != nil || caller.AccountID != user.AccountID {
+			t.Errorf("the printed key: %+v, %v", caller, err)
+		}
+		keys, err := store.Keys.Active(t.Context(), user.AccountID)
+		if err != nil || len(keys) != 12 {
+			t.Errorf("want 12 active keys, got %d, error %v", len(keys), err)
+		}
+		replacements := 0
+		for _, key := range keys {
+			if key.ReplacesID != nil {
+				replacements++
+			}
+		}
+		if replacements != 1 {
+			t.Errorf("want one rotation, got %d", replacements)
+		}
+		usage := modelstest.Value(store.Keys.ActiveUsage(t.Context(), user.AccountID, models.Days(30)))(t)
+		busy := 0
+		for _, requests := range usage[len(usage)-1].Requests {
+			if requests > 0 {
+				busy++
+			}
+		}
+		if busy < 29 {
+			t.Errorf("the oldest key has requests on %d of 30 days", busy)
+		}
+		for action, want := range map[models.Action]int{models.ActionKeyGenerated: 15, models.ActionKeyRevoked: 3, models.ActionKeyRenamed: 1} {
+			activities, err := store.Activity.List(t.Context(), user.AccountID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
+			if err != nil || len(activities) != want {
+				t.Errorf("%s: want %d, got %d, error %v", action, want, len(activities), err)
+			}
+		}
+		portal(t, env, "", "demo", "seed", "--email", "suite@example.com").failsWith(t, "already exists")
+
+		var object map[string]string
+		modelstest.Must(t, json.Unmarshal([]byte(mustPortal(t, env, "", "demo", "seed", "--json")), &object))
+		if names := slices.Sorted(maps.Keys(object)); !slices.Equal(names, []string{"accountId", "agentId", "apiKey", "email", "password"}) {
+			t.Errorf("the object has %v", names)
+		}
+		seeded := modelstest.Value(store.SignIn.VerifyPassword(t.Context(), object["email"], object["password"], models.Client{Address: "192.0.2.1"}))(t)
+		caller := modelstest.Value(store.API.Authenticate(t.Context(), object["apiKey"], models.Source{}))(t)
+		if id := object["accountId"]; seeded.Email != "seed@example.com" || seeded.AccountID.String() != id || caller.AccountID.String() != id {
+			t.Errorf("the user is %+v, the key's caller %+v, the object %v", seeded, caller, object)
+		}
+		modelstest.Value(store.Agents.Find(t.Context(), seeded.AccountID, uuid.MustParse(object["agentId"])))(t)
+	})
+}
+
+func TestSignInLimitOfTestsIsLoggedAsAWarning(t *testing.T) {
+	for limit, want := range map[int]bool{defaultSignInLimit: false, 1000: true} {
+		var log modelstest.LogBuffer
+		settings{signInLimit: limit}.logWarnings(t.Context(), log.Logger())
+		if line := log.LineWith("PORTAL_TEST_SIGN_IN_LIMIT weakens"); strings.Contains(line, `"level":"WARN"`) != want {
+			t.Errorf("with %d the log is %q", limit, log.String())
+		}
+	}
 }

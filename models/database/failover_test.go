@@ -2,13 +2,24 @@ package database_test
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun"
 
 	"portal/models/database"
 	"portal/models/modelstest"
+	"portal/models/modelstest/postgres"
+	"portal/models/modelstest/subprocess"
 )
 
 // After a failover, every connection of the pools is dead. No read and no transaction fails because
@@ -58,4 +69,74 @@ func (f *fixture) busy(t *testing.T) {
 	for _, conn := range taken {
 		must(t, conn.Close())
 	}
+}
+
+// In transaction mode PgBouncer gives each transaction another session, without the portal's
+// settings, prepared statements and locks.
+func TestPgBouncerInTransactionModeIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string][]string{
+		"the session used last first":  {"pool_mode = transaction"},
+		"the sessions in turn":         {"pool_mode = transaction", "server_round_robin = 1", "min_pool_size = 5"},
+		"a reset after each use":       {"pool_mode = transaction", "server_reset_query_always = 1"},
+		"one session for all":          {"pool_mode = transaction", "default_pool_size = 1"},
+		"a session for each statement": {"pool_mode = statement"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, pgBouncer(t, modelstest.EmptyPostgresURL(t), settings...))
+			err := f.Migrate(t.Context(), noLog, 0)
+			if err == nil || !strings.Contains(err.Error(), "pool_mode = session") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestPgBouncerInSessionMode(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, pgBouncer(t, modelstest.EmptyPostgresURL(t), "pool_mode = session"))
+	f.works(t)
+}
+
+// pgBouncer starts PgBouncer with these settings and returns the URL of the database through it.
+func pgBouncer(t *testing.T, databaseURL string, settings ...string) string {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if program = "/usr/sbin/pgbouncer"; exec.Command(program, "--version").Run() != nil {
+			t.Fatal("PgBouncer is missing (Debian: apt-get install pgbouncer)")
+		}
+	}
+	server := modelstest.Value(url.Parse(databaseURL))(t)
+	port := modelstest.Value(subprocess.FreePort())(t)
+	file := filepath.Join(t.TempDir(), "pgbouncer.ini")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "[databases]\n* = host=127.0.0.1 port=%s user=portal\n"+
+		"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\n%s\n",
+		server.Port(), port, strings.Join(settings, "\n")), 0o600))
+	command := exec.Command(program, "--quiet", file)
+	if owner := postgres.ServerUser(); owner != nil { // PgBouncer refuses to run as root, too
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+		must(t, os.Chown(file, int(owner.Uid), int(owner.Gid)))
+		for dir := filepath.Dir(file); dir != filepath.Clean(os.TempDir()); dir = filepath.Dir(dir) {
+			must(t, os.Chmod(dir, 0o755))
+		}
+	}
+	output := &modelstest.LogBuffer{}
+	command.Stdout, command.Stderr = output, output
+	child := modelstest.Value(subprocess.Start(command))(t)
+	t.Cleanup(child.Kill)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	if err := child.AwaitReady(ctx, func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", server.Host)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return server.String()
 }

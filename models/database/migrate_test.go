@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"portal/migrations"
 	"portal/models/database"
@@ -108,4 +111,100 @@ func TestALaterMigrationIsApplied(t *testing.T) {
 		must(t, f.Migrate(t.Context(), noLog, 0))
 		must(t, f.customer(t).revokesAKey(t.Context()))
 	})
+}
+
+// later is a migration of a later version that locks some tables exclusively.
+var later = fstest.MapFS{"20990101000000_later.tx.up.sql": {Data: []byte(
+	"ALTER TABLE api_keys ADD COLUMN later text; ALTER TABLE activities ADD COLUMN later text",
+)}}
+
+// holdMigrationLock takes the lock of migrations and returns its connection.
+func (f *fixture) holdMigrationLock(t *testing.T) bun.Conn {
+	t.Helper()
+	conn := modelstest.Value(f.db.Conn(t.Context()))(t)
+	t.Cleanup(func() { _ = conn.Close() })
+	must(t, errOf(conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(?)", database.MigrationLock)))
+	return conn
+}
+
+// An open reader, such as a backup, makes a migration wait. Revocations must not queue behind it.
+func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t))
+	c := f.customer(t)
+	reader := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
+	for _, table := range []string{"api_keys", "activities"} {
+		must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM "+table+" LIMIT 1")))
+	}
+	logs := &modelstest.LogBuffer{}
+	migrated := make(chan error, 1)
+	go func() { migrated <- f.MigrateTo(context.WithoutCancel(t.Context()), later, logs.Logger(), time.Minute) }()
+	for range 10 {
+		if err := c.revokesAKey(t.Context()); err != nil {
+			t.Errorf("revoke while a migration waits: %v", err)
+		}
+	}
+	eventually(t, "the log says what the migration waits for", func() bool {
+		return strings.Contains(logs.String(), "the migration waits for a table")
+	})
+	must(t, reader.Rollback())
+	must(t, <-migrated)
+	f.exec(t, "SELECT later FROM api_keys")
+}
+
+func TestAMigrationThatCannotLockATableFailsInTime(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t))
+	reader := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
+	t.Cleanup(func() { _ = reader.Rollback() })
+	must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM api_keys LIMIT 1")))
+	err := f.MigrateTo(t.Context(), later, noLog, 500*time.Millisecond)
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a table") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnUpToDateDatabaseNeedsNoLock(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t))
+	f.holdMigrationLock(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	must(t, f.Migrate(ctx, noLog, 0))
+}
+
+func TestTheWaitForAnotherMigrationIsBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.EmptyPostgresURL(t))
+	f.holdMigrationLock(t)
+	logs := &modelstest.LogBuffer{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := f.Migrate(ctx, logs.Logger(), 300*time.Millisecond)
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "the migration of another instance, held by process ") {
+		t.Errorf("got %v", err)
+	}
+	if !strings.Contains(logs.String(), "waiting for the migration of another instance") {
+		t.Errorf("the log does not say what it waits for: %s", logs)
+	}
+}
+
+// The lock is held for longer than the server allows a transaction to be idle.
+func TestTheLockOfALongMigrationIsKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t))
+	slow := fstest.MapFS{"20990101000000_slow.tx.up.sql": {Data: []byte("SELECT pg_sleep(3)")}}
+	migrated := make(chan error, 1)
+	go func() { migrated <- f.MigrateTo(context.WithoutCancel(t.Context()), slow, noLog, time.Minute) }()
+	locked := func() bool {
+		return value[int](t, f, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
+	}
+	eventually(t, "the migration holds the lock", locked)
+	for ; len(migrated) == 0; time.Sleep(20 * time.Millisecond) {
+		if !locked() && len(migrated) == 0 {
+			t.Fatal("the lock was released during the migration")
+		}
+	}
+	must(t, <-migrated)
 }

@@ -3,10 +3,15 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"portal/models/livekit"
@@ -83,4 +88,42 @@ func BenchmarkTokenResponse(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkReadTokenRequest reads the body of a request for a widget token.
+func BenchmarkReadTokenRequest(b *testing.B) {
+	a := newIssuer(b)
+	for name, body := range map[string]string{
+		"by hand":       `{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004"}`,
+		"encoding/json": `{"agentId":"0198c2f4-7a31-7c6e-9d52-3f8be6a1c004" }`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			c, _ := gin.CreateTestContext(httptest.NewRecorder())
+			c.Request = httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/api/widget/token", http.NoBody)
+			c.Request.Header.Set("Content-Type", "application/json")
+			c.Request.ContentLength = int64(len(body))
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Request.Body = io.NopCloser(strings.NewReader(body))
+				if _, err := a.readTokenRequest(c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestPolicyGivesTheBurstAndTheTimeToRefillIt(t *testing.T) {
+	for limit, want := range map[RateLimit]string{
+		{PerSecond: 50, Burst: 100}:      `"key";q=100;w=2`,
+		{PerSecond: 50, Burst: 101}:      `"key";q=101;w=3`,
+		{PerSecond: 100, Burst: 1}:       `"key";q=1;w=1`,
+		{PerSecond: 1, Burst: 60}:        `"key";q=60;w=60`,
+		{PerSecond: 1_000_000, Burst: 1}: `"key";q=1;w=1`,
+		{PerSecond: 1, Burst: 1_000_000}: `"key";q=1000000;w=1000000`,
+	} {
+		if got := newRateLimiter("key", "", limit, nil).policy; got != want {
+			t.Errorf("%v: %s, want %s", limit, got, want)
+		}
+	}
 }

@@ -1,0 +1,249 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"portal/handlers/api"
+	"portal/models"
+	"portal/models/modelstest"
+)
+
+func TestAccountsAreCreatedChangedAndListed(t *testing.T) {
+	eachOperated(t, func(t *testing.T, s *service) {
+		id := uuid.New()
+		path := "/operator/accounts/" + strings.ToUpper(id.String())
+		var created, same, got api.Account
+		s.operate(http.MethodPut, path, `{"name": " Acme "}`).is(http.StatusCreated).into(&created)
+		if created != (api.Account{ID: id, Name: "Acme", CreatedAt: created.CreatedAt}) || created.CreatedAt.Sub(s.clock.Now()).Abs() > time.Millisecond {
+			t.Errorf("created %+v", created)
+		}
+		s.clock.Advance(time.Minute)
+		for _, repeat := range []string{`{"name": "Acme"}`, `{"name": "Acme", "disabled": false, "more": 1}`} {
+			s.operate(http.MethodPut, path, repeat).is(http.StatusOK).into(&same)
+			if same != created {
+				t.Errorf("repeated: %+v, want %+v", same, created)
+			}
+		}
+		s.operate(http.MethodPut, path, `{"name": "Acme Ltd", "disabled": true}`).is(http.StatusOK).into(&got)
+		if !got.Disabled || got.Name != "Acme Ltd" {
+			t.Errorf("changed: %+v", got)
+		}
+		s.operate(http.MethodPut, path, `{"name": "Acme Ltd"}`).is(http.StatusOK).into(&got)
+		if !got.Disabled {
+			t.Error("a change of the name enabled the account")
+		}
+		s.operate(http.MethodPut, path, `{"name": "Acme Ltd", "disabled": false}`).is(http.StatusOK)
+		if got, want := s.activities(id), "account.created, account.renamed, account.disabled, account.enabled"; got != want {
+			t.Errorf("activities %s, want %s", got, want)
+		}
+		s.operate(http.MethodGet, path, "").is(http.StatusOK).into(&got)
+		if got.ID != id || got.Disabled || got.Name != "Acme Ltd" {
+			t.Errorf("got %+v", got)
+		}
+		other := "/operator/accounts/" + uuid.NewString()
+		s.operate(http.MethodPut, other, `{"name": "New", "disabled": true}`).is(http.StatusCreated).into(&got)
+		if !got.Disabled {
+			t.Error("the new account is enabled")
+		}
+		for _, missing := range []string{uuid.NewString(), "x", uuid.Nil.String()} {
+			for _, rest := range []string{"", "/agents", "/users", "/keys"} {
+				s.operate(http.MethodGet, "/operator/accounts/"+missing+rest, "").fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
+			}
+		}
+	})
+}
+
+func TestConcurrentPutsCreateOnce(t *testing.T) {
+	eachOperated(t, func(t *testing.T, s *service) {
+		id := uuid.New()
+		account := "/operator/accounts/" + id.String()
+		agent := account + "/agents/" + uuid.NewString()
+		for _, path := range []string{account, agent} {
+			const clients = 12
+			statuses := make([]int, clients)
+			var running sync.WaitGroup
+			for i := range clients {
+				running.Go(func() { statuses[i] = s.operate(http.MethodPut, path, `{"name": "Acme"}`).status })
+			}
+			running.Wait()
+			counts := map[int]int{}
+			for _, status := range statuses {
+				counts[status]++
+			}
+			if counts[http.StatusCreated] != 1 || counts[http.StatusOK] != clients-1 {
+				t.Errorf("%s: statuses %v", path, counts)
+			}
+		}
+		if got := s.activities(id); got != "account.created, agent.created" {
+			t.Errorf("activities %s", got)
+		}
+	})
+}
+
+func TestUsersOfAnAccount(t *testing.T) {
+	eachOperated(t, func(t *testing.T, s *service) {
+		id, account := s.account()
+		var owner api.User
+		s.operate(http.MethodPost, account+"/users", `{"email": "Ada@example.com", "role": "owner"}`).is(http.StatusCreated).into(&owner)
+		if owner.Email != "Ada@example.com" || owner.Role != models.RoleOwner {
+			t.Errorf("owner %+v", owner)
+		}
+		_, other := s.account()
+		message := s.operate(http.MethodPost, other+"/users", `{"email": "ADA@example.com", "role": "member"}`).fails(http.StatusConflict, "CONFLICT")
+		if want := exampleMessage(t, "Conflict", "email"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+		message = s.operate(http.MethodDelete, account+"/users/"+owner.ID.String(), "").fails(http.StatusConflict, "CONFLICT")
+		if want := exampleMessage(t, "Conflict", "owner"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+		member := s.user(account, "member")
+		for range 2 {
+			s.operate(http.MethodDelete, account+"/users/"+member, "").is(http.StatusNoContent)
+		}
+		s.operate(http.MethodDelete, other+"/users/"+owner.ID.String(), "").is(http.StatusNoContent) // of another account
+		list := s.operate(http.MethodGet, account+"/users", "").is(http.StatusOK)
+		if want := fmt.Sprintf(`{"users":[{"id":%q,"email":"Ada@example.com","role":"owner"}]}`, owner.ID); string(bytes.TrimSpace(list.body)) != want {
+			t.Errorf("list %s, want %s", list.body, want)
+		}
+		if got, want := s.activities(id), "account.created, user.added, user.added, user.removed"; got != want {
+			t.Errorf("activities %s, want %s", got, want)
+		}
+		s.operate(http.MethodPost, "/operator/accounts/"+uuid.NewString()+"/users", `{"email": "eve@example.com", "role": "member"}`).
+			fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
+	})
+}
+
+func TestSignInLinks(t *testing.T) {
+	eachOperated(t, func(t *testing.T, s *service) {
+		id, account := s.account()
+		user := s.user(account, "member")
+		request := `{"userId": "` + user + `"}`
+		var link struct {
+			URL       string
+			ExpiresAt time.Time
+		}
+		s.operate(http.MethodPost, account+"/sign-in-links", request).is(http.StatusCreated).into(&link)
+		if left := link.ExpiresAt.Sub(s.clock.Now()); left < 299*time.Second || left > 5*time.Minute {
+			t.Errorf("it expires in %s", left)
+		}
+		token, found := strings.CutPrefix(link.URL, issuer+"/sign-in-links/")
+		if !found || len(token) < 40 {
+			t.Errorf("URL %s", link.URL)
+		}
+		if got, err := s.store.SignIn.LinkUser(t.Context(), token); err != nil || got.ID.String() != user {
+			t.Errorf("the link signs in %+v, %v", got, err)
+		}
+		_, other := s.account()
+		s.operate(http.MethodPost, other+"/sign-in-links", request).fails(http.StatusNotFound, "USER_NOT_FOUND")
+		s.operate(http.MethodPost, account+"/sign-in-links", `{"userId": "`+uuid.NewString()+`"}`).fails(http.StatusNotFound, "USER_NOT_FOUND")
+		s.operate(http.MethodPost, "/operator/accounts/"+uuid.NewString()+"/sign-in-links", request).fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
+		s.operate(http.MethodPut, account, `{"name": "Acme", "disabled": true}`).is(http.StatusOK)
+		message := s.operate(http.MethodPost, account+"/sign-in-links", request).fails(http.StatusConflict, "CONFLICT")
+		if want := exampleMessage(t, "Conflict", "disabled"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+		if got, want := s.activities(id), "account.created, user.added, sign_in_link.created, account.disabled"; got != want {
+			t.Errorf("activities %s, want %s", got, want)
+		}
+		if strings.Contains(s.log.String(), token) {
+			t.Error("the log contains the link")
+		}
+	})
+}
+
+func TestAgentsOfAnAccount(t *testing.T) {
+	eachOperated(t, func(t *testing.T, s *service) {
+		id, account := s.account()
+		_, other := s.account()
+		agent := uuid.NewString()
+		s.operate(http.MethodPut, account+"/agents/"+agent, `{"name": "Reception"}`).is(http.StatusCreated)
+		s.operate(http.MethodPut, account+"/agents/"+agent, `{"name": "Reception"}`).is(http.StatusOK)
+		var got api.Agent
+		s.operate(http.MethodPut, account+"/agents/"+agent, `{"name": "Front desk"}`).is(http.StatusOK).into(&got)
+		if got.ID.String() != agent || got.Name != "Front desk" {
+			t.Errorf("got %+v", got)
+		}
+		message := s.operate(http.MethodPut, other+"/agents/"+agent, `{"name": "Stolen"}`).fails(http.StatusConflict, "CONFLICT")
+		if want := exampleMessage(t, "Conflict", "agent"); message != want {
+			t.Errorf("message %q, want %q", message, want)
+		}
+		s.operate(http.MethodPut, "/operator/accounts/"+uuid.NewString()+"/agents/"+uuid.NewString(), `{"name": "None"}`).
+			fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
+		s.operate(http.MethodDelete, other+"/agents/"+agent, "").is(http.StatusNoContent) // it is not the other's
+		list := func() string { return string(s.operate(http.MethodGet, account+"/agents", "").is(http.StatusOK).body) }
+		if want := fmt.Sprintf(`{"agents":[{"id":%q,"name":"Front desk"}]}`, agent); strings.TrimSpace(list()) != want {
+			t.Errorf("list %s, want %s", list(), want)
+		}
+		for range 2 {
+			a := s.operate(http.MethodDelete, account+"/agents/"+agent, "").is(http.StatusNoContent)
+			if len(a.body) > 0 {
+				t.Errorf("body %s", a.body)
+			}
+		}
+		s.operate(http.MethodDelete, account+"/agents/7", "").fails(http.StatusBadRequest, "INVALID_REQUEST")
+		if got, want := s.activities(id), "account.created, agent.created, agent.renamed, agent.removed"; got != want {
+			t.Errorf("activities %s, want %s", got, want)
+		}
+		s.operate(http.MethodPut, account+"/agents/"+agent, `{"name": "Again"}`).is(http.StatusCreated)
+	})
+}
+
+func TestKeysAreListedAndRevoked(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		kept, keptSecret := s.generateKey(c.accountID)
+		s.get("/api/agents", bearer(c.secret)).is(http.StatusOK)
+		account := "/operator/accounts/" + c.accountID.String()
+		var first, again struct {
+			KeyID, AccountID uuid.UUID
+			RevokedAt        time.Time
+		}
+		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+c.secret+`", "reason": "On a slide"}`).is(http.StatusOK).into(&first)
+		if key := modelstest.Value(s.store.Keys.Find(t.Context(), c.accountID, first.KeyID))(t); key.RevocationReason != "On a slide" {
+			t.Errorf("the reason is %q", key.RevocationReason)
+		}
+		for _, reason := range []string{`7`, `"` + strings.Repeat("x", 501) + `"`} {
+			s.operate(http.MethodPost, "/operator/keys/revocations", `{"keyId": "`+kept.ID.String()+`", "reason": `+reason+`}`).
+				fails(http.StatusBadRequest, "INVALID_REQUEST")
+		}
+		if first.KeyID != c.key.ID || first.AccountID != c.accountID || first.RevokedAt.Sub(s.clock.Now()).Abs() > time.Millisecond {
+			t.Errorf("revoked %+v", first)
+		}
+		s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
+		s.clock.Advance(time.Minute)
+		for _, body := range []string{`{"key": "` + c.secret + `"}`, `{"keyId": "` + c.key.ID.String() + `"}`} {
+			s.operate(http.MethodPost, "/operator/keys/revocations", body).is(http.StatusOK).into(&again)
+			if again != first {
+				t.Errorf("again: %+v, want %+v", again, first)
+			}
+		}
+		var list struct{ Keys []map[string]any }
+		s.operate(http.MethodGet, account+"/keys", "").is(http.StatusOK).into(&list)
+		if len(list.Keys) != 2 {
+			t.Fatalf("keys %v", list.Keys)
+		}
+		revoked, active := list.Keys[0], list.Keys[1]
+		if len(active) != 10 || active["id"] != kept.ID.String() || active["label"] != "backend" || active["maskedKey"] != kept.Masked() ||
+			active["lastUsedAt"] != nil || active["revokedAt"] != nil || revoked["revokedAt"] == nil || revoked["lastUsedAt"] == nil {
+			t.Errorf("keys %v", list.Keys)
+		}
+		s.get("/api/agents", bearer(keptSecret)).is(http.StatusOK)
+		s.operate(http.MethodPost, "/operator/keys/revocations", `{"keyId": "`+uuid.NewString()+`"}`).fails(http.StatusNotFound, "KEY_NOT_FOUND")
+		s.operate(http.MethodPost, "/operator/keys/revocations", `{"key": "`+unknownKey+`"}`).
+			fails(http.StatusNotFound, "KEY_NOT_FOUND")
+		if got := s.activities(c.accountID); !strings.HasSuffix(got, ", api_key.revoked") || strings.Count(got, "revoked") != 1 {
+			t.Errorf("activities %s", got)
+		}
+		if strings.Contains(s.log.String(), c.secret) {
+			t.Error("the log contains the key")
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"portal/handlers/middleware"
+	"portal/handlers/problem"
+	"portal/models/modelstest"
+)
+
+func TestSecurityHeadersAreStrict(t *testing.T) {
+	headers := securityHeaders(t, "http://127.0.0.1:8080")
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'",
+		"Cross-Origin-Opener-Policy":   "same-origin",
+		"Cross-Origin-Resource-Policy": "same-origin",
+		"Permissions-Policy":           "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+		"Referrer-Policy":              "same-origin",
+		"X-Content-Type-Options":       "nosniff",
+	} {
+		if got := headers.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestTransportSecurityIsSentForAnHTTPSBaseURL(t *testing.T) {
+	for baseURL, want := range map[string]string{
+		"http://127.0.0.1:8080":      "",
+		"https://portal.example.com": "max-age=31536000; includeSubDomains",
+	} {
+		if got := securityHeaders(t, baseURL).Get("Strict-Transport-Security"); got != want {
+			t.Errorf("%s: %q, want %q", baseURL, got, want)
+		}
+	}
+}
+
+func TestCrossSiteFormsAreRefused(t *testing.T) {
+	engine := newEngine(middleware.CrossOrigin(func(c *gin.Context, err error) { c.Status(problem.From(err).Status) }))
+	engine.Any("/", func(c *gin.Context) { c.Status(http.StatusOK) })
+	for name, sent := range map[string]struct {
+		method string
+		header http.Header
+		want   int
+	}{
+		"our own form": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusOK},
+		"our own, older browser": {
+			http.MethodPost, http.Header{"Origin": {"http://example.com"}}, http.StatusOK,
+		},
+		"no browser":               {http.MethodPost, http.Header{}, http.StatusOK},
+		"a link on another site":   {http.MethodGet, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusOK},
+		"another site's form":      {http.MethodPost, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
+		"another subdomain's form": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"same-site"}}, http.StatusForbidden},
+		"another, older browser": {
+			http.MethodPost, http.Header{"Origin": {"http://elsewhere.example"}}, http.StatusForbidden,
+		},
+		"a form without an origin": {http.MethodPost, http.Header{"Origin": {"null"}}, http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(sent.method, "http://example.com/", http.NoBody)
+		r.Header = sent.header
+		if got := serve(engine, r).Code; got != sent.want {
+			t.Errorf("%s: status %d, want %d", name, got, sent.want)
+		}
+	}
+}
+
+func securityHeaders(t *testing.T, base string) http.Header {
+	t.Helper()
+	baseURL, err := url.Parse(base)
+	modelstest.Must(t, err)
+	engine := newEngine(middleware.SecurityHeaders(baseURL, func(string) bool { return true }))
+	return serve(engine, httptest.NewRequest(http.MethodGet, "/", http.NoBody)).Header()
+}
+
+func TestHeadIsHandledAsGetAndLoggedAsHead(t *testing.T) {
+	var log bytes.Buffer
+	engine := newEngine(middleware.AccessLog(logTo(&log)))
+	engine.GET("/", func(c *gin.Context) { c.String(http.StatusOK, "hello") })
+	server := httptest.NewServer(middleware.AsGet(engine, func(string) bool { return false }))
+	t.Cleanup(server.Close)
+
+	answer, err := server.Client().Head(server.URL)
+	modelstest.Must(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || len(content) > 0 || answer.StatusCode != http.StatusOK || answer.ContentLength != int64(len("hello")) {
+		t.Errorf("status %d, length %d, body %q, %v", answer.StatusCode, answer.ContentLength, content, err)
+	}
+	server.Close() // the line is written by now
+	if !strings.Contains(log.String(), `"method":"HEAD"`) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+func TestAnyMethodIsHandledAsGetAndLoggedAsItself(t *testing.T) {
+	var log bytes.Buffer
+	engine := newEngine(middleware.AccessLog(logTo(&log)))
+	engine.GET("/any", func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	engine.GET("/other", func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	handler := middleware.AsGet(engine, func(path string) bool { return path == "/any" })
+	for method, logged := range map[string]string{
+		http.MethodGet: "GET", http.MethodHead: "HEAD", http.MethodPost: "POST", http.MethodOptions: "OPTIONS",
+		http.MethodConnect: "CONNECT", http.MethodTrace: "TRACE", "PROPFIND": "other", "get": "other",
+	} {
+		log.Reset()
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(method, "/any", http.NoBody))
+		if answer.Code != http.StatusNoContent || !strings.Contains(log.String(), `"method":"`+logged+`"`) {
+			t.Errorf("%s: status %d, log %s", method, answer.Code, log.String())
+		}
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/other", http.NoBody))
+	if answer.Code != http.StatusNotFound {
+		t.Errorf("another path: status %d", answer.Code)
+	}
+}
+
+func TestAllowListsHeadBesideGet(t *testing.T) {
+	engine := newEngine()
+	engine.HandleMethodNotAllowed = true
+	engine.NoMethod(middleware.AllowHead(), func(c *gin.Context) { c.Status(http.StatusMethodNotAllowed) })
+	engine.GET("/page", func(*gin.Context) {})
+	engine.POST("/form", func(*gin.Context) {})
+	for path, allow := range map[string]string{"/page": "GET, HEAD", "/form": "POST"} {
+		answer := serve(engine, httptest.NewRequest(http.MethodPut, path, http.NoBody))
+		if got := answer.Header().Get("Allow"); got != allow {
+			t.Errorf("%s: Allow %q, want %q", path, got, allow)
+		}
+	}
+}
+
+func TestPanicIsA500WithoutItsCause(t *testing.T) {
+	var log bytes.Buffer
+	engine := newEngine(middleware.RequestID(), middleware.AccessLog(logTo(&log)), recovery(&log))
+	engine.GET("/", func(*gin.Context) { panic("out of cheese") })
+	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	r.Header.Set("Cookie", "session=confidential")
+	answer := serve(engine, r)
+	if answer.Code != http.StatusInternalServerError || strings.Contains(answer.Body.String(), "cheese") {
+		t.Errorf("response: %d %s", answer.Code, answer.Body)
+	}
+	id := answer.Header().Get("X-Request-Id")
+	for _, want := range []string{"out of cheese", "middleware_test.go", `"request_id":"` + id, `"status":500`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in the log: %s", want, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "confidential") {
+		t.Errorf("the log contains a cookie: %s", log.String())
+	}
+}
+
+func TestPanicDuringTheResponseAbortsTheConnection(t *testing.T) {
+	engine := newEngine(recovery(io.Discard))
+	engine.GET("/", func(c *gin.Context) {
+		c.String(http.StatusOK, "half an ")
+		c.Writer.Flush()
+		panic("out of cheese")
+	})
+	server := httptest.NewServer(engine)
+	t.Cleanup(server.Close)
+	answer, err := server.Client().Get(server.URL)
+	modelstest.Must(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	if content, err := io.ReadAll(answer.Body); err == nil {
+		t.Errorf("the client cannot see that the response is incomplete: %q", content)
+	}
+}
+
+func recovery(log io.Writer) gin.HandlerFunc {
+	return middleware.Recovery(logTo(log), func(c *gin.Context, err error) {
+		p := problem.From(err)
+		c.String(p.Status, p.Message)
+	})
+}
+
+func TestRequestsAreCountedByRoute(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	engine := newEngine(metrics(t, registry))
+	engine.GET("/things/:id", func(*gin.Context) {})
+	engine.GET("/refused", func(c *gin.Context) {
+		middleware.SetCode(c, "UNAUTHORIZED")
+		c.Status(http.StatusUnauthorized)
+	})
+	for _, path := range []string{"/things/1", "/things/2", "/elsewhere/1", "/elsewhere/2", "/refused"} {
+		serve(engine, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+	}
+	expectSamples(t, registry,
+		`portal_http_requests_total{code="",method="GET",route="/things/:id",status="200"} 2`,
+		`portal_http_requests_total{code="",method="GET",route="unmatched",status="404"} 2`,
+		`portal_http_requests_total{code="UNAUTHORIZED",method="GET",route="/refused",status="401"} 1`,
+		`portal_http_request_duration_seconds_count{method="GET",route="/things/:id"} 2`)
+}
+
+func TestRefusedRequestsAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	engine := newEngine(metrics(t, registry))
+	full := middleware.NewSlots(0)
+	engine.GET("/full", func(c *gin.Context) {
+		_ = c.Error(full.Run(func() error { return nil }))
+		c.Status(http.StatusServiceUnavailable)
+	})
+	serve(engine, httptest.NewRequest(http.MethodGet, "/full", http.NoBody))
+	expectSamples(t, registry, `portal_http_overload_refusals_total 1`)
+}
+
+func TestRegisteringTheMetricsTwiceIsAnError(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics(t, registry)
+	if _, err := middleware.Metrics(registry); err == nil {
+		t.Error("the same metrics were registered twice")
+	}
+}
+
+func metrics(t *testing.T, registry *prometheus.Registry) gin.HandlerFunc {
+	t.Helper()
+	counting, err := middleware.Metrics(registry)
+	modelstest.Must(t, err)
+	return counting
+}
+
+// expectSamples fails the test unless the metrics contain these samples.
+func expectSamples(t *testing.T, registry *prometheus.Registry, samples ...string) {
+	t.Helper()
+	scraped := serve(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), httptest.NewRequest(http.MethodGet, "/", http.NoBody)).Body.String()
+	for _, sample := range samples {
+		if !strings.Contains(scraped, sample+"\n") {
+			t.Errorf("no sample %s in\n%s", sample, scraped)
+		}
+	}
+}
+
+func TestFullSlotsRefuseCallsOrLetThemWait(t *testing.T) {
+	slots, ran := middleware.NewSlots(1), false
+	err := slots.Run(func() error {
+		return slots.Run(func() error {
+			ran = true
+			return nil
+		})
+	})
+	p := problem.From(err)
+	if ran || p.Status != http.StatusServiceUnavailable || p.Code != problem.CodeUnavailable || p.RetryAfterSeconds() == "" {
+		t.Errorf("a full set of slots returns %+v", p)
+	}
+	want := errors.New("the result")
+	if got := slots.Run(func() error { return want }); !errors.Is(got, want) {
+		t.Errorf("got %v", got)
+	}
+
+	holding, release := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = slots.Run(func() error { close(holding); <-release; return nil })
+	}()
+	<-holding
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p := problem.From(slots.RunWhenFree(ended, func() error { return nil })); p.Status != http.StatusServiceUnavailable {
+		t.Errorf("after the deadline, a full set of slots returns %+v", p)
+	}
+	go close(release)
+	if got := slots.RunWhenFree(t.Context(), func() error { return want }); !errors.Is(got, want) {
+		t.Errorf("after a wait, got %v", got)
+	}
+}
+
+func newEngine(chain ...gin.HandlerFunc) *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.Use(chain...)
+	return engine
+}
+
+func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	return answer
+}
+
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(w, nil)) }
