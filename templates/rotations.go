@@ -41,9 +41,10 @@ type RotatedKey struct {
 	models.Key
 
 	Created  Moment
-	LastUsed *Moment // nil if never used
-	Requests Count   // in the last 24 hours
-	Hours    string  // SVG path of the hourly requests, scaled for both keys
+	LastUsed *Moment     // nil if never used
+	Expires  *KeyExpires // nil: never
+	Requests Count       // in the last 24 hours
+	Hours    string      // SVG path of the hourly requests, scaled for both keys
 }
 
 // RotationProgress is the state of a rotation after the replacement was created.

@@ -238,7 +238,7 @@ func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) temp
 	now := p.now()
 	rotated := templates.RotatedKey{
 		Key: key, Created: templates.NewMoment(key.CreatedAt, now),
-		LastUsed: optionalMoment(key.LastUsedAt, now), Hours: templates.Hours(hours, highest),
+		LastUsed: optionalMoment(key.LastUsedAt, now), Expires: templates.NewKeyExpires(key.ExpiresAt, now), Hours: templates.Hours(hours, highest),
 	}
 	for _, n := range hours {
 		rotated.Requests += templates.Count(n)

@@ -78,9 +78,11 @@ func TestReplacementKeepsTheRestrictions(t *testing.T) {
 		key := c.keys()[0]
 		page := c.get(rotationOf(key)).is(http.StatusOK)
 		page.says("keeps the label production and the allowed agents and networks. It expires " + templates.LastDay(*key.ExpiresAt).Format("2 Jan 2006") + ".")
+		expires := "expires " + templates.LastDay(*key.ExpiresAt).Format("2 Jan 2006")
+		page.says("until you revoke the old one, which "+expires+".", "once it is no longer used. It "+expires+".")
 		made := c.post(rotationOf(key), url.Values{"form_id": {page.formID()}}).is(http.StatusOK)
 		made.one("region", "Example request").says(front.ID.String())
-		if plain := c.get(rotationOf(c.key("free"))).is(http.StatusOK); containsText(plain, "allowed agents") || containsText(plain, "It expires") {
+		if plain := c.get(rotationOf(c.key("free"))).is(http.StatusOK); containsText(plain, "allowed agents") || containsText(plain, "expires") {
 			t.Error("a key without restrictions has some")
 		}
 	})
