@@ -50,7 +50,7 @@ func TestEveryStateOfTheKeysIsAccessibleAndFits(t *testing.T) {
 			c.expectServed(t, secret, agentID)
 			reveal.Dialog.ExpectStatus(`First request received`)
 		}},
-		{"a key not copied", func() { reveal.Done(); reveal.ExpectGate() }},
+		{"a key not copied", func() { reveal.ShowExample(); reveal.Done(); reveal.ExpectGate() }},
 		{"a sorted list", func() {
 			reveal.CloseWithoutCopying()
 			reveal.ExpectClosed()

@@ -63,6 +63,11 @@ func (r Reveal) Select(length int) {
 	r.Evaluate(fmt.Sprintf(`() => document.activeElement.setSelectionRange(0, %d)`, length))
 }
 
+// ShowExample opens the example request.
+func (r Reveal) ShowExample() {
+	r.must(r.Dialog.root.GetByText("Get a widget token").Click(), "open the example")
+}
+
 // Done presses Done.
 func (r Reveal) Done() { r.Dialog.Click("Done") }
 
