@@ -350,6 +350,7 @@ func TestAKeyIsRestricted(t *testing.T) {
 		confirmation := keys.Row("production").Revoke()
 		confirmation.Fill("Reason", "no longer needed")
 		confirmation.Confirm()
+		keys.ExpectStatus(`revoked`)
 		keys.OpenRevoked().ExpectText(`no longer needed`)
 	})
 }

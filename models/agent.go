@@ -34,7 +34,7 @@ const MaxAgents = 1000
 // Agents are the voice agents of accounts.
 type Agents struct {
 	db         *DB
-	lastTokens *lastSeenBuffer // when a token was last issued for an agent
+	lastTokens *lastSeenBuffer // when a token was last issued for an agent, and when keys used it
 }
 
 // Create creates an agent and records the activity. If the same form is submitted again with the
@@ -259,14 +259,46 @@ func (a *Agents) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 // TokenIssued notes in memory that a widget token was issued for an agent. To bound the memory, the
 // caller must have checked with [API.CheckAgent] that the agent exists.
 func (a *Agents) TokenIssued(agentID uuid.UUID) {
-	a.lastTokens.set(agentID, lastSeen{at: a.db.Now()})
+	a.lastTokens.set(seenID{ID: agentID}, lastSeen{at: a.db.Now()})
+}
+
+// Used notes in memory that a key used an agent. The caller must have checked the agent as for
+// [Agents.TokenIssued].
+func (a *Agents) Used(agentID, keyID uuid.UUID) {
+	a.lastTokens.set(seenID{agentID, keyID}, lastSeen{at: a.db.Now()})
+}
+
+// UsedBy returns when one of the account's keys last used each of its agents, as far as that was in
+// the last 30 days.
+func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uuid.UUID]time.Time, error) {
+	first := sourceDays.Starts(a.db.Now())[0]
+	// The memory is read first: a flush in between moves the times to the database.
+	pending := a.lastTokens.ofKey(keyID)
+	var rows []struct {
+		ID     uuid.UUID
+		UsedAt sql.NullTime
+	}
+	err := a.db.NewSelect().Model((*Agent)(nil)).Column("agent.id").ColumnExpr("agent_use.used_at").
+		Join("LEFT JOIN api_key_agents AS agent_use ON agent_use.agent_id = agent.id AND agent_use.api_key_id = ?", keyID).
+		Where("agent.account_id = ?", accountID).Scan(ctx, &rows)
+	used := map[uuid.UUID]time.Time{}
+	for _, row := range rows {
+		at := pending[row.ID]
+		if row.UsedAt.Time.After(at) {
+			at = row.UsedAt.Time
+		}
+		if !at.Before(first) {
+			used[row.ID] = at
+		}
+	}
+	return used, failed("read the agents that an API key used", err)
 }
 
 // LastToken returns when a widget token was last issued for one of the account's agents, or the
 // zero time if none is on record, or [ErrAgentNotFound].
 func (a *Agents) LastToken(ctx context.Context, accountID, agentID uuid.UUID) (time.Time, error) {
 	// The memory is read first: a flush in between moves the time to the database.
-	pending := a.lastTokens.latest(agentID, time.Time{})
+	pending := a.lastTokens.latest(seenID{ID: agentID}, time.Time{})
 	var stored sql.NullTime
 	err := a.db.NewSelect().Model((*Agent)(nil)).ColumnExpr("last_token.issued_at").
 		Join("LEFT JOIN agent_last_tokens AS last_token ON last_token.agent_id = agent.id").

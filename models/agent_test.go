@@ -296,6 +296,39 @@ func TestLastTokenIsKnownAtOnceAndWrittenBehind(t *testing.T) {
 	})
 }
 
+// The agents of a key are known at once, on every instance soon, and no longer after 30 days.
+func TestAgentsThatAKeyUsed(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		c, other := f.customer(t), f.customer(t)
+		key, _ := f.key(t, c)
+		old, agent, unused, removed := f.agent(t, c), f.agent(t, c), f.agent(t, c), f.agent(t, c)
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			for _, one := range []models.Agent{old, agent, removed} {
+				s.Agents.Used(one.ID, key.ID)
+			}
+			s.Agents.Used(unused.ID, newID())
+		})
+		modelstest.Value(f.Agents.Remove(t.Context(), c.ID, removed.ID, c.actor))(t)
+		f.clock.Advance(31 * models.Day)
+		f.Agents.Used(agent.ID, key.ID)
+		for range 2 {
+			used := modelstest.Value(f.Agents.UsedBy(t.Context(), c.ID, key.ID))(t)
+			if len(used) != 1 || !used[agent.ID].Equal(f.clock.Now()) {
+				t.Errorf("used %v, want %v at %v", used, agent.ID, f.clock.Now())
+			}
+			must(t, f.FlushSightings(t.Context()))
+		}
+		if used := modelstest.Value(f.Agents.UsedBy(t.Context(), other.ID, key.ID))(t); len(used) != 0 {
+			t.Errorf("another account sees %v", used)
+		}
+		f.clock.Advance(60 * models.Day)
+		must(t, f.Purge(t.Context()))
+		if n := f.count(t, "SELECT count(*) FROM api_key_agents"); n != 1 {
+			t.Errorf("%d rows after 91 days, want 1", n)
+		}
+	})
+}
+
 // Because instances' clocks differ, the later time is kept, whichever instance writes last.
 func TestLastTokenNeverMovesBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {

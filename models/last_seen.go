@@ -1,7 +1,7 @@
 package models
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -14,35 +14,51 @@ import (
 
 // lastSeenBuffer holds when and where sessions were last seen until the background flush writes
 // them, so that reading a page needs no database write. Another buffer holds when tokens were last
-// issued for agents.
+// issued for agents, and when keys last used them.
 type lastSeenBuffer struct {
 	mu      sync.Mutex
-	pending map[uuid.UUID]lastSeen
+	pending map[seenID]lastSeen
 }
+
+// seenID is the id of a session or an agent, and of the key that used the agent.
+type seenID struct{ ID, KeyID uuid.UUID }
 
 type lastSeen struct {
 	at      time.Time
 	address string
 }
 
-func newLastSeenBuffer() *lastSeenBuffer { return &lastSeenBuffer{pending: map[uuid.UUID]lastSeen{}} }
+func newLastSeenBuffer() *lastSeenBuffer { return &lastSeenBuffer{pending: map[seenID]lastSeen{}} }
 
-func (b *lastSeenBuffer) set(sessionID uuid.UUID, seen lastSeen) {
+func (b *lastSeenBuffer) set(id seenID, seen lastSeen) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if seen.at.After(b.pending[sessionID].at) {
-		b.pending[sessionID] = seen
+	if seen.at.After(b.pending[id].at) {
+		b.pending[id] = seen
 	}
 }
 
 // latest returns the later of the stored time and the one in the buffer.
-func (b *lastSeenBuffer) latest(sessionID uuid.UUID, stored time.Time) time.Time {
+func (b *lastSeenBuffer) latest(id seenID, stored time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if seen := b.pending[sessionID]; seen.at.After(stored) {
+	if seen := b.pending[id]; seen.at.After(stored) {
 		return seen.at
 	}
 	return stored
+}
+
+// ofKey returns the times of the agents that a key used.
+func (b *lastSeenBuffer) ofKey(keyID uuid.UUID) map[uuid.UUID]time.Time {
+	times := map[uuid.UUID]time.Time{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, seen := range b.pending {
+		if id.KeyID == keyID {
+			times[id.ID] = seen.at
+		}
+	}
+	return times
 }
 
 // flush passes the entries to write, in chunks in the order of their ids, so that the flushes of
@@ -53,9 +69,9 @@ func (b *lastSeenBuffer) flush(write func([]sighting) error) error {
 	b.mu.Unlock()
 	rows := make([]sighting, 0, len(pending))
 	for id, seen := range pending {
-		rows = append(rows, sighting{id, seen.at, seen.address})
+		rows = append(rows, sighting{id.ID, id.KeyID, seen.at, seen.address})
 	}
-	slices.SortFunc(rows, func(a, b sighting) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(rows, func(a, b sighting) int { return cmp.Or(compareIDs(a.ID, b.ID), compareIDs(a.KeyID, b.KeyID)) })
 	for chunk := range slices.Chunk(rows, 1000) {
 		if err := write(chunk); err != nil {
 			return err
@@ -69,8 +85,8 @@ func (b *lastSeenBuffer) remove(written []sighting) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, row := range written {
-		if b.pending[row.ID] == (lastSeen{row.At, row.Address}) {
-			delete(b.pending, row.ID)
+		if id := (seenID{row.ID, row.KeyID}); b.pending[id] == (lastSeen{row.At, row.Address}) {
+			delete(b.pending, id)
 		}
 	}
 }
@@ -78,6 +94,7 @@ func (b *lastSeenBuffer) remove(written []sighting) {
 // sighting is an entry of a [lastSeenBuffer].
 type sighting struct {
 	ID      uuid.UUID `bun:"type:uuid"`
+	KeyID   uuid.UUID `bun:"type:uuid"`
 	At      time.Time `bun:"type:timestamptz"`
 	Address string    `bun:"type:text"`
 }
@@ -102,25 +119,47 @@ type lastToken struct {
 	IssuedAt time.Time
 }
 
+// agentUse is when a key last used an agent.
+type agentUse struct {
+	bun.BaseModel `bun:"table:api_key_agents"`
+
+	APIKeyID uuid.UUID
+	AgentID  uuid.UUID
+	UsedAt   time.Time
+}
+
 // flush writes nothing for agents that were removed after their last token.
 func (a *Agents) flush(ctx context.Context) error {
-	return failed("write when tokens were last issued", a.lastTokens.flush(func(seen []sighting) error {
-		times, left := map[uuid.UUID]time.Time{}, []uuid.UUID{}
+	return failed("write when agents were last used", a.lastTokens.flush(func(seen []sighting) error {
+		ids, left := []uuid.UUID{}, []uuid.UUID{}
 		for _, one := range seen {
-			times[one.ID] = one.At
+			ids = append(ids, one.ID)
 		}
-		ids := slices.Collect(maps.Keys(times))
 		err := a.db.NewSelect().Model((*Agent)(nil)).Column("id").Where("id IN (?)", bun.List(ids)).OrderExpr("id").Scan(ctx, &left)
-		if err != nil || len(left) == 0 {
+		if err != nil {
 			return err
 		}
-		rows := make([]lastToken, len(left))
-		for i, id := range left {
-			rows[i] = lastToken{AgentID: id, IssuedAt: times[id]}
+		var tokens []lastToken
+		var uses []agentUse
+		for _, one := range seen {
+			switch {
+			case !slices.Contains(left, one.ID):
+			case one.KeyID == uuid.Nil:
+				tokens = append(tokens, lastToken{AgentID: one.ID, IssuedAt: one.At})
+			default:
+				uses = append(uses, agentUse{APIKeyID: one.KeyID, AgentID: one.ID, UsedAt: one.At})
+			}
 		}
-		_, err = a.db.NewInsert().Model(&rows).On("CONFLICT (agent_id) DO UPDATE").
-			Set("issued_at = excluded.issued_at").
-			Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
+		if len(tokens) > 0 {
+			_, err = a.db.NewInsert().Model(&tokens).On("CONFLICT (agent_id) DO UPDATE").
+				Set("issued_at = excluded.issued_at").
+				Where("last_token.issued_at < excluded.issued_at").Exec(ctx)
+		}
+		if err == nil && len(uses) > 0 {
+			_, err = a.db.NewInsert().Model(&uses).On("CONFLICT (api_key_id, agent_id) DO UPDATE").
+				Set("used_at = excluded.used_at").
+				Where("agent_use.used_at < excluded.used_at").Exec(ctx)
+		}
 		return err
 	}))
 }

@@ -69,6 +69,8 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, err)
 	must(t, errOf(s.Sessions.Create(ctx, user, models.Client{})))
 	s.Agents.TokenIssued(agent.ID)
+	s.Agents.Used(agent.ID, key.ID)
+	must(t, errOf(s.Agents.UsedBy(ctx, c.ID, key.ID)))
 	must(t, s.FlushSightings(ctx))
 	invited, err := s.People.Add(ctx, c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: models.RoleMember}, c.actor)
 	must(t, err)

@@ -115,7 +115,7 @@ func (s *Sessions) Find(ctx context.Context, token string, client Client) (Sessi
 	// One write a minute is precise enough, unless the idle limit is shorter.
 	now := s.db.Now()
 	if now.Sub(session.LastSeenAt) >= min(time.Minute, s.idle/4) || client.Address != session.LastAddress {
-		s.lastSeen.set(session.ID, lastSeen{now, client.Address})
+		s.lastSeen.set(seenID{ID: session.ID}, lastSeen{now, client.Address})
 	}
 	return session, nil
 }
@@ -150,7 +150,7 @@ func (s *Sessions) find(ctx context.Context, token string) (Session, error) {
 		Join("JOIN users AS u ON u.id = session.user_id AND u.disabled_at IS NULL").
 		Join("JOIN accounts AS a ON a.id = u.account_id AND a.disabled_at IS NULL").
 		Where("session.reference_hash = ?", hashToken(token)).Scan(ctx)
-	session.LastSeenAt = s.lastSeen.latest(session.ID, session.LastSeenAt)
+	session.LastSeenAt = s.lastSeen.latest(seenID{ID: session.ID}, session.LastSeenAt)
 	return session, err
 }
 
@@ -170,7 +170,7 @@ func (s *Sessions) List(ctx context.Context, accountID, userID uuid.UUID) ([]Ses
 		return nil, failed("list sessions", err)
 	}
 	for i := range sessions {
-		sessions[i].LastSeenAt = s.lastSeen.latest(sessions[i].ID, sessions[i].LastSeenAt)
+		sessions[i].LastSeenAt = s.lastSeen.latest(seenID{ID: sessions[i].ID}, sessions[i].LastSeenAt)
 	}
 	slices.SortStableFunc(sessions, func(a, b Session) int { return b.LastSeenAt.Compare(a.LastSeenAt) })
 	return sessions, nil

@@ -15,7 +15,9 @@ type KeyRestrictionsPage struct {
 	LastUsed     *Moment // nil if never used
 	Requests     Count   // in the last 30 days
 
-	Sources []KeySource // of these requests; those that the networks refuse are first
+	Sources    []KeySource   // of these requests; those that the networks refuse are first
+	AgentsUsed []KeyAgentUse // in the last 30 days; those that the list leaves out are first
+	MoreAgents int           // that were used too
 }
 
 func (KeyRestrictionsPage) screen() screen {
@@ -57,6 +59,13 @@ type KeyAgent struct {
 	ID     uuid.UUID
 	Name   string
 	Chosen bool
+}
+
+// KeyAgentUse is when a key last used an agent.
+type KeyAgentUse struct {
+	Name    string
+	At      Moment
+	Refused bool // by the agents in a form
 }
 
 // OnDate reports whether the key expires on the date.

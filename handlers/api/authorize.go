@@ -74,6 +74,7 @@ func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
 		if err != nil {
 			return err
 		}
+		a.store.Agents.Used(agentID, caller.KeyID)
 		body.AgentID = &agentID
 		c.Header("X-Agent-Id", agentID.String())
 	}

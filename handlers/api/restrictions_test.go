@@ -53,6 +53,13 @@ func TestKeyReachesItsAgentsOnly(t *testing.T) {
 		if s.get("/api/agents", bearer(c.secret)).is(http.StatusOK).into(&list); len(list.Agents) != 0 {
 			t.Errorf("an empty list allows %v", list.Agents)
 		}
+		one, secret := s.generateKey(c.accountID)
+		third, fourth := s.createAgent(c.accountID, "Night shift"), s.createAgent(c.accountID, "Sales")
+		s.post("/api/widget/token", bearer(secret), jsonBody(agentRequest(third.ID))).is(http.StatusOK)
+		s.get("/api/authorize?agentId="+fourth.ID.String(), bearer(secret)).is(http.StatusOK)
+		if used := modelstest.Value(s.store.Agents.UsedBy(t.Context(), c.accountID, one.ID))(t); len(used) != 2 {
+			t.Errorf("the key used the agents %v", used)
+		}
 		usage := modelstest.Value(s.store.Keys.Usage(t.Context(), c.accountID, models.Hours(24), c.key.ID))(t)
 		if requests, refusals := usage[c.key.ID].Total(); requests != 8 || refusals != 2 {
 			t.Errorf("%d requests accepted, %d refused", requests, refusals)

@@ -59,6 +59,7 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 		return err
 	}
 	a.store.Agents.TokenIssued(agentID)
+	a.store.Agents.Used(agentID, caller.KeyID)
 	c.Data(http.StatusOK, responseType, body)
 	return nil
 }

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -99,6 +100,11 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 		return err
 	}
 	page.Sources = judged(templates.NewKeySources(sources, p.now()), sources, page.Restrictions.Networks)
+	used, err := p.agents.UsedBy(c.Request.Context(), page.Key.AccountID, page.Key.ID)
+	if err != nil {
+		return err
+	}
+	page.AgentsUsed, page.MoreAgents = p.agentsUsed(used, page.Restrictions)
 	requests, _ := recent[page.Key.ID].Total()
 	page.LastUsed, page.Requests = optionalMoment(page.Key.LastUsedAt, p.now()), templates.Count(requests)
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
@@ -114,16 +120,37 @@ func judged(rows []templates.KeySource, sources []models.KeySource, text string)
 	for i, one := range sources {
 		rows[i].Refused = one.Address != "" && !one.In(networks)
 	}
-	slices.SortStableFunc(rows, func(a, b templates.KeySource) int {
-		switch {
-		case a.Refused == b.Refused:
-			return 0
-		case a.Refused:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(rows, func(a, b templates.KeySource) int { return refusedFirst(a.Refused, b.Refused) })
 	return rows
+}
+
+// maxAgentsUsed is how many used agents the page of restrictions lists.
+const maxAgentsUsed = 20
+
+// agentsUsed returns the agents that a key used, those that a form leaves out first and then the
+// latest, and how many there are beyond the most that are listed.
+func (p *keyPages) agentsUsed(used map[uuid.UUID]time.Time, form templates.KeyRestrictions) (listed []templates.KeyAgentUse, more int) {
+	for _, agent := range form.Agents {
+		if at, ok := used[agent.ID]; ok {
+			refused := form.OnlyThese && !agent.Chosen
+			listed = append(listed, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.now()), Refused: refused})
+		}
+	}
+	slices.SortStableFunc(listed, func(a, b templates.KeyAgentUse) int {
+		return cmp.Or(refusedFirst(a.Refused, b.Refused), cmp.Compare(b.At.Machine, a.At.Machine))
+	})
+	last := min(len(listed), maxAgentsUsed)
+	return listed[:last], len(listed) - last
+}
+
+func refusedFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // keyExpiries are the numbers of days until a key expires, with their names.

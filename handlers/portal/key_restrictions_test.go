@@ -246,7 +246,7 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		front := c.agent("Front desk")
-		c.agent("Back office")
+		back := c.agent("Back office")
 		c.post("/api-keys", restricted("expires", "90", "agents", "only", "agent", front.ID.String(),
 			"networks", "192.0.2.0/24\n2001:db8::1")).is(http.StatusOK)
 		key := c.keys()[0]
@@ -261,11 +261,16 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		for i, address := range []string{"192.0.2.7", "198.51.100.9"} {
 			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
 		}
+		s.store.Agents.Used(front.ID, key.ID)
+		c.get(path).says("was used with these agents: Front desk, last used just now Last used just now")
 		c.get(path).says("was used from: Refused: 198.51.100.9 (server/1.0), 2 requests, last seen just now 192.0.2.7 (server/1.0), 1 request,")
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			preview := v.post(path+"/preview", page.saved("networks", "198.51.100.0/24")).is(http.StatusOK)
 			preview.says("was used from: Refused: 192.0.2.7 (server/1.0), 1 request, last seen just now 198.51.100.9")
+			left := page.saved()
+			left.Set("agent", back.ID.String())
+			v.post(path+"/preview", left).says("these agents: Refused: Front desk, last used just now")
 			for _, networks := range []string{"", "here"} {
 				preview = v.post(path+"/preview", page.saved("networks", networks)).is(http.StatusOK)
 				preview.says("was used from: 198.51.100.9")

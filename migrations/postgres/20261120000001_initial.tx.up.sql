@@ -177,6 +177,15 @@ END $$;
 CREATE TRIGGER api_key_sources_keep_most_used AFTER INSERT ON api_key_sources
     FOR EACH ROW WHEN (NEW.client <> '') EXECUTE FUNCTION keep_most_used_sources();
 
+-- When each key last used an agent: issued a widget token for it or authorized a request to it.
+CREATE TABLE api_key_agents (
+    api_key_id uuid NOT NULL,
+    agent_id   uuid NOT NULL,
+    used_at    timestamptz NOT NULL,
+    PRIMARY KEY (api_key_id, agent_id)
+);
+CREATE INDEX api_key_agents_used ON api_key_agents (used_at);
+
 -- When a widget token was last issued for each agent.
 CREATE TABLE agent_last_tokens (
     agent_id  uuid PRIMARY KEY,

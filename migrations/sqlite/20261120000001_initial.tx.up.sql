@@ -170,6 +170,15 @@ BEGIN
         ORDER BY requests, last_seen, address, client LIMIT 1);
 END;
 
+-- When each key last used an agent: issued a widget token for it or authorized a request to it.
+CREATE TABLE api_key_agents (
+    api_key_id TEXT NOT NULL,
+    agent_id   TEXT NOT NULL,
+    used_at    TIMESTAMP NOT NULL,
+    PRIMARY KEY (api_key_id, agent_id)
+) WITHOUT ROWID;
+CREATE INDEX api_key_agents_used ON api_key_agents (used_at);
+
 -- When a widget token was last issued for each agent.
 CREATE TABLE agent_last_tokens (
     agent_id  TEXT PRIMARY KEY,
