@@ -295,16 +295,3 @@ func TestPageAfterAKeyClearsTheCache(t *testing.T) {
 		}
 	})
 }
-
-func TestRevealedCookieUnderHTTPSHasTheHostPrefix(t *testing.T) {
-	s := sqliteSite(t, "https://portal.test")
-	c := s.customer(t)
-	page := c.post("/api-keys", generation("new", uuid.NewString())).is(http.StatusOK)
-	if got := page.header.Get("Set-Cookie"); !regexp.MustCompile(`^__Host-revealed=[\w=-]{20,}; Path=/; HttpOnly; Secure; SameSite=Lax$`).MatchString(got) {
-		t.Errorf("the page with a key sets %q", got)
-	}
-	next := c.get("/api-keys").is(http.StatusOK)
-	if got := next.header.Get("Set-Cookie"); next.header.Get("Clear-Site-Data") == "" || !strings.HasPrefix(got, "__Host-revealed=; ") || !strings.Contains(got, "Max-Age=0") {
-		t.Errorf("the next page clears %q and sets %q", next.header.Get("Clear-Site-Data"), got)
-	}
-}

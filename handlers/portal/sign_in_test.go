@@ -237,30 +237,6 @@ func TestPollsDoNotKeepASessionAlive(t *testing.T) {
 	})
 }
 
-func TestSessionCookieAttributes(t *testing.T) {
-	for base, want := range map[string]struct {
-		name   string
-		secure bool
-	}{
-		"http://portal.test":  {"session", false},
-		"https://portal.test": {"__Host-session", true},
-	} {
-		s := sqliteSite(t, base)
-		email := s.customer(t).email
-		response := s.visitor(t).signIn(email, password)
-		cookie := modelstest.Value(http.ParseSetCookie(response.header.Get("Set-Cookie")))(t)
-		if cookie.Name != want.name || cookie.Secure != want.secure {
-			t.Errorf("under %s the cookie is %s, Secure %v", base, cookie.Name, cookie.Secure)
-		}
-		if !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode || cookie.Path != "/" || cookie.Domain != "" {
-			t.Errorf("the cookie is %s", response.header.Get("Set-Cookie"))
-		}
-		if cookie.MaxAge != int(720*time.Hour/time.Second) {
-			t.Errorf("the cookie lasts %d s", cookie.MaxAge)
-		}
-	}
-}
-
 const toSignIn = "/login?next=%2Fapi-keys"
 
 func TestDisabledUserIsSignedOutAndRefused(t *testing.T) {
@@ -296,21 +272,4 @@ func TestVisitorsGetNoCookie(t *testing.T) {
 			t.Error("a visitor has a session")
 		}
 	})
-}
-
-func TestSignOutDeletesTheCookie(t *testing.T) {
-	for _, base := range []string{"http://portal.test", "https://portal.test"} {
-		s := sqliteSite(t, base)
-		c := s.customer(t)
-		if c.sessionCookie() == "" {
-			t.Fatalf("%s: no cookie", base)
-		}
-		set := c.post("/logout", nil).header.Get("Set-Cookie")
-		if c.sessionCookie() != "" {
-			t.Errorf("%s: it is still there after %q", base, set)
-		}
-		if strings.HasPrefix(base, "https:") && !strings.Contains(set, "; Secure") {
-			t.Errorf("browsers ignore a __Host- cookie that is not Secure: %q", set)
-		}
-	}
 }
