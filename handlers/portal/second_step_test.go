@@ -111,38 +111,37 @@ func TestSignInInTwoSteps(t *testing.T) {
 }
 
 func TestGuessesOfCodesAreLimitedForADay(t *testing.T) {
-	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			secret, recovery := c.twoSteps(clock)
-			browser := s.visitor(t)
-			v := as.of(t, browser)
-			for range 10 {
-				v.signIn(c.email, password)
-				for range 10 {
-					v.post("/login/verification", codes("abcdef")).is(http.StatusUnprocessableEntity)
-				}
-				limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now())))
-				limited.is(http.StatusTooManyRequests).one("alert", "Too many incorrect codes")
-				if limited.header.Get("Retry-After") == "" {
-					t.Error("it does not say when to try again")
-				}
-				clock.Advance(time.Minute)
-			}
-			v.signIn(c.email, password)
-			limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests)
-			limited.one("alert", "The codes of your app are refused for the next 24 hours. Enter a recovery code instead.")
-			limited.one("textbox", "Code")
-			if retry := limited.header.Get("Retry-After"); retry != "85800" {
-				t.Errorf("Retry-After is %q", retry)
-			}
-			v.post("/login/verification", codes(recovery[0])).redirects("/api-keys")
-			browser.get("/activity").says("entered the password of "+c.email+" and then 10 incorrect codes within 24 hours", "used a recovery code")
-			clock.Advance(23 * time.Hour)
-			browser.signIn(c.email, password)
-			v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests).one("alert", "for the next hour")
-		})
-	})
+	t.Parallel()
+	clock := modelstest.NewClock(time.Now())
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now})
+	c := s.customer(t)
+	secret, recovery := c.twoSteps(clock)
+	browser := s.visitor(t)
+	v := browser.fragments()
+	for range 10 {
+		v.signIn(c.email, password)
+		for range 10 {
+			v.post("/login/verification", codes("abcdef")).is(http.StatusUnprocessableEntity)
+		}
+		limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now())))
+		limited.is(http.StatusTooManyRequests).one("alert", "Too many incorrect codes")
+		if limited.header.Get("Retry-After") == "" {
+			t.Error("it does not say when to try again")
+		}
+		clock.Advance(time.Minute)
+	}
+	v.signIn(c.email, password)
+	limited := v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests)
+	limited.one("alert", "The codes of your app are refused for the next 24 hours. Enter a recovery code instead.")
+	limited.one("textbox", "Code")
+	if retry := limited.header.Get("Retry-After"); retry != "85800" {
+		t.Errorf("Retry-After is %q", retry)
+	}
+	v.post("/login/verification", codes(recovery[0])).redirects("/api-keys")
+	browser.get("/activity").says("entered the password of "+c.email+" and then 10 incorrect codes within 24 hours", "used a recovery code")
+	clock.Advance(23 * time.Hour)
+	browser.signIn(c.email, password)
+	v.post("/login/verification", codes(codeOf(t, secret, clock.Now()))).is(http.StatusTooManyRequests).one("alert", "for the next hour")
 }
 
 func TestAuthenticatorIsSetUpAndTurnedOff(t *testing.T) {
