@@ -147,7 +147,7 @@ func TestActivityFilterOffersRevokedKeys(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]string{active.ID.String(): "", revoked.ID.String(): "Revoked"}; !maps.Equal(offered, want) {
+		if want := map[string]string{active.ID.String(): "", revoked.ID.String(): "Revoked or expired"}; !maps.Equal(offered, want) {
 			t.Errorf("offered: %v, want %v", offered, want)
 		}
 	})
