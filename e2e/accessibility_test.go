@@ -4,8 +4,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 // state is a state of a page that must be accessible and fit its window.
@@ -122,6 +126,7 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 	c, v := startSignedIn(t, sharedPortal(t), withoutMotion)
 	var agents pages.Agents
 	var account pages.Account
+	authenticator := ""
 	checkStates(t, v, []state{
 		{"examples without an agent", func() { pages.OpenIntegrate(v.Tab) }},
 		{"no agents", func() { agents = pages.OpenAgents(v.Tab) }},
@@ -158,8 +163,14 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 			account.Sessions().Row("Safari on iPhone").Click("End session")
 			account.ExpectStatus(`ended`)
 		}},
-		{"set-up of an authenticator app", func() { account.SetUpAuthenticator() }},
-		{"settings", func() { pages.OpenSettings(v.Tab) }},
+		{"set-up of an authenticator app", func() { authenticator = account.SetUpAuthenticator() }},
+		{"recovery codes", func() {
+			account.Fill("Code", modelstest.Value(totp.GenerateCode(authenticator, time.Now()))(t))
+			account.Click("Turn on")
+			account.Click("Done")
+			account.ExpectAlert(`These codes have not been copied`)
+		}},
+		{"settings", func() { account.Click("Close without copying"); pages.OpenSettings(v.Tab) }},
 		{"not found", func() { v.Open("/no-such-page") }},
 		{"API reference", func() { pages.OpenReference(v.Tab) }},
 		{"guides", func() { pages.OpenGuides(v.Tab) }},
