@@ -47,7 +47,7 @@ func connectionLimit() (limit int, files uint64) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err != nil {
 		return maxConnections, 0
 	}
-	return int(min(maxConnections, open.Cur/2)), open.Cur //nolint:gosec // at most maxConnections
+	return int(min(maxConnections, open.Cur/2)), open.Cur
 }
 
 func newConnections(limit, fromAddress int) *connections {
