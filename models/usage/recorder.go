@@ -187,7 +187,9 @@ type bucket struct {
 	keys   map[uuid.UUID]int    // number of keys in counts by account
 
 	sources   []Source          // by id; the first one is all others
+	lastID    uint32            // of sources
 	byKey     [][]sourceCounts  // of keys with several sources
+	lists     uint32            // number of them
 	ids       map[Source]uint32 // until it is sorted
 	sourcesOf map[uuid.UUID]int // number of admitted sources by account, until it is sorted
 

@@ -130,7 +130,8 @@ func (r *Recorder) countSource(b *bucket, account uuid.UUID, n *counts, from Sou
 	}
 	if n.sources == 0 {
 		b.byKey = append(b.byKey, []sourceCounts{{n.source, n.Requests, n.first, n.Last}})
-		n.sources = uint32(len(b.byKey))
+		b.lists++
+		n.sources = b.lists
 	}
 	of := &b.byKey[n.sources-1]
 	one := find(*of, id)
@@ -173,9 +174,9 @@ func (r *Recorder) admitSource(b *bucket, account uuid.UUID) bool {
 func (b *bucket) addSource(s Source) uint32 {
 	// The client is a part of a header, which must not stay in memory.
 	s.client = strings.Clone(s.client)
-	id := uint32(len(b.sources))
-	b.ids[s], b.sources = id, append(b.sources, s)
-	return id
+	b.lastID++
+	b.ids[s], b.sources = b.lastID, append(b.sources, s)
+	return b.lastID
 }
 
 // entriesBySource returns the entries of these keys by source.
