@@ -61,34 +61,28 @@ func (c accountRenameCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-type accountDisableCommand struct{ accountFlag }
+type accountSwitchCommand struct {
+	accountFlag
 
-func (c accountDisableCommand) Run(ctx context.Context, t terminal) error {
-	return c.setDisabled(ctx, t, true)
+	disable bool // or enable
 }
 
-type accountEnableCommand struct{ accountFlag }
-
-func (c accountEnableCommand) Run(ctx context.Context, t terminal) error {
-	return c.setDisabled(ctx, t, false)
+func (c accountSwitchCommand) Run(ctx context.Context, t terminal) error {
+	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		if err := store.Accounts.SetDisabled(ctx, account.ID, c.disable, models.Operator()); err != nil {
+			return err
+		}
+		outcome := "enabled"
+		if c.disable {
+			outcome = "disabled: its keys and tokens are refused, and its users are signed out"
+		}
+		return t.say("account %q is %s", account.Name, outcome)
+	})
 }
 
 // accountFlag names an account.
 type accountFlag struct {
 	Account string `required:"" placeholder:"EMAIL" help:"Email of a user of the account, or the account's id."`
-}
-
-func (f accountFlag) setDisabled(ctx context.Context, t terminal, disabled bool) error {
-	return f.withAccount(ctx, func(store *models.Store, account models.Account) error {
-		if err := store.Accounts.SetDisabled(ctx, account.ID, disabled, models.Operator()); err != nil {
-			return err
-		}
-		outcome := "enabled"
-		if disabled {
-			outcome = "disabled: its keys and tokens are refused, and its users are signed out"
-		}
-		return t.say("account %q is %s", account.Name, outcome)
-	})
 }
 
 // withAccount opens the store and calls work with it and the account.

@@ -32,19 +32,19 @@ type commandLine struct {
 	Serve   serveCommand   `cmd:"" help:"Serve the portal and the API. This is the default command."`
 	Migrate migrateCommand `cmd:"" help:"Update the database schema and exit."`
 	Account struct {
-		Create  accountCreateCommand  `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
-		List    accountListCommand    `cmd:"" help:"List all accounts."`
-		Rename  accountRenameCommand  `cmd:"" help:"Rename an account."`
-		Disable accountDisableCommand `cmd:"" help:"Refuse an account's keys and tokens, and sign its users out."`
-		Enable  accountEnableCommand  `cmd:"" help:"Accept an account's keys and users again."`
+		Create  accountCreateCommand `cmd:"" help:"Create an account and its user; read the password from standard input and print the account's id."`
+		List    accountListCommand   `cmd:"" help:"List all accounts."`
+		Rename  accountRenameCommand `cmd:"" help:"Rename an account."`
+		Disable accountSwitchCommand `cmd:"" help:"Refuse an account's keys and tokens, and sign its users out."`
+		Enable  accountSwitchCommand `cmd:"" help:"Accept an account's keys and users again."`
 
 		ResetPassword accountResetPasswordCommand `cmd:"" help:"Set a user's password, read from standard input, and end all sessions of the user."`
 	} `cmd:"" help:"Accounts, for operators."`
 	User struct {
-		List    userListCommand    `cmd:"" help:"List the users of an account."`
-		Add     userAddCommand     `cmd:"" help:"Add a user to an account; read the password from standard input and print the user's id."`
-		Disable userDisableCommand `cmd:"" help:"Sign a user out and refuse further sign-ins."`
-		Enable  userEnableCommand  `cmd:"" help:"Let a user sign in again."`
+		List    userListCommand   `cmd:"" help:"List the users of an account."`
+		Add     userAddCommand    `cmd:"" help:"Add a user to an account; read the password from standard input and print the user's id."`
+		Disable userSwitchCommand `cmd:"" help:"Sign a user out and refuse further sign-ins."`
+		Enable  userSwitchCommand `cmd:"" help:"Let a user sign in again."`
 
 		Remove  userRemoveCommand  `cmd:"" help:"Remove a user, but not the account's last owner."`
 		SetRole userSetRoleCommand `cmd:"" help:"Change the role of a user: owner or member."`
@@ -108,6 +108,7 @@ func main() {
 // run runs one command line and returns the exit status.
 func run(ctx context.Context, args []string, t terminal) int {
 	var line commandLine
+	line.Account.Disable.disable, line.User.Disable.disable = true, true
 	parser, err := kong.New(&line,
 		kong.Name("portal"),
 		kong.Description(description),

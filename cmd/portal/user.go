@@ -59,34 +59,28 @@ func (c userAddCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-type userDisableCommand struct{ userFlag }
+type userSwitchCommand struct {
+	userFlag
 
-func (c userDisableCommand) Run(ctx context.Context, t terminal) error {
-	return c.setDisabled(ctx, t, true)
+	disable bool // or enable
 }
 
-type userEnableCommand struct{ userFlag }
-
-func (c userEnableCommand) Run(ctx context.Context, t terminal) error {
-	return c.setDisabled(ctx, t, false)
+func (c userSwitchCommand) Run(ctx context.Context, t terminal) error {
+	return withStore(ctx, func(store *models.Store) error {
+		if err := store.People.SetDisabled(ctx, c.Email, c.disable); err != nil {
+			return c.explain(err)
+		}
+		outcome := "enabled"
+		if c.disable {
+			outcome = "disabled, and all of the user's sessions ended"
+		}
+		return t.say("%s is %s", c.Email, outcome)
+	})
 }
 
 // userFlag names a user.
 type userFlag struct {
 	Email string `required:"" placeholder:"EMAIL" help:"The user's email."`
-}
-
-func (f userFlag) setDisabled(ctx context.Context, t terminal, disabled bool) error {
-	return withStore(ctx, func(store *models.Store) error {
-		if err := store.People.SetDisabled(ctx, f.Email, disabled); err != nil {
-			return f.explain(err)
-		}
-		outcome := "enabled"
-		if disabled {
-			outcome = "disabled, and all of the user's sessions ended"
-		}
-		return t.say("%s is %s", f.Email, outcome)
-	})
 }
 
 type userChangeEmailCommand struct {
@@ -100,8 +94,7 @@ func (c userChangeEmailCommand) Run(ctx context.Context, t terminal) error {
 		if err := store.Credentials.ChangeEmail(ctx, c.Email, c.NewEmail); err != nil {
 			return c.explain(err)
 		}
-		_, err := fmt.Fprintf(t.err, "portal: the email of %s is now %s\n", c.Email, c.NewEmail)
-		return err
+		return t.say("the email of %s is now %s", c.Email, c.NewEmail)
 	})
 }
 

@@ -96,3 +96,76 @@ func (p *signInPages) refusePasswordReset(c *gin.Context, err error) error {
 	refusal := problem.From(err)
 	return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 }
+
+// emailChangePath is the path, without the token, of the links that confirm a new email.
+const emailChangePath = "/email-changes"
+
+// showEmailChange shows the button that uses the link. Opening the page does not use the link,
+// because programs that scan messages open the links in them.
+func (p *signInPages) showEmailChange(c *gin.Context) error {
+	hideToken(c)
+	email, err := p.credentials.NewEmail(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return p.refuseEmailChange(c, err)
+	}
+	return p.sendPage(c, http.StatusOK, templates.EmailChangePage{Email: email, Action: c.Request.URL.Path})
+}
+
+// confirmEmail changes the email. It neither needs a session nor starts one.
+func (p *signInPages) confirmEmail(c *gin.Context) error {
+	hideToken(c)
+	email, err := p.credentials.ConfirmEmail(c.Request.Context(), c.Param("token"), c.ClientIP())
+	if err != nil {
+		return p.refuseEmailChange(c, err)
+	}
+	return p.sendPage(c, http.StatusOK, templates.EmailChangePage{Email: email, Changed: true})
+}
+
+// refuseEmailChange shows why the link does not work. It returns err if err has another cause.
+func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
+	if !errors.Is(err, models.ErrMailLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) && !errors.Is(err, models.ErrEmailTaken) {
+		return err
+	}
+	refusal := problem.From(err)
+	if errors.Is(err, models.ErrMailLinkInvalid) {
+		refusal.Message = "This link has already been used or has expired. For a new link, change your email again on the Account page."
+	}
+	return p.sendPage(c, refusal.Status, templates.EmailChangePage{Problem: refusal.Message})
+}
+
+// SignInLinkPath is the path of sign-in links, without the token.
+const SignInLinkPath = "/sign-in-links"
+
+// showSignInLink shows the button that uses the link. Opening the page does not use the link,
+// because programs that scan messages open the links in them.
+func (p *signInPages) showSignInLink(c *gin.Context) error {
+	user, err := p.signIns.LinkUser(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return p.refuseSignInLink(c, err)
+	}
+	hideToken(c)
+	page := templates.SignInLinkPage{Email: user.Email, Action: c.Request.URL.Path}
+	return p.sendPage(c, http.StatusOK, page)
+}
+
+// useSignInLink signs the user of the link in, and ends the browser's session, if there is one.
+func (p *signInPages) useSignInLink(c *gin.Context) error {
+	hideToken(c)
+	signedIn, err := p.signIns.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
+	if err != nil {
+		return p.refuseSignInLink(c, err)
+	}
+	return p.signedIn(c, signedIn, homePath)
+}
+
+// refuseSignInLink shows why the link does not work. If err has another cause, it returns err.
+func (p *signInPages) refuseSignInLink(c *gin.Context, err error) error {
+	if !errors.Is(err, models.ErrLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
+		return err
+	}
+	refusal := problem.From(err)
+	return p.sendPage(c, refusal.Status, templates.SignInLinkPage{Problem: refusal.Message})
+}
+
+// hideToken keeps the token out of the Referer header of the page's requests.
+func hideToken(c *gin.Context) { c.Header("Referrer-Policy", "strict-origin") }

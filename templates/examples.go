@@ -1,0 +1,218 @@
+package templates
+
+import (
+	"embed"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"portal/models"
+)
+
+// Snippet is one example of code.
+type Snippet struct {
+	ID       string // unique within the page
+	Name     string // of the language, for the reader
+	Language string // for the highlighter
+	Source   string // the code with placeholders
+
+	fill *strings.Replacer // replaces the placeholders
+}
+
+// NewSnippet returns a snippet, in which fill replaces the placeholders of source.
+func NewSnippet(id, name, language, source string, fill *strings.Replacer) Snippet {
+	return Snippet{ID: id, Name: name, Language: language, Source: strings.TrimSuffix(source, "\n"), fill: fill}
+}
+
+// Code returns the code for the reader.
+func (s Snippet) Code() string { return s.fill.Replace(s.Source) }
+
+// Token is a piece of source code of one kind.
+type Token struct {
+	Class string `json:"c,omitempty"` // CSS class of the color; empty: the color of text
+	Text  string `json:"t"`
+}
+
+// Tokens returns the code in tokens with colors. Code that was not highlighted when the program was
+// built is one token.
+func (s Snippet) Tokens() []Token {
+	tokens := slices.Clone(highlighted()[s.Source])
+	if tokens == nil {
+		tokens = []Token{{Text: s.Source}}
+	}
+	for i := range tokens {
+		tokens[i].Text = s.fill.Replace(tokens[i].Text)
+	}
+	return tokens
+}
+
+// The folder has only .gitignore until cmd/highlight has run, which imports this package.
+//
+//go:embed all:highlighted
+var highlightedFiles embed.FS
+
+// highlighted returns the tokens of each source, as written by cmd/highlight.
+var highlighted = sync.OnceValue(func() (tokens map[string][]Token) {
+	content, err := highlightedFiles.ReadFile("highlighted/tokens.json")
+	if err == nil {
+		err = json.Unmarshal(content, &tokens)
+	}
+	if err != nil {
+		return nil
+	}
+	return tokens
+})
+
+// The examples are files of a customer's code. TOKEN_URL, AGENT_ID and BASE_URL are placeholders.
+//
+//go:embed documentation/snippets/* integration/snippets/* integration/reference/*
+var exampleFiles embed.FS
+
+// newExample returns the snippet of one of the files.
+func newExample(id, name, language, file string, fill *strings.Replacer) Snippet {
+	source, err := exampleFiles.ReadFile(file)
+	if err != nil {
+		panic(err) // the names are constants
+	}
+	return NewSnippet(id, name, language, string(source), fill)
+}
+
+// IntegrationPage is /integrate.
+type IntegrationPage struct {
+	Agents []models.Agent // sorted by name; may be empty
+	Agent  models.Agent   // in the examples; zero if there is none
+	Examples
+}
+
+func (IntegrationPage) screen() screen {
+	return screen{file: "integration/show.html", section: SectionIntegrate}
+}
+
+func (IntegrationPage) fragment() string { return "integration" }
+
+// Examples are the code examples for customers.
+type Examples struct {
+	Environment Snippet
+	Servers     Alternatives // the same server in several languages
+	Browser     Snippet
+	Reference   []ExampleFile // a page with a voice widget, and the same backend for it in several languages
+}
+
+// ExampleFile is a complete file for customers. Pages fold it, because it is long.
+type ExampleFile struct {
+	File  string // name
+	About string // one phrase
+	Snippet
+}
+
+// Alternatives are examples that do the same. The reader chooses one.
+type Alternatives struct {
+	Legend   string // of the choice
+	Name     string // of the radio buttons
+	Snippets []Snippet
+}
+
+// NewExamples returns the examples with tokenURL and agentID filled in. An empty agentID leaves the
+// placeholder.
+func NewExamples(tokenURL, agentID string) Examples {
+	words := []string{"TOKEN_URL", tokenURL}
+	if agentID != "" {
+		words = append(words, "AGENT_ID", agentID)
+	}
+	fill := strings.NewReplacer(words...)
+	snippet := func(id, name, language, file string) Snippet {
+		return newExample(id, name, language, "integration/snippets/"+file, fill)
+	}
+	complete := func(file, name, about, id, language string) ExampleFile {
+		return ExampleFile{strings.TrimSuffix(file, ".txt"), about, newExample(id, name, language, "integration/reference/"+file, fill)}
+	}
+	return Examples{
+		Environment: snippet("environment", "Terminal", "bash", "environment.sh"),
+		Servers: Alternatives{"Language", "language", []Snippet{
+			snippet("curl", "curl", "bash", "widget_token.sh"),
+			snippet("go", "Go", "go", "server.go.txt"),
+			snippet("node", "Node", "javascript", "server.mjs"),
+			snippet("python", "Python", "python", "server.py"),
+		}},
+		Browser: snippet("browser", "Browser", "javascript", "browser.js"),
+		Reference: []ExampleFile{
+			complete("widget.html", "Widget page", "the page", "widget-page", "html"),
+			complete("backend.go.txt", "Go backend", "Go", "backend-go", "go"),
+			complete("backend.mjs", "Node backend", "Node 20 or later", "backend-node", "javascript"),
+			complete("backend.py", "Python backend", "Python 3.11 or later", "backend-python", "python"),
+		},
+	}
+}
+
+// Guides are the examples of the guides.
+type Guides struct {
+	BaseURL  string
+	Examples // of the quick start
+
+	Agents     Snippet
+	Context    Snippet
+	LiveKit    Alternatives
+	Verify     Alternatives
+	Renew      Snippet
+	TokenCache Snippet
+	Introspect Snippet
+	Retry      Snippet
+	Scanners   Alternatives
+	Gateways   Alternatives
+	Runtime    ExampleFile
+
+	Unauthorized []ErrorMessage // each way to get a 401
+}
+
+// NewGuides returns the guides for the portal at baseURL, to which the caller adds the messages.
+func NewGuides(baseURL string) Guides {
+	baseURL = strings.TrimSuffix(baseURL, "/")
+	fill := strings.NewReplacer("BASE_URL", baseURL)
+	snippet := func(id, name, language, file string) Snippet {
+		return newExample(id, name, language, "documentation/snippets/"+file, fill)
+	}
+	return Guides{
+		BaseURL:  baseURL,
+		Examples: NewExamples(baseURL+"/api/widget/token", ""),
+		Agents:   snippet("agents", "List agents", "bash", "agents.sh"),
+		Context:  snippet("context", "A token for a user", "bash", "context.sh"),
+		LiveKit: Alternatives{"LiveKit’s SDK for", "livekit", []Snippet{
+			snippet("livekit-react", "React", "jsx", "livekit_react.jsx"),
+			snippet("livekit-swift", "Swift", "swift", "livekit.swift"),
+			snippet("livekit-android", "Android", "kotlin", "livekit.kt"),
+			snippet("livekit-flutter", "Flutter", "dart", "livekit.dart"),
+		}},
+		Verify: Alternatives{"Verify with", "verify", []Snippet{
+			snippet("verify-node", "Verify with Node", "javascript", "verify.mjs"),
+			snippet("verify-go", "Verify with Go", "go", "verify.go.txt"),
+			snippet("verify-python", "Verify with Python", "python", "verify.py"),
+			snippet("verify-browser", "Verify in a browser", "javascript", "verify_browser.js"),
+		}},
+		Renew:      snippet("renew", "Renew in a browser", "javascript", "renew.js"),
+		TokenCache: snippet("token-cache", "Cache for each user", "javascript", "token_cache.mjs"),
+		Introspect: snippet("introspect", "Introspect", "bash", "introspect.sh"),
+		Retry:      snippet("retry", "Retry", "javascript", "retry.mjs"),
+		Scanners: Alternatives{"Scan with", "scan", []Snippet{
+			snippet("gitleaks", "gitleaks", "toml", "gitleaks.toml"),
+			snippet("trufflehog", "trufflehog", "yaml", "trufflehog.yaml"),
+		}},
+		Gateways: Alternatives{"Gateway", "gateway", []Snippet{
+			snippet("nginx", "nginx", "nginx", "nginx.conf"),
+			snippet("caddy", "Caddy", "caddyfile", "Caddyfile"),
+		}},
+		Runtime: ExampleFile{"runtime.go", "Go", snippet("runtime", "Voice runtime", "go", "runtime.go.txt")},
+	}
+}
+
+// Snippets returns all examples.
+func (p Guides) Snippets() []Snippet {
+	all := []Snippet{p.Environment, p.Browser, p.Agents, p.Context, p.Renew, p.TokenCache, p.Introspect, p.Retry, p.Runtime.Snippet}
+	for _, file := range p.Reference {
+		all = append(all, file.Snippet)
+	}
+	return slices.Concat(all, p.Servers.Snippets, p.LiveKit.Snippets, p.Verify.Snippets, p.Scanners.Snippets, p.Gateways.Snippets)
+}
+
+// GuideSection is the heading of a guide, with the id that the template of its page uses.
+type GuideSection struct{ ID, Name string }
