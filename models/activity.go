@@ -1,7 +1,9 @@
 package models
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,8 +112,8 @@ type Activity struct {
 	SubjectID *uuid.UUID // the key, agent, session, user or account
 	Label     string     // the name of the subject at that time
 	Address   string     // the actor's network address
-	At        time.Time
-	Count     int64 // number of sessions or calls that were ended; otherwise 1
+	At        time.Time  // in a list, the time of the last repeat
+	Count     int64      // number of sessions or calls that were ended; otherwise 1
 
 	// FormerLabel is the name of a key, agent or account before it was renamed, or the email before
 	// it was changed. For other actions and old activities, it is empty.
@@ -128,6 +130,10 @@ type Activity struct {
 	// in the same ten minutes. Elsewhere means that some of them came from another address.
 	Repeats   int64 `bun:",scanonly"`
 	Elsewhere bool  `bun:",scanonly"`
+
+	// Position orders a list. It is the ID, or a later one if the activity was repeated.
+	Position uuid.UUID `bun:",scanonly"`
+	LastAt   time.Time `bun:",scanonly"` // replaces At in a list
 
 	// NewDevice is the email of a user who has signed in on a new device; otherwise empty.
 	NewDevice string `bun:"-"`
@@ -163,12 +169,18 @@ type activityRepeat struct {
 
 	UserID     uuid.UUID `bun:",pk"`
 	Action     Action    `bun:",pk"`
+	AccountID  uuid.UUID
 	Period     time.Time `bun:",pk"` // start of the period
 	Change     string    `bun:",pk"` // the subject, its names and values before and after; empty for a wrong password
 	ActivityID uuid.UUID
 	Address    string // of the first one
 	Repeats    int64  // after the first one
 	Elsewhere  bool   // one of them came from another address
+
+	// LastID is the place of the activity in the list, and LastAt its time. Both are NULL without a
+	// repeat.
+	LastID *uuid.UUID
+	LastAt *time.Time
 }
 
 // MaskedKey returns the masked key that is the subject, or "" if there is none.
@@ -186,7 +198,7 @@ func maskedIfKnown(lastFour string) string {
 
 // ActivityPage selects a page of the activity log.
 type ActivityPage struct {
-	Before uuid.UUID // return only activities older than this one; zero for the first page
+	Before uuid.UUID // return only activities before this Position; zero for the first page
 	Limit  int       // the maximum number of activities
 
 	// Only activities that match all of these are returned. A zero value matches every
@@ -202,31 +214,63 @@ type ActivityPage struct {
 // ActivityLog is the append-only log of what users, operators and visitors did in an account.
 type ActivityLog struct{ db *DB }
 
-// List returns a page of the account's activity log, the newest first.
+// List returns a page of the account's activity log, the newest first. A repeated activity has the
+// place and time of its last repeat.
 func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page ActivityPage) ([]Activity, error) {
+	// Two queries, because each of them has an index for its order.
+	once, err := l.list(ctx, accountID, page, "activity.id", "activity.at", func(query *bun.SelectQuery) *bun.SelectQuery {
+		return query.Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").Where("r.last_id IS NULL")
+	})
+	if err != nil {
+		return nil, err
+	}
+	repeated, err := l.list(ctx, accountID, page, "r.last_id", "r.last_at", func(query *bun.SelectQuery) *bun.SelectQuery {
+		return query.Join("JOIN activity_repeats AS r ON r.activity_id = activity.id").
+			Where("r.account_id = ? AND r.last_id IS NOT NULL", accountID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	once = slices.DeleteFunc(once, func(a Activity) bool { // repeated between the two queries
+		return slices.ContainsFunc(repeated, func(b Activity) bool { return a.ID == b.ID })
+	})
+	activities := append(once, repeated...)
+	// Positions are UUIDv7, so they sort by time.
+	slices.SortFunc(activities, func(a, b Activity) int { return bytes.Compare(b.Position[:], a.Position[:]) })
+	return activities[:min(page.Limit, len(activities))], nil
+}
+
+// list returns a page of the activities that join selects, without an order, with these columns as
+// their position and time.
+func (l *ActivityLog) list(
+	ctx context.Context, accountID uuid.UUID, page ActivityPage, position, at bun.Ident, join func(*bun.SelectQuery) *bun.SelectQuery,
+) ([]Activity, error) {
 	activities := []Activity{}
 	query := l.db.NewSelect().Model(&activities).ColumnExpr("?TableColumns").
 		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE 'Someone' END) AS actor_name", ActorOperator).
 		ColumnExpr("COALESCE(k.last_four, '') AS key_last_four, COALESCE(replaced.last_four, '') AS replaced_last_four").
 		ColumnExpr("COALESCE(k.leak_source, '') AS leak_source, COALESCE(k.leak_url, '') AS leak_url").
 		ColumnExpr("COALESCE(r.repeats, 0) AS repeats, COALESCE(r.elsewhere, FALSE) AS elsewhere").
+		ColumnExpr("? AS position, ? AS last_at", position, at).
 		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
 		Join("LEFT JOIN api_keys AS k ON k.id = activity.subject_id AND k.account_id = activity.account_id").
 		Join("LEFT JOIN api_keys AS replaced ON replaced.id = k.replaces_id AND replaced.account_id = activity.account_id AND activity.action = ?", ActionKeyGenerated).
-		Join("LEFT JOIN activity_repeats AS r ON r.activity_id = activity.id").
+		Apply(join).
 		Where("activity.account_id = ?", accountID).
-		// Ids are UUIDv7, so they sort by time.
-		OrderExpr("activity.id DESC").Limit(int64(page.Limit))
+		OrderExpr("? DESC", position).Limit(int64(page.Limit))
 	if page.Before != uuid.Nil {
-		query = query.Where("activity.id < ?", page.Before)
+		query = query.Where("? < ?", position, page.Before)
 	}
-	if err := page.filter(query).Scan(ctx); err != nil {
+	if err := page.filter(query, at).Scan(ctx); err != nil {
 		return nil, failed("list activity", err)
+	}
+	for i := range activities {
+		activities[i].At = activities[i].LastAt
 	}
 	return activities, nil
 }
 
-func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
+func (p ActivityPage) filter(query *bun.SelectQuery, at bun.Ident) *bun.SelectQuery {
 	if len(p.Actions) > 0 {
 		query = query.Where("activity.action IN (?)", bun.List(p.Actions))
 	}
@@ -240,10 +284,10 @@ func (p ActivityPage) filter(query *bun.SelectQuery) *bun.SelectQuery {
 		query = query.Where("activity.subject_id = ?", p.KeyID)
 	}
 	if !p.From.IsZero() {
-		query = query.Where("activity.at >= ?", p.From)
+		query = query.Where("? >= ?", at, p.From)
 	}
 	if !p.Until.IsZero() {
-		query = query.Where("activity.at < ?", p.Until)
+		query = query.Where("? < ?", at, p.Until)
 	}
 	if p.Search != "" {
 		pattern := "%" + likeEscaper.Replace(p.Search) + "%"

@@ -76,8 +76,13 @@ func TestActivitiesInPages(t *testing.T) {
 		if activities, err := f.Activity.List(ctx, c.ID, models.ActivityPage{Limit: 10}); activities == nil || len(activities) != 0 || err != nil {
 			t.Errorf("an account without activities: %v, %v", activities, err)
 		}
-		for range 7 {
+		rename := func(i int) {
+			must(t, f.Accounts.Rename(ctx, c.ID, []string{"one", "other"}[i%2], c.actor))
+		}
+		rename(0)
+		for i := range 4 {
 			f.agent(t, c) // all at the same time
+			rename(i + 1)
 		}
 		all := f.activities(t, c)
 		if len(all) != 7 {
@@ -97,7 +102,7 @@ func TestActivitiesInPages(t *testing.T) {
 				for _, a := range activities {
 					ids = append(ids, a.ID)
 				}
-				page.Before = ids[len(ids)-1]
+				page.Before = activities[len(activities)-1].Position
 			}
 			for _, a := range all {
 				want = append(want, a.ID)
@@ -194,12 +199,22 @@ func TestRepeatedChangeIsOneActivity(t *testing.T) {
 		c := f.customer(t)
 		key, _ := f.key(t, c)
 		first := key.Label
+		var last time.Time
 		for i := range 5 {
+			f.clock.Advance(time.Minute)
+			last = f.clock.Now()
 			must(t, errOf(f.Keys.Rename(t.Context(), c.ID, key.ID, []string{"renamed", first}[i%2], c.actor)))
 		}
 		recorded := f.recorded(t, c, models.ActionKeyRenamed)
-		if len(recorded) != 2 || recorded[0].Label != first || recorded[0].Repeats != 1 || recorded[1].Label != "renamed" || recorded[1].Repeats != 2 {
+		if len(recorded) != 2 || recorded[0].Label != "renamed" || recorded[0].Repeats != 2 || recorded[1].Label != first || recorded[1].Repeats != 1 {
 			t.Errorf("recorded %+v", recorded)
+		}
+		if !recorded[0].At.Equal(last) || !recorded[1].At.Equal(last.Add(-time.Minute)) {
+			t.Errorf("recorded at %v and %v, want %v and a minute before", recorded[0].At, recorded[1].At, last)
+		}
+		since, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 10, From: last})
+		if err != nil || len(since) != 1 || since[0].ID != recorded[0].ID {
+			t.Errorf("since the last change: %+v, %v", since, err)
 		}
 		f.clock.Advance(10 * time.Minute)
 		must(t, errOf(f.Keys.Rename(t.Context(), c.ID, key.ID, first, c.actor)))

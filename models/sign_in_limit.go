@@ -172,7 +172,9 @@ func (g *guesses) record(user User, actor Actor, action Action) {
 
 func recordRefusal(ctx context.Context, tx Tx, user User, actor Actor, action Action) error {
 	activity := Activity{ID: newID(), AccountID: user.AccountID, Action: action, SubjectID: &user.ID, Label: user.Email}
-	first, err := tx.countRepeat(ctx, activityRepeat{UserID: user.ID, Action: action, ActivityID: activity.ID, Address: actor.Address})
+	first, err := tx.countRepeat(ctx, activityRepeat{
+		UserID: user.ID, AccountID: user.AccountID, Action: action, ActivityID: activity.ID, Address: actor.Address,
+	})
 	if err != nil || !first {
 		return err
 	}

@@ -107,7 +107,8 @@ func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, actio
 }
 
 // RecordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it
-// and queues the mails about it. If a user repeats a change, RecordActivity only counts the repeat.
+// and queues the mails about it. If a user repeats a change, RecordActivity only counts the repeat and
+// moves the first one to the newest place.
 func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()
@@ -118,7 +119,7 @@ func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity)
 		activity.ActorID = &actor.ID
 		if slices.Contains(repeatable, activity.Action) {
 			first, err := tx.countRepeat(ctx, activityRepeat{
-				UserID: actor.ID, Action: activity.Action, ActivityID: activity.ID, Address: actor.Address,
+				UserID: actor.ID, AccountID: activity.AccountID, Action: activity.Action, ActivityID: activity.ID, Address: actor.Address,
 				// A hash, because a long detail does not fit into an index.
 				Change: fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s",
 					activity.SubjectID, activity.FormerLabel, activity.Label, activity.Detail))),
@@ -141,6 +142,7 @@ func (tx Tx) countRepeat(ctx context.Context, repeat activityRepeat) (first bool
 	var recorded uuid.UUID
 	err = tx.NewInsert().Model(&repeat).On("CONFLICT (user_id, action, period, change) DO UPDATE").
 		Set("repeats = repeated.repeats + 1").
+		Set("account_id = EXCLUDED.account_id, last_id = EXCLUDED.activity_id, last_at = ?", tx.Now()).
 		Set("elsewhere = repeated.elsewhere OR repeated.address <> EXCLUDED.address").
 		Returning("activity_id").Scan(ctx, &recorded)
 	return recorded == repeat.ActivityID, err

@@ -76,7 +76,7 @@ func (p *activityPages) read(c *gin.Context, view activityView) (page templates.
 	}
 	if len(activities) > activitiesPerPage {
 		activities = activities[:activitiesPerPage]
-		page.Older = view.address(activityPath, activities[activitiesPerPage-1].ID.String())
+		page.Older = view.address(activityPath, activities[activitiesPerPage-1].Position.String())
 	}
 	items, err := p.items(ctx, account, activities)
 	page.Days = templates.ActivityDays(items)

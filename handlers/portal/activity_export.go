@@ -47,7 +47,7 @@ func (p *activityPages) export(c *gin.Context) error {
 		if sendCSV(c, lines) != nil || len(activities) < exportBatch {
 			return nil // the client disconnected, or has everything
 		}
-		lines, wanted.Before = "", activities[len(activities)-1].ID
+		lines, wanted.Before = "", activities[len(activities)-1].Position
 		if activities, err = p.exportedBatch(c, wanted); err != nil {
 			_ = c.Error(err)
 			// Break the connection, so that the client does not accept an incomplete
