@@ -204,6 +204,9 @@ func networkText(network netip.Prefix) string {
 	return network.String()
 }
 
+// The values of the form's radio buttons for agents.
+const allAgents, onlyAgents = "all", "only"
+
 // submittedRestrictions sets the controls to the values of a submitted form, and returns the
 // restrictions. If a value is wrong, it reports false, and the control has the error. A form
 // without the controls changes nothing.
@@ -212,7 +215,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 		form.Expires, form.ExpiryDate = value, c.PostForm("expiry_date")
 	}
 	if value, ok := c.GetPostForm("agents"); ok {
-		form.OnlyThese = value == "only"
+		form.OnlyThese = value != allAgents // a wrong value must not widen the key
 		chosen := c.PostFormArray("agent")
 		for i, agent := range form.Agents {
 			form.Agents[i].Chosen = slices.Contains(chosen, agent.ID.String())
@@ -226,9 +229,13 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
 		return r, !explainRestriction(form, err)
 	}
-	if _, ok := c.GetPostForm("agents"); !ok {
+	switch value, ok := c.GetPostForm("agents"); {
+	case !ok:
 		r.Agents = key.Agents
-	} else if form.OnlyThese {
+	case value != allAgents && value != onlyAgents:
+		form.AgentsProblem = "Choose All agents or Only these."
+		return r, false
+	case form.OnlyThese:
 		r.Agents = []uuid.UUID{}
 		for _, text := range c.PostFormArray("agent") {
 			id, _ := parseID(text) // an id of zeros is not an agent, so the store refuses it

@@ -97,6 +97,8 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 		"end of time":       {[]string{"expires", "date", "expiry_date", "9999-12-31"}, "Expiry date", "Enter a date"},
 		"unknown option":    {[]string{"expires", "31"}, "Expires", "Choose when"},
 		"no agent":          {[]string{"agents", "only"}, "Agents", "at least one agent"},
+		"unknown agents":    {[]string{"agents", "zzz"}, "Agents", "Choose All agents"},
+		"empty agents":      {[]string{"agents", ""}, "Agents", "Choose All agents"},
 		"foreign agent":     {[]string{"agents", "only", "agent", uuid.NewString()}, "Agents", "was removed"},
 		"not an agent":      {[]string{"agents", "only", "agent", "x"}, "Agents", "was removed"},
 		"host bits":         {[]string{"networks", "192.0.2.7/24"}, "Allowed networks", "Enter 192.0.2.0/24"},
@@ -306,22 +308,32 @@ func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
 		c, stranger := s.customer(t), s.customer(t)
 		key := c.key("production")
 		path := "/api-keys/" + key.ID.String() + "/restrictions"
+		agent := c.agent("Front desk").ID.String()
+		c.post(path, url.Values{"agents": {"only"}, "agent": {agent}}).redirects("/api-keys#menu-" + key.ID.String())
 		for _, test := range []struct {
 			name, alert string
 			fields      url.Values
 		}{
+			{"Agents", "Choose All agents", url.Values{"expires": {"never"}, "agents": {"zzz"}, "agent": {agent}, "networks": {""}, "note": {"kept"}}},
 			{"Note", "at most 500", url.Values{"note": {strings.Repeat("é", 501)}}},
 			{"Allowed networks", "not an IP address", url.Values{"networks": {"example.com"}, "note": {"kept"}}},
 			{"Expiry date", "future", url.Values{"expires": {"date"}, "expiry_date": {"2020-01-01"}, "note": {"kept"}}},
 		} {
 			page := c.post(path, test.fields).is(http.StatusUnprocessableEntity)
-			control := page.one("textbox", test.name)
+			role := "textbox"
+			if test.name == "Agents" {
+				role = "group"
+			}
+			if !page.one("radio", "Only these").has("checked") || !page.one("checkbox", "Front desk").has("checked") {
+				t.Error("the agents are lost")
+			}
+			control := page.one(role, test.name)
 			if alert := page.one("alert", test.alert); !strings.Contains(control.attr("aria-describedby"), alert.attr("id")) {
 				t.Errorf("the alert does not describe %s", test.name)
 			}
 			page.one("textbox", "Note").exactly(test.fields.Get("note"))
 		}
-		if same := c.keys()[0]; same.Note != "" || same.ExpiresAt != nil || same.Networks != nil {
+		if same := c.keys()[0]; same.Note != "" || same.ExpiresAt != nil || same.Networks != nil || len(same.Agents) != 1 {
 			t.Errorf("a refused form changed it to %v", same)
 		}
 		stranger.get(path).is(http.StatusNotFound)
