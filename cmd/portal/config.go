@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"net"
 	"net/mail"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"portal/handlers/api"
 	"portal/handlers/mailer"
+	pages "portal/handlers/portal"
 	"portal/handlers/portal/identity"
 	"portal/models/livekit"
 	"portal/models/widget"
@@ -154,8 +156,9 @@ func (c *config) Validate() error {
 	}
 	s.provider = check.provider(c)
 	s.passwordsOff = check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on")
-	if s.passwordsOff && s.provider == nil && s.operatorToken == "" {
-		check.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, or PORTAL_OPERATOR_TOKEN for sign-in links")
+	if s.passwordsOff && s.provider == nil && s.operatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
+		check.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, "+
+			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
 	}
 	if s.secret == "" && s.database.isPostgres() {
 		check.add("PORTAL_SECRET", "required with PostgreSQL, with the same value on every instance; generate one with: openssl rand -hex 32")

@@ -305,6 +305,11 @@ func TestValues(t *testing.T) {
 		{provider("https://a.b", "PORTAL_PASSWORD_SIGN_IN", "off"), ""},
 		{map[string]string{"PORTAL_OPERATOR_TOKEN": goodSecret, "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
 		{one("PORTAL_PASSWORD_SIGN_IN", "off"), "PORTAL_PASSWORD_SIGN_IN"},
+		{map[string]string{"PORTAL_BASE_URL": "https://portal.example.com", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""}, // passkeys
+		{map[string]string{"PORTAL_BASE_URL": "http://localhost:8080", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
+		{map[string]string{"PORTAL_ADDR": "localhost:8080", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
+		{map[string]string{"PORTAL_BASE_URL": "https://192.0.2.1", "PORTAL_PASSWORD_SIGN_IN": "off"}, "PORTAL_PASSWORD_SIGN_IN"},
+		{map[string]string{"PORTAL_BASE_URL": "http://portal.example.com", "PORTAL_PASSWORD_SIGN_IN": "off"}, "PORTAL_PASSWORD_SIGN_IN"},
 		{one("PORTAL_PASSWORD_SIGN_IN", "false"), "PORTAL_PASSWORD_SIGN_IN"},
 	} {
 		_, found := parse(t, test.env)

@@ -156,12 +156,24 @@ func TestDemoSeed(t *testing.T) {
 	})
 }
 
-func TestSignInLimitOfTestsIsLoggedAsAWarning(t *testing.T) {
-	for limit, want := range map[int]bool{defaultSignInLimit: false, 1000: true} {
+func TestDoubtfulSettingsAreLoggedAsWarnings(t *testing.T) {
+	const limit, locked = "PORTAL_TEST_SIGN_IN_LIMIT weakens", "only users with a passkey can sign in"
+	for _, test := range []struct {
+		settings settings
+		text     string
+		want     bool
+	}{
+		{settings{signInLimit: defaultSignInLimit}, limit, false},
+		{settings{signInLimit: 1000}, limit, true},
+		{settings{passwordsOff: true}, locked, true},
+		{settings{passwordsOff: true, operatorToken: goodSecret}, locked, false},
+		{settings{passwordsOff: true, operatorToken: goodSecret}, "users need a sign-in link or a passkey", true},
+		{settings{}, locked, false},
+	} {
 		var log modelstest.LogBuffer
-		settings{signInLimit: limit}.logWarnings(t.Context(), log.Logger())
-		if line := log.LineWith("PORTAL_TEST_SIGN_IN_LIMIT weakens"); strings.Contains(line, `"level":"WARN"`) != want {
-			t.Errorf("with %d the log is %q", limit, log.String())
+		test.settings.logWarnings(t.Context(), log.Logger())
+		if line := log.LineWith(test.text); strings.Contains(line, `"level":"WARN"`) != test.want {
+			t.Errorf("want %q %t in the log %q", test.text, test.want, log.String())
 		}
 	}
 }

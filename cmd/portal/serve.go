@@ -115,7 +115,11 @@ func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
 		logger.WarnContext(ctx, "the limit of open files is low and bounds the connections; raise it with ulimit -n or LimitNOFILE",
 			slog.Uint64("limit", files), slog.Int("connections", limit))
 	}
-	if s.passwordsOff && s.provider == nil {
+	switch {
+	case !s.passwordsOff || s.provider != nil:
+	case s.operatorToken == "":
+		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there are no OpenID Connect provider and no sign-in links; only users with a passkey can sign in")
+	default:
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
 	}
 }

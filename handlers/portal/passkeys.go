@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -189,15 +190,21 @@ type passkeys struct {
 	challenge cookie // that the browser's passkey must answer
 }
 
-// newPasskeys returns nil if browsers offer no passkeys at this base URL: at an IP address, or
-// without https except on localhost.
-func newPasskeys(d Deps) (*passkeys, error) {
-	host := strings.ToLower(d.BaseURL.Hostname())
+// OffersPasskeys reports whether browsers offer passkeys at a base URL: not at an IP address, and
+// without https only on localhost.
+func OffersPasskeys(baseURL *url.URL) bool {
+	host := strings.ToLower(baseURL.Hostname())
 	_, err := netip.ParseAddr(host)
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
-	if err == nil || d.BaseURL.Scheme != "https" && !local {
+	return err != nil && (baseURL.Scheme == "https" || local)
+}
+
+// newPasskeys returns nil if browsers offer no passkeys at the base URL.
+func newPasskeys(d Deps) (*passkeys, error) {
+	if !OffersPasskeys(d.BaseURL) {
 		return nil, nil //nolint:nilnil // documented above
 	}
+	host := strings.ToLower(d.BaseURL.Hostname())
 	relyingParty, err := webauthn.New(&webauthn.Config{
 		RPID: host, RPDisplayName: d.Name, RPOrigins: []string{d.BaseURL.Scheme + "://" + d.BaseURL.Host},
 		AttestationPreference: protocol.PreferNoAttestation,
