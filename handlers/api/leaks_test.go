@@ -352,17 +352,19 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	keys, first, second := newKeysServer(t), newSigner(t), newSigner(t)
 	s := newLeakService(t, modelstest.SQLiteURL(t), keys)
 	content := report("", unknownKey)
-	is := func(when string, by signer, status int, requests int64) {
+	is := func(when string, by signer, status int, requests int64) answer {
 		t.Helper()
 		got := s.post("/leaks/github", by.signed(t, "Github", content))
 		if n := keys.requests.Swap(0); got.status != status || n != requests {
 			t.Errorf("%s: status %d after %d fetches, want %d after %d: %s", when, got.status, n, status, requests, got.body)
 		}
+		return got
 	}
-	is("away at the start", first, 503, 1)
+	is("away at the start", first, 503, 1).has("Retry-After", "60")
 	keys.publish(first.published(t, true))
-	is("in the same minute", first, 503, 0)
-	s.clock.Advance(time.Minute)
+	s.clock.Advance(15 * time.Second)
+	is("in the same minute", first, 503, 0).has("Retry-After", "45")
+	s.clock.Advance(45 * time.Second)
 	is("after a minute", first, 200, 1)
 	is("the second report", first, 200, 0)
 	keys.publish(first.published(t, false), second.published(t, true))

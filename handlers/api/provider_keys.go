@@ -109,7 +109,9 @@ func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicK
 	case key != nil:
 		return key, nil
 	case k.known.Load() == nil:
-		return nil, problem.Unavailable(errors.Join(errors.New("the public keys of the provider are missing"), failure))
+		missing := problem.Unavailable(errors.Join(errors.New("the public keys of the provider are missing"), failure))
+		missing.RetryAfter = k.tried.Add(providerKeysPause).Sub(k.now()) // until the next fetch
+		return nil, missing
 	default:
 		return nil, problem.InvalidRequest("The provider has no public key with this identifier.")
 	}
