@@ -119,10 +119,15 @@ func (c accountResetPasswordCommand) Run(ctx context.Context, t terminal) error 
 	})
 }
 
-// forOperator reduces an error about invalid input to its message for users.
+// forOperator reduces an error about invalid input to its message for users, with the flag of the
+// input.
 func forOperator(err error) error {
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+	invalid, ok := errors.AsType[*models.InvalidError](err)
+	switch {
+	case !ok:
+		return err
+	case invalid.Field == "password": // from standard input
 		return errors.New(invalid.Message)
 	}
-	return err
+	return fmt.Errorf("--%s: %s", invalid.Field, invalid.Message)
 }

@@ -245,7 +245,8 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 	}{
 		{"", createAccount + "bob@example.com", "password|standard input"},
 		{"short", createAccount + "bob@example.com", "assword"},
-		{otherPassword, createAccount + "bob", "email"},
+		{otherPassword, createAccount + "bob", "portal: --email: Enter an email"},
+		{otherPassword, "account create --email bob@example.com --name ", "portal: --name: Enter a name."},
 		{otherPassword, createAccount + strings.ToUpper(testEmail), "already exists"},
 		{otherPassword, "account create --name Ada", "--email"},
 		{otherPassword, "account create --password x", "unknown flag --password"},
@@ -258,7 +259,7 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "user disable --email nobody@example.com", "not found|portal user list"},
 		{"", "user enable --email nobody@example.com", "not found|portal user list"},
 		{"", "user change-email --email nobody@example.com --new-email new@example.com", "nobody@example.com|not found|portal user list"},
-		{"", "user change-email --email " + testEmail + " --new-email new", "email"},
+		{"", "user change-email --email " + testEmail + " --new-email new", "portal: --new-email: Enter an email"},
 		{"", "user reset-second-factor --email nobody@example.com", "nobody@example.com|not found|portal user list"},
 		{"", "user delete", "unexpected argument delete; run portal user --help"},
 		{"", "user remov", `did you mean "remove"? Run portal user --help`},
@@ -266,7 +267,7 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "user remove --email " + testEmail, "last owner|portal user add --role owner"},
 		{"", "user set-role --role member --email " + testEmail, "last owner|portal user add --role owner"},
 		{"", "user set-role --email " + testEmail, "--role"},
-		{"", "account rename --name  --account " + testEmail, "name"},
+		{"", "account rename --name  --account " + testEmail, "portal: --name: Enter a name."},
 		{"", "agent rename --name Lobby --account " + testEmail + " --id " + account.ID.String(), "not found|portal agent list --account " + testEmail},
 		{"", "agent remove --account " + testEmail + " --id " + account.ID.String(), "not found|portal agent list --account " + testEmail},
 		{"", "accont list", `unexpected argument accont, did you mean "account"? Run portal --help`},
@@ -283,7 +284,7 @@ func TestCommandsExplainInvalidInput(t *testing.T) {
 		{"", "account disable", "--account"},
 		{"", "account disable --account nobody@example.com", "nobody@example.com|not found|portal account list"},
 		{"", "agent create --name Sales --account nobody@example.com", "nobody@example.com|not found"},
-		{"", "agent create --name  --account " + testEmail, "name"},
+		{"", "agent create --name  --account " + testEmail, "portal: --name: Enter a name."},
 		{"", "agent create --name Sales --account " + testEmail, "limit of 1000 agents"},
 		{"", "agent list", "--account"},
 		{"", "key list --account nobody@example.com", "not found"},
@@ -387,6 +388,7 @@ func TestOperatorsCommandsExplainAWrongDatabase(t *testing.T) {
 
 func TestMigrateSaysWhatItDid(t *testing.T) {
 	t.Parallel()
+	portal(t, databaseEnv("sqlite:/proc/portal.db"), "", "migrate").failsWith(t, "portal: the database /proc/portal.db cannot be created", "writable")
 	migrates := func(url, words string) {
 		t.Helper()
 		if r := portal(t, databaseEnv(url), "", "migrate"); !regexp.MustCompile(words).MatchString(r.succeeds(t, "")) {

@@ -92,6 +92,9 @@ type userChangeEmailCommand struct {
 func (c userChangeEmailCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		if err := store.Credentials.ChangeEmail(ctx, c.Email, c.NewEmail); err != nil {
+			if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+				invalid.Field = "new-email"
+			}
 			return c.explain(err)
 		}
 		return t.say("the email of %s is now %s", c.Email, c.NewEmail)

@@ -261,8 +261,11 @@ func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*ti
 			return key.ExpiresAt, nil
 		}
 		end := date.AddDate(0, 0, 1)
-		if err != nil || end.Year() > 9999 {
+		switch {
+		case err != nil:
 			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date, such as 2027-01-31."}
+		case end.Year() > 9999:
+			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date before 9999-12-31."}
 		}
 		return &end, nil
 	}

@@ -94,7 +94,7 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 		"no date":           {[]string{"expires", "date", "expiry_date", ""}, "Expiry date", "Enter a date"},
 		"not a date":        {[]string{"expires", "date", "expiry_date", "2026-02-30"}, "Expiry date", "Enter a date"},
 		"past date":         {[]string{"expires", "date", "expiry_date", "2020-01-01"}, "Expiry date", "future"},
-		"end of time":       {[]string{"expires", "date", "expiry_date", "9999-12-31"}, "Expiry date", "Enter a date"},
+		"end of time":       {[]string{"expires", "date", "expiry_date", "9999-12-31"}, "Expiry date", "Enter a date before 9999-12-31."},
 		"unknown option":    {[]string{"expires", "31"}, "Expires", "Choose when"},
 		"no agent":          {[]string{"agents", "only"}, "Agents", "at least one agent"},
 		"unknown agents":    {[]string{"agents", "zzz"}, "Agents", "Choose All agents"},

@@ -26,6 +26,9 @@ const busyMargin = 300 * time.Millisecond
 // that were revoked since, and SQLite may mix it with the old database's -wal and -shm files.
 var errFileReplaced = errors.New("the SQLite file was replaced; restart the portal, and replace a database only with portal restore")
 
+// errNotCreated is the error of a missing file that cannot be created.
+var errNotCreated = errors.New("create the SQLite file")
+
 // sqliteFile makes the connections to a SQLite file. After another file has taken the path, it
 // makes none, and no connection is used again.
 type sqliteFile struct {
@@ -103,6 +106,8 @@ func explainSQLite(path string, err error) error {
 	}
 	message := fmt.Sprintf("the database %s cannot be opened: %s", path, innermost(err))
 	switch {
+	case errors.Is(err, errNotCreated):
+		message = fmt.Sprintf("the database %s cannot be created: %s: its directory must exist and be writable", path, innermost(err))
 	case errors.Is(err, os.ErrNotExist):
 		message = fmt.Sprintf("there is no database at %s: set DATABASE_URL, or create the database with: portal migrate", path)
 	case statErr == nil && info.IsDir():
@@ -150,7 +155,7 @@ func (f *sqliteFile) check() error {
 	defer f.mu.Unlock()
 	if f.opened == nil {
 		if err := CreateSQLite(f.path); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errNotCreated, err)
 		}
 	}
 	now, err := os.Stat(f.path)
