@@ -31,7 +31,14 @@ var anchor = regexp.MustCompile(`href="(/docs[^"#]*)#([^"]+)"`)
 func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	s.visitor(t).get("/docs/operate").is(http.StatusNotFound)
-	s.visitor(t).get("/docs").none("link", "Operate")
+	api := s.visitor(t).get("/docs")
+	api.none("link", "Operate")
+	api.says("with gitleaks or trufflehog")
+	for text, section := range map[string]string{"report a leaked key": "#reportLeaks", "scan for leaked keys": "#scanning"} {
+		if got := api.one("link", text).attr("href"); got != "/docs/leaked-keys"+section {
+			t.Errorf("%q leads to %s", text, got)
+		}
+	}
 	v := s.operated(t).visitor(t)
 	bodies := map[string]string{}
 	for _, path := range documentationPaths {
