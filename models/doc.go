@@ -26,6 +26,9 @@
 //   - widget token: a short-lived JWT, requested with an API key, that lets a browser call one
 //     agent.
 //   - session: the period in which a user is signed in to one browser. A cookie holds its token.
+//   - restrictions: the expiry, the agents and the networks to which a key is limited.
+//   - source: the network and the client program from which a key is used.
+//   - outbox: the mails that wait in the database to be sent.
 //   - form id: a random id in a rendered form that makes repeated submissions harmless.
 //   - epoch: a random value in the database that changes when a key, an agent or an account is
 //     inserted or deleted, or when its access changes. Package authn explains why.

@@ -25,13 +25,13 @@ type Key struct {
 	CreatedAt  time.Time
 	RevokedAt  *time.Time
 	ReplacesID *uuid.UUID // the key that this one replaces in a rotation
-	CreatedBy  *uuid.UUID // the user who generated the key; nil for operators and old keys
+	CreatedBy  *uuid.UUID // the user who generated the key; nil for operators
 
 	Leak // of a key that was reported as leaked
 
 	ExpiresAt *time.Time    // nil: never
 	Lifetime  time.Duration `bun:",nullzero"` // the time until ExpiresAt when it was last set
-	// ExpiryWarnedAt is when the owners were last told about ExpiresAt; nil: not since it was set.
+	// ExpiryWarnedAt is when mails about ExpiresAt were last queued; nil: not since it was set.
 	ExpiryWarnedAt *time.Time
 	Agents         []uuid.UUID    `bun:",nullzero"` // sorted; nil: all
 	Networks       []netip.Prefix `bun:",nullzero"` // nil: any

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// The owners are told firstWarning and lastWarning before a key expires.
+	// Mails are queued firstWarning and lastWarning before a key expires.
 	firstWarning = 7 * Day
 	lastWarning  = Day
-	// warningSlack is how much earlier the owners may be told, so that one mail reports keys that
+	// warningSlack is how much earlier a mail may be queued, so that one mail reports keys that
 	// were generated together, and no address reaches its limit of mails.
 	warningSlack = time.Hour
 	// warningInterval is the time between two looks for keys that expire.
@@ -50,8 +50,8 @@ func (k *Keys) WarnOfExpiry(ctx context.Context) error {
 	}
 }
 
-// whereUnwarned selects the active keys whose owners must be told about the expiry, or will have to
-// be within the slack.
+// whereUnwarned selects the active keys whose next mail about the expiry is due, or will be within
+// the slack.
 func (k *Keys) whereUnwarned(q *bun.SelectQuery, slack time.Duration) *bun.SelectQuery {
 	now := k.db.Now()
 	return q.Where("api_key.revoked_at IS NULL AND api_key.expires_at > ? AND api_key.expires_at <= ?", now, now.Add(firstWarning+slack)).

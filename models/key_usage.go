@@ -14,7 +14,7 @@ import (
 // Day is 24 hours of UTC.
 const Day = 24 * time.Hour
 
-// UsageSpan is a number of whole hours or days (UTC), of which the current one is the last.
+// UsageSpan is a number of whole hours or days (UTC). The last one is the current one.
 type UsageSpan struct {
 	table, column string // the stored counts
 	period        time.Duration

@@ -22,7 +22,7 @@ import (
 	"portal/models/usage"
 )
 
-// Timeout is [database.Timeout].
+// Timeout limits each use of the database.
 const Timeout = database.Timeout
 
 // Store has a service for each subject, over one database. It is safe for concurrent use, and
@@ -114,19 +114,19 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err := connections.Migrate(ctx, o.Logger, o.MigrationWait); err != nil {
 		return nil, errors.Join(err, connections.Close())
 	}
-	source, err := newSource(ctx, connections)
+	reader, err := newReader(ctx, connections)
 	if err != nil {
 		return nil, errors.Join(failed("prepare authentication", err), connections.Close())
 	}
 	recorder, err := newRecorder(ctx, connections)
 	if err != nil {
-		return nil, errors.Join(failed("open the recorder of usage", err), source.Close(), connections.Close())
+		return nil, errors.Join(failed("open the recorder of usage", err), reader.Close(), connections.Close())
 	}
 	db := &DB{
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
 		mail: o.Mail, mailsDropped: new(atomic.Uint64),
 	}
-	s := newStore(db, recorder, authn.New(source, o.Timeout), sealer, o)
+	s := newStore(db, recorder, authn.New(reader, o.Timeout), sealer, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
 	s.startBackground(background)
@@ -134,7 +134,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 }
 
 // newSource connects the authenticator, which has a connection of its own.
-func newSource(ctx context.Context, connections *database.Connections) (authn.Source, error) {
+func newReader(ctx context.Context, connections *database.Connections) (authn.Reader, error) {
 	if !connections.IsPostgres() {
 		return authn.NewSQLite(ctx, connections.Single())
 	}

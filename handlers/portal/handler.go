@@ -31,7 +31,7 @@ const (
 	paramBefore = "before" // in lists with the newest entry first
 )
 
-// handler handles one action. [Portal.handle] renders its error.
+// handler handles one action. [site.handle] renders its error.
 type handler func(*gin.Context) error
 
 // handle adapts a handler to gin.
@@ -107,5 +107,5 @@ func (s *site) withDeadline(c *gin.Context, f func()) {
 	c.Request = c.Request.WithContext(whole)
 }
 
-// deadline is [withDeadline] for the handlers after it.
+// deadline is [site.withDeadline] for the handlers after it.
 func (s *site) deadline(c *gin.Context) { s.withDeadline(c, c.Next) }

@@ -16,7 +16,7 @@ import (
 	"portal/templates"
 )
 
-// reply is the response of an action as a fragment and as a page. [Portal.reply] chooses between
+// reply is the response of an action as a fragment and as a page. [site.reply] chooses between
 // them, so that no handler looks at the request headers.
 type reply struct {
 	status   int                            // zero: 200; 204: the fragment has not changed

@@ -12,7 +12,7 @@ import (
 
 // Authenticator looks up API keys. It is safe for concurrent use.
 type Authenticator struct {
-	source  Source
+	reader  Reader
 	timeout time.Duration
 
 	mu       sync.Mutex // every request takes it, so it is held for a few instructions only
@@ -25,14 +25,14 @@ type Authenticator struct {
 	counts counters
 }
 
-// New returns an authenticator. A batch fails if the source does not answer within the timeout,
+// New returns an authenticator. A batch fails if the reader does not answer within the timeout,
 // which starts when the first request of the batch arrives.
-func New(source Source, timeout time.Duration) *Authenticator {
-	return &Authenticator{source: source, timeout: timeout}
+func New(reader Reader, timeout time.Duration) *Authenticator {
+	return &Authenticator{reader: reader, timeout: timeout}
 }
 
-// Close closes the source.
-func (a *Authenticator) Close() error { return a.source.Close() }
+// Close closes the reader.
+func (a *Authenticator) Close() error { return a.reader.Close() }
 
 // Lookup returns the key with this hash, which may be inactive, and the epoch at which it was read.
 // It returns [ErrKeyUnknown] if there is no such key, [ErrBusy] if too many requests wait, and

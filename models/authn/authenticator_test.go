@@ -44,7 +44,7 @@ func eachDatabase(t *testing.T, run func(t *testing.T, f *fixture)) {
 func newFixture(t *testing.T, url string) *fixture {
 	t.Helper()
 	f := &fixture{url: url, store: modelstest.Open(t, url, models.Options{})}
-	f.Authenticator = authn.New(newSource(t, url), 10*time.Second)
+	f.Authenticator = authn.New(newReader(t, url), 10*time.Second)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -57,7 +57,7 @@ func newFixture(t *testing.T, url string) *fixture {
 	return f
 }
 
-func newSource(t *testing.T, url string) authn.Source {
+func newReader(t *testing.T, url string) authn.Reader {
 	t.Helper()
 	path, isSQLite := strings.CutPrefix(url, "sqlite:")
 	if !isSQLite {
@@ -69,9 +69,9 @@ func newSource(t *testing.T, url string) authn.Source {
 	}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path))
 	must(t, err)
-	source, err := authn.NewSQLite(t.Context(), db)
+	reader, err := authn.NewSQLite(t.Context(), db)
 	must(t, err)
-	return source
+	return reader
 }
 
 func (f *fixture) generate(t *testing.T) (models.Key, authn.KeyHash) {

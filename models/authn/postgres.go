@@ -32,7 +32,7 @@ const (
 // binaryFormat is the format of all parameters and columns.
 var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
-// Postgres is the [Source] for PostgreSQL. Because planning each statement costs the server several
+// Postgres is the [Reader] for PostgreSQL. Because planning each statement costs the server several
 // times more, it has a connection of its own for prepared statements. It uses pgconn directly,
 // because scanning rows with database/sql or pgx doubles the cost in this process.
 type Postgres struct {
@@ -55,12 +55,12 @@ type Postgres struct {
 const planner = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
 	SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off; SET max_parallel_workers_per_gather = 0`
 
-// NewPostgres returns a source that calls dial when it needs a connection, and stop at the end.
+// NewPostgres returns a reader that calls dial when it needs a connection, and stop at the end.
 func NewPostgres(dial func(context.Context) (*pgconn.PgConn, error), stop func() error) *Postgres {
 	return &Postgres{dial: dial, stop: stop, types: pgtype.NewMap()}
 }
 
-// Epoch implements [Source].
+// Epoch implements [Reader].
 func (p *Postgres) Epoch(deadline time.Time) (moment Moment, err error) {
 	err = p.retry(deadline, func() error {
 		return p.query(p.epochStmt, nil, func(row [][]byte) error {
@@ -71,7 +71,7 @@ func (p *Postgres) Epoch(deadline time.Time) (moment Moment, err error) {
 	return moment, err
 }
 
-// Keys implements [Source].
+// Keys implements [Reader].
 func (p *Postgres) Keys(deadline time.Time, wanted []KeyRef) (moment Moment, keys map[KeyRef]Key, err error) {
 	hashes, ids := make([][]byte, 0, len(wanted)), [][16]byte{}
 	for i := range wanted {
@@ -215,7 +215,7 @@ func (p *Postgres) drop() {
 	p.conn = nil
 }
 
-// Close implements [Source].
+// Close implements [Reader].
 func (p *Postgres) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

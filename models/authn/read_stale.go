@@ -17,7 +17,7 @@ func (a *Authenticator) read(deadline time.Time, wanted []KeyRef) (Moment, map[K
 	if len(wanted) == 0 && time.Now().Before(stale.until) {
 		return stale.moment, nil, nil
 	}
-	moment, found, err := a.source.Keys(deadline, wanted)
+	moment, found, err := a.reader.Keys(deadline, wanted)
 	stale.moment, stale.until = moment, time.Now().Add(time.Second)
 	return moment, found, err
 }

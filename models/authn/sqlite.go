@@ -32,7 +32,7 @@ const (
 		LEFT JOIN accounts AS a ON a.id = k.account_id`
 )
 
-// SQLite is the [Source] for SQLite. It reads the file for each batch, because another process may
+// SQLite is the [Reader] for SQLite. It reads the file for each batch, because another process may
 // have written to it.
 type SQLite struct {
 	db                           *sql.DB
@@ -42,7 +42,7 @@ type SQLite struct {
 	turn chan struct{}
 }
 
-// NewSQLite returns a source that owns db. Nothing else may use db, and Close closes it.
+// NewSQLite returns a reader that owns db. Nothing else may use db, and Close closes it.
 func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
 	epochStmt, err := db.PrepareContext(ctx, sqliteEpoch)
 	if err != nil {
@@ -102,13 +102,13 @@ func sqliteTime(seconds float64) time.Time {
 	return time.UnixMilli(int64(math.Round(1000 * seconds)))
 }
 
-// Epoch implements [Source].
+// Epoch implements [Reader].
 func (s *SQLite) Epoch(deadline time.Time) (Moment, error) {
 	result := s.withDeadline(deadline, s.readEpoch)
 	return result.moment, result.err
 }
 
-// Keys implements [Source].
+// Keys implements [Reader].
 func (s *SQLite) Keys(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error) {
 	result := s.withDeadline(deadline, func() sqliteRead { return s.readKeys(wanted) })
 	return result.moment, result.keys, result.err
@@ -219,7 +219,7 @@ func keyRef(hash []byte, id uuid.UUID) KeyRef {
 	return KeyRef{Hash: KeyHash(hash)}
 }
 
-// Close implements [Source].
+// Close implements [Reader].
 func (s *SQLite) Close() error {
 	return errors.Join(s.epochStmt.Close(), s.keysStmt.Close(), s.idsStmt.Close(), s.db.Close())
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Source reads authentication data from one kind of database. Epoch and Keys return by their
+// Reader reads authentication data from one kind of database. Epoch and Keys return by their
 // deadline even if the database hangs. An [Authenticator] makes one call at a time.
-type Source interface {
+type Reader interface {
 	// Epoch reads the epoch and the time, in one statement on the primary.
 	Epoch(deadline time.Time) (Moment, error)
 
@@ -20,7 +20,7 @@ type Source interface {
 	// have no entry in the result.
 	Keys(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error)
 
-	// Close releases the statements and connections of the source.
+	// Close releases the statements and connections of the reader.
 	Close() error
 }
 

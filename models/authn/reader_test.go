@@ -14,9 +14,9 @@ import (
 	"portal/models/modelstest"
 )
 
-// panicking is a source that panics while broken is set.
+// panicking is a reader that panics while broken is set.
 type panicking struct {
-	authn.Source
+	authn.Reader
 	broken atomic.Bool
 }
 
@@ -24,7 +24,7 @@ func (p *panicking) Keys(deadline time.Time, wanted []authn.KeyRef) (authn.Momen
 	if p.broken.Load() {
 		panic("a bug")
 	}
-	return p.Source.Keys(deadline, wanted)
+	return p.Reader.Keys(deadline, wanted)
 }
 
 func TestPanicFailsTheRequestsOfABatch(t *testing.T) {
@@ -32,9 +32,9 @@ func TestPanicFailsTheRequestsOfABatch(t *testing.T) {
 	url := modelstest.SQLiteURL(t)
 	f := newFixture(t, url)
 	_, hash := f.generate(t)
-	source := &panicking{Source: newSource(t, url)}
-	authenticator := authn.New(source, 10*time.Second)
-	source.broken.Store(true)
+	reader := &panicking{Reader: newReader(t, url)}
+	authenticator := authn.New(reader, 10*time.Second)
+	reader.broken.Store(true)
 	var running sync.WaitGroup
 	for range 32 {
 		running.Go(func() {
@@ -46,7 +46,7 @@ func TestPanicFailsTheRequestsOfABatch(t *testing.T) {
 		})
 	}
 	running.Wait()
-	source.broken.Store(false)
+	reader.broken.Store(false)
 	if key, _, err := authenticator.Lookup(t.Context(), hash); err != nil || !key.Active {
 		t.Errorf("afterwards: %+v, %v", key, err)
 	}
@@ -55,9 +55,9 @@ func TestPanicFailsTheRequestsOfABatch(t *testing.T) {
 	}
 }
 
-// switching is a source whose database can be replaced, as by a failover to a standby that lags
+// switching is a reader whose database can be replaced, as by a failover to a standby that lags
 // behind or by a restored backup.
-type switching struct{ current atomic.Pointer[authn.Source] }
+type switching struct{ current atomic.Pointer[authn.Reader] }
 
 func (s *switching) Epoch(deadline time.Time) (authn.Moment, error) {
 	return (*s.current.Load()).Epoch(deadline)
@@ -88,17 +88,17 @@ func TestKeyThatARestoredStateLacksIsUnknown(t *testing.T) {
 			if _, err := earlierDB.ExecContext(t.Context(), "UPDATE auth_epoch SET value = ?", epoch); err != nil {
 				t.Fatal(err)
 			}
-			var source switching
-			latest, earlier := newSource(t, url), newSource(t, earlierURL)
-			source.current.Store(&latest)
-			authenticator := authn.New(&source, 10*time.Second)
+			var reader switching
+			latest, earlier := newReader(t, url), newReader(t, earlierURL)
+			reader.current.Store(&latest)
+			authenticator := authn.New(&reader, 10*time.Second)
 			_, hash := f.generate(t)
 			for range 2 {
 				if key, _, err := authenticator.Lookup(t.Context(), hash); err != nil || !key.Active {
 					t.Fatalf("%+v, %v", key, err)
 				}
 			}
-			source.current.Store(&earlier)
+			reader.current.Store(&earlier)
 			if key, _, err := authenticator.Lookup(t.Context(), hash); !errors.Is(err, authn.ErrKeyUnknown) {
 				t.Errorf("a key that the database lacks is accepted: %+v, %v", key, err)
 			}
