@@ -234,7 +234,8 @@ func (l *ActivityLog) List(ctx context.Context, accountID uuid.UUID, page Activi
 	once = slices.DeleteFunc(once, func(a Activity) bool { // repeated between the two queries
 		return slices.ContainsFunc(repeated, func(b Activity) bool { return a.ID == b.ID })
 	})
-	activities := append(once, repeated...)
+	activities := once
+	activities = append(activities, repeated...)
 	// Positions are UUIDv7, so they sort by time.
 	slices.SortFunc(activities, func(a, b Activity) int { return bytes.Compare(b.Position[:], a.Position[:]) })
 	return activities[:min(page.Limit, len(activities))], nil
