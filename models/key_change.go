@@ -122,7 +122,7 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 }
 
 // Revoke revokes one of the account's keys and records the activity. After it returns, no instance
-// accepts the key. If the key was revoked before, it returns the revoked key with
+// accepts the key. If the key was revoked before or has expired, it returns the unchanged key with
 // [ErrKeyAlreadyRevoked]. The error may also be [ErrKeyNotFound], or [ErrUnavailable], after which
 // the outcome is unknown.
 func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Key, error) {
@@ -136,7 +136,7 @@ func (k *Keys) RevokeBecause(ctx context.Context, accountID, id uuid.UUID, reaso
 	if err != nil {
 		return Key{}, err
 	}
-	return k.changeUnrevoked(ctx, accountID, id, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
+	return k.changeUnless(ctx, Tx.refused, accountID, id, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
 		now := tx.Now()
 		key.RevokedAt, key.RevocationReason = &now, reason
 		if err := tx.Update(ctx, key, "revoked_at", "revocation_reason"); err != nil {
@@ -191,9 +191,17 @@ type lockFunc func(Tx, context.Context, uuid.UUID) error
 func (k *Keys) change(
 	ctx context.Context, accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
 ) (Key, error) {
+	return k.changeUnless(ctx, Tx.expired, accountID, id, lock, change)
+}
+
+// changeUnless is change with another rule of when a key has expired.
+func (k *Keys) changeUnless(
+	ctx context.Context, ended func(Tx, context.Context, Key) (bool, error),
+	accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
+) (Key, error) {
 	var expired bool
 	key, err := k.changeUnrevoked(ctx, accountID, id, lock, func(ctx context.Context, tx Tx, key *Key) (err error) {
-		if expired, err = tx.expired(ctx, *key); err != nil || expired {
+		if expired, err = ended(tx, ctx, *key); err != nil || expired {
 			return err
 		}
 		return change(ctx, tx, key)

@@ -136,6 +136,35 @@ func TestExpiredKeyHasEnded(t *testing.T) {
 
 func errOfGenerate(_ models.Key, _ string, err error) error { return err }
 
+func TestRevocationOfAnExpiredKeyChangesNothing(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		ctx, c := t.Context(), f.customer(t)
+		key, secret := f.key(t, c)
+		f.exec(t, "UPDATE api_keys SET expires_at = ? WHERE id = ?", f.clock.Now().Add(-time.Second), key.ID)
+		expired, err := f.Keys.Revoke(ctx, c.ID, key.ID, models.Operator())
+		checkError(t, "revoke", err, models.ErrKeyAlreadyRevoked)
+		if expired.ID != key.ID || expired.RevokedAt != nil || len(f.recorded(t, c, models.ActionKeyRevoked)) > 0 {
+			t.Errorf("revoked %+v", expired)
+		}
+		checkError(t, "authenticate", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyExpired)
+	})
+}
+
+// A key that works can be revoked even if the clock of the process is ahead of the database's.
+func TestRevocationWithAClockAhead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f.inRealTime()
+	c := f.customer(t)
+	n := form("short")
+	n.Restrictions.ExpiresAt = f.in(time.Hour)
+	key, _, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
+	must(t, err)
+	f.clock.Advance(2 * time.Hour)
+	must(t, errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, c.actor)))
+}
+
 // A process whose clock is behind the database's cannot change a key that has expired.
 func TestExpiredKeyStaysExpiredWithAClockBehind(t *testing.T) {
 	t.Parallel()

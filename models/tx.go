@@ -218,6 +218,16 @@ func (tx Tx) expired(ctx context.Context, key Key) (bool, error) {
 	return key.Expired(now), err
 }
 
+// refused reports whether authentication refuses a key as expired. Unlike expired, refused has only
+// the clock of the database, so that a key that works can always be revoked.
+func (tx Tx) refused(ctx context.Context, key Key) (bool, error) {
+	if !isPostgres(tx) || key.ExpiresAt == nil {
+		return key.Expired(tx.Now()), nil
+	}
+	now, err := postgresNow(ctx, tx)
+	return err == nil && key.Expired(now), err
+}
+
 // The locks below last until the transaction ends. Every transaction takes them in this order:
 // subjects of sign-in, account, user, and then keys, links and sessions.
 

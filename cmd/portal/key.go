@@ -22,8 +22,8 @@ type keyRevokeCommand struct {
 	Reason string `placeholder:"TEXT" help:"Why the key is revoked, at most 500 characters. The customer sees it."`
 }
 
-// Run revokes one key. If the key is revoked already, Run succeeds, so that a list of leaked keys
-// can be processed twice.
+// Run revokes one key. If the key is revoked already or has expired, Run succeeds, so that a list of
+// leaked keys can be processed twice.
 func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 	var secret string
 	if c.Key != "" {
@@ -43,7 +43,11 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 		}
 		outcome := "revoked"
 		key, err = store.Keys.RevokeBecause(ctx, key.AccountID, key.ID, c.Reason, models.Operator())
-		if errors.Is(err, models.ErrKeyAlreadyRevoked) {
+		switch {
+		case !errors.Is(err, models.ErrKeyAlreadyRevoked):
+		case key.RevokedAt == nil:
+			outcome, err = "nothing has changed, because it expired at "+key.ExpiresAt.UTC().Format(time.RFC3339), nil
+		default:
 			outcome, err = "was already revoked at "+key.RevokedAt.Format(time.RFC3339), nil
 		}
 		if err != nil {

@@ -126,6 +126,12 @@ func TestKeyRevoke(t *testing.T) {
 	if _, err := store.API.Authenticate(t.Context(), account.secret, models.Source{}); !errors.Is(err, models.ErrKeyRevoked) {
 		t.Errorf("the key is not refused as revoked: %v", err)
 	}
+	expired, _, err := store.Keys.Generate(t.Context(), account.ID, models.NewKey{Label: "expired", FormID: uuid.New()}, models.Operator())
+	modelstest.Must(t, err)
+	modelstest.Exec(t, url, "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '"+expired.ID.String()+"'")
+	if r := portal(t, env, "", "key", "revoke", "--id", expired.ID.String()); !strings.Contains(r.succeeds(t, expired.ID.String()+"\n"), "expired at 2026-01-01T00:00:00Z") {
+		t.Errorf("standard error is %s", r.stderr)
+	}
 }
 
 // session signs in and returns the session token.

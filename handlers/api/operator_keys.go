@@ -119,10 +119,14 @@ func (a *API) revokeKey(c *gin.Context) error {
 		}
 		return a.store.Keys.RevokeBecause(ctx, key.AccountID, key.ID, reason, models.Operator())
 	})
+	endedAt := key.RevokedAt
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		err = nil
+		if endedAt == nil {
+			endedAt = key.ExpiresAt
+		}
 	}
-	return send(c, http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(key.RevokedAt)}, err)
+	return send(c, http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(endedAt)}, err)
 }
 
 // keyFinder returns a function that finds the key of the request's body, and the reason to revoke

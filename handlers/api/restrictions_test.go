@@ -154,6 +154,11 @@ func TestKeyShowsItselfAndWhenItExpires(t *testing.T) {
 		if s.post("/api/widget/introspect", bearer(second), tokenForm(token)).is(http.StatusOK).into(&active); active.Active {
 			t.Error("a token of an expired key is active")
 		}
+		var revocation struct{ RevokedAt string }
+		s.operate(http.MethodPost, "/operator/keys/revocations", `{"keyId": "`+c.key.ID.String()+`"}`).is(http.StatusOK).into(&revocation)
+		if revocation.RevokedAt != "2026-01-01T00:00:00Z" {
+			t.Errorf("the expired key was revoked at %q", revocation.RevokedAt)
+		}
 		var list struct{ Keys []map[string]any }
 		s.operate(http.MethodGet, "/operator/accounts/"+c.accountID.String()+"/keys", "").is(http.StatusOK).into(&list)
 		if list.Keys[0]["expired"] != true || list.Keys[0]["revokedAt"] != nil || list.Keys[0]["expiresAt"] == nil || list.Keys[1]["expired"] != false {

@@ -371,6 +371,9 @@ func TestExpiringKeyIsOfferedRotationAndIsThenListedAsExpired(t *testing.T) {
 		c.get("/api-keys/" + key.ID.String() + path).redirects("/api-keys")
 		c.get("/api-keys").says("has expired")
 	}
+	c.post("/api-keys/"+key.ID.String()+"/revocation", url.Values{}).redirects("/api-keys")
+	c.get("/api-keys").says("has expired")
+	c.get("/api-keys/revoked").one("table", "Revoked API keys").one("cell", "Expired")
 }
 
 func TestReasonOfARevocation(t *testing.T) {
