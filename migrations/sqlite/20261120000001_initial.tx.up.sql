@@ -427,6 +427,7 @@ END;
 -- One activity records the wrong passwords of one user in ten minutes, or the same change by one
 -- user. This table counts them, because the rows of activities never change.
 CREATE TABLE activity_repeats (
+    account_id  TEXT NOT NULL,
     user_id     TEXT NOT NULL,
     action      TEXT NOT NULL,
     -- The start of the ten minutes.
@@ -440,9 +441,14 @@ CREATE TABLE activity_repeats (
     repeats     INTEGER NOT NULL DEFAULT 0,
     -- Whether one of them came from another address than the first one.
     elsewhere   BOOLEAN NOT NULL DEFAULT false,
+    -- The place of the activity in the list, which sorts by id, and the time of the last repeat.
+    -- Both are NULL without a repeat.
+    last_id     TEXT,
+    last_at     TIMESTAMP,
     PRIMARY KEY (user_id, action, period, change)
 );
 CREATE INDEX activity_repeats_period ON activity_repeats (period);
+CREATE INDEX activity_repeats_account ON activity_repeats (account_id, last_id) WHERE last_id IS NOT NULL;
 
 -- Work: end the calls that were opened with the tokens of a revoked, expired or restricted key, a
 -- removed agent or a disabled account. A call can begin as long as a token is valid, so the work is
