@@ -119,7 +119,7 @@ func inactive(key authn.Key) error {
 }
 
 // CountRefusal counts the request of a caller that Authenticate has returned as refused, and no
-// longer as accepted. It stays a use of the key.
+// longer as accepted. It stays a use of the key from its source.
 func (a *API) CountRefusal(p Principal) {
 	a.usage.Count(p.AccountID, p.KeyID, Source{}, p.usedAt, -1, 1)
 }

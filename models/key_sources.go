@@ -16,8 +16,8 @@ import (
 // Source is where a request comes from.
 type Source = usage.Source
 
-// KeySource is the accepted requests with a key from one source in the last 30 days. The source
-// with an empty address and client is all others.
+// KeySource is the requests with a key from one source in the last 30 days, also those that were
+// refused for their address. The source with an empty address and client is all others.
 type KeySource struct {
 	Address, Client     string
 	FirstSeen, LastSeen time.Time // FirstSeen may be earlier, up to 90 days ago

@@ -75,6 +75,46 @@ func TestSourcesOfAKey(t *testing.T) {
 	})
 }
 
+// A request that is refused for its address counts for its source, whether or not a flush falls
+// between its authentication and its refusal.
+func TestRefusedAddressesAreSources(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		key, secret := f.key(t, f.customer(t))
+		at := f.clock.Now().Format("01-02 15:04")
+		from := func(i int) models.Source { return source(fmt.Sprint("192.0.2.", i), "client/1.0") }
+		isListed := func(requests ...int) {
+			t.Helper()
+			var want []string
+			for i, n := range requests {
+				want = append(want, fmt.Sprintf("192.0.2.%d client/1.0 %s %s %d", i+1, at, at, n))
+			}
+			if got := f.sources(t, key); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("sources %q, want %q", got, want)
+			}
+		}
+		var caller models.Principal
+		f.briefly(t, models.Options{}, func(s *models.Store) {
+			caller = modelstest.Value(s.API.Authenticate(t.Context(), secret, from(1)))(t)
+		})
+		f.briefly(t, models.Options{}, func(s *models.Store) { s.API.CountRefusal(caller) })
+		isListed(1)
+		authenticate := func(i, requests, refused int) {
+			useFrom(t, f.Store, secret, from(i), requests)
+			for range refused {
+				f.API.CountRefusal(caller)
+			}
+		}
+		authenticate(1, 3, 3)
+		isListed(4)
+		authenticate(2, 2, 2)
+		authenticate(3, 1, 0)
+		isListed(4, 2, 1)
+		if n := f.count(t, "SELECT count(*) FROM api_key_sources WHERE client = ''"); n != 0 {
+			t.Errorf("%d rows of others", n)
+		}
+	})
+}
+
 // A client that changes its name with each request has at most 20 rows a day and one for all
 // others. A client with more requests is listed although it comes later.
 func TestSourcesAreBounded(t *testing.T) {

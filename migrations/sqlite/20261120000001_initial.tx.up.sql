@@ -137,7 +137,8 @@ BEGIN
         requests = requests + excluded.requests, refusals = refusals + excluded.refusals;
 END;
 
--- Where the accepted requests of each key come from, by day. A trigger keeps the 20 sources of a key
+-- Where the requests of each key come from, by day, also those that were refused for their address,
+-- but not those with a key that is no longer active. A trigger keeps the 20 sources of a key
 -- on a day that have the most requests, and adds the others to a row with an empty address and
 -- client. The addresses are personal data: the rows are deleted after 90 days.
 CREATE TABLE api_key_sources (

@@ -11,7 +11,8 @@
 //
 // # Sources
 //
-// The requests of each key are counted by source too: a client and its network. In a bucket, the
+// The requests of each key are counted by source too: a client and its network. Among them
+// are requests that were refused for their address, which may be a thief's. In a bucket, the
 // first 20 sources of a key have counts of their own, and the rest are counted together as all
 // others. In the database, a trigger keeps the 20 sources of a key on a day that have the most
 // requests. When another one comes, the one with the fewest requests is added to all others. So a

@@ -49,8 +49,9 @@ func New(w Writer, yield bool) *Recorder {
 	return r
 }
 
-// Count adds requests with an account's key from a source at a time. Refused requests do not count
-// as a use of the key, and not by source.
+// Count adds requests with an account's key from a source at a time. Refusals do not count as a use
+// of the key, and not by source. If a request that was counted is refused later, the caller adds -1
+// request and a refusal: the request stays a use of the key from its source.
 func (r *Recorder) Count(account, key uuid.UUID, from Source, at time.Time, requests, refusals int64) {
 	n := counts{Requests: requests, Refusals: refusals}
 	micros := at.UnixMicro()

@@ -92,7 +92,7 @@ func (s Source) Address() string {
 	return netip.PrefixFrom(s.network, 64).String()
 }
 
-// SourceEntry is the accepted requests with a key from one source in one hour.
+// SourceEntry is the requests with a key from one source in one hour.
 type SourceEntry struct {
 	Key uuid.UUID
 	Source
@@ -105,31 +105,31 @@ func (c sourceCounts) FirstUse() time.Time { return time.UnixMicro(c.first).UTC(
 // LastUse is like FirstUse.
 func (c sourceCounts) LastUse() time.Time { return time.UnixMicro(c.last).UTC() }
 
-// sourceCounts are the accepted requests of one source.
+// sourceCounts are the requests of one source.
 type sourceCounts struct {
 	id          uint32 // of the source in the bucket
 	Requests    int64
 	first, last int64 // times in microseconds since 1970
 }
 
-// countSource counts accepted requests with a key by source, before they are added to n. As long as
+// countSource counts requests with a key by source, before their time is added to n. As long as
 // the key has one source, n has its counts, so that most keys need no more memory. The caller holds
 // mu.
 func (r *Recorder) countSource(b *bucket, account uuid.UUID, n *counts, from Source, requests, micros int64) {
-	if n.Requests > 0 && n.sources == 0 && b.sources[n.source] == from {
-		n.first = min(n.first, micros)
+	if n.uses > 0 && n.sources == 0 && b.sources[n.source] == from {
+		n.uses, n.first = n.uses+requests, min(n.first, micros)
 		return
 	}
 	id, found := b.ids[from]
-	if n.Requests == 0 {
+	if n.uses == 0 {
 		if !found && r.admitSource(b, account) {
 			id = b.addSource(from)
 		}
-		n.source, n.first = id, micros
+		n.source, n.uses, n.first = id, requests, micros
 		return
 	}
 	if n.sources == 0 {
-		b.byKey = append(b.byKey, []sourceCounts{{n.source, n.Requests, n.first, n.Last}})
+		b.byKey = append(b.byKey, []sourceCounts{{n.source, n.uses, n.first, n.Last}})
 		b.lists++
 		n.sources = b.lists
 	}
@@ -193,9 +193,9 @@ func (b *bucket) entriesBySource(entries []Entry) []SourceEntry {
 // eachSource calls visit with the counts of a key by source.
 func (b *bucket) eachSource(n counts, visit func(sourceCounts)) {
 	switch {
-	case n.Requests == 0:
+	case n.uses == 0:
 	case n.sources == 0:
-		visit(sourceCounts{n.source, n.Requests, n.first, n.Last})
+		visit(sourceCounts{n.source, n.uses, n.first, n.Last})
 	default:
 		for _, one := range b.byKey[n.sources-1] {
 			visit(one)

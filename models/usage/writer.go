@@ -32,7 +32,8 @@ type counts struct {
 	Requests int64 // accepted
 	Refusals int64
 
-	first   int64  // time of the first accepted request, while the key has one source
+	uses    int64  // accepted, or refused after that, while the key has one source
+	first   int64  // time of the first of them
 	source  uint32 // the id of this source in the bucket
 	sources uint32 // if not zero, the key has several sources: their position in byKey, plus 1
 }
