@@ -141,9 +141,9 @@ CREATE TRIGGER api_key_last_uses_keep_past_hour AFTER UPDATE OF hour ON api_key_
     FOR EACH ROW WHEN (OLD.hour <> NEW.hour) EXECUTE FUNCTION keep_past_hour();
 
 -- Where the requests of each key come from, by day, also those that were refused for their address,
--- but not those with a key that is no longer active. A trigger keeps the 20 sources of a key
--- on a day that have the most requests, and adds the others to a row with an empty address and
--- client. The addresses are personal data: the rows are deleted after 90 days.
+-- but not those with a key that is no longer active. A key has at most 20 sources on a day: for a
+-- new one, a trigger adds the one of the others that has the fewest requests to a row with an empty
+-- address and client. The addresses are personal data: the rows are deleted after 90 days.
 CREATE TABLE api_key_sources (
     api_key_id uuid NOT NULL,
     day        timestamptz NOT NULL,
@@ -165,7 +165,7 @@ BEGIN
     IF 20 < (SELECT count(*) FROM api_key_sources WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '') THEN
         DELETE FROM api_key_sources WHERE (api_key_id, day, address, client) IN (
             SELECT api_key_id, day, address, client FROM api_key_sources
-            WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> ''
+            WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '' AND (address, client) <> (NEW.address, NEW.client)
             ORDER BY requests, last_seen, address, client LIMIT 1)
         RETURNING * INTO least;
         INSERT INTO api_key_sources AS others (api_key_id, day, address, client, requests, first_seen, last_seen)

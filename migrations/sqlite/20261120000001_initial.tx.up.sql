@@ -138,9 +138,9 @@ BEGIN
 END;
 
 -- Where the requests of each key come from, by day, also those that were refused for their address,
--- but not those with a key that is no longer active. A trigger keeps the 20 sources of a key
--- on a day that have the most requests, and adds the others to a row with an empty address and
--- client. The addresses are personal data: the rows are deleted after 90 days.
+-- but not those with a key that is no longer active. A key has at most 20 sources on a day: for a
+-- new one, a trigger adds the one of the others that has the fewest requests to a row with an empty
+-- address and client. The addresses are personal data: the rows are deleted after 90 days.
 CREATE TABLE api_key_sources (
     api_key_id TEXT NOT NULL,
     day        TIMESTAMP NOT NULL,
@@ -161,13 +161,13 @@ CREATE TRIGGER api_key_sources_keep_most_used AFTER INSERT ON api_key_sources
 BEGIN
     INSERT INTO api_key_sources (api_key_id, day, address, client, requests, first_seen, last_seen)
     SELECT api_key_id, day, '', '', requests, first_seen, last_seen FROM api_key_sources
-    WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> ''
+    WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '' AND (address, client) <> (NEW.address, NEW.client)
     ORDER BY requests, last_seen, address, client LIMIT 1
     ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = requests + excluded.requests,
         first_seen = min(first_seen, excluded.first_seen), last_seen = max(last_seen, excluded.last_seen);
     DELETE FROM api_key_sources WHERE (api_key_id, day, address, client) IN (
         SELECT api_key_id, day, address, client FROM api_key_sources
-        WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> ''
+        WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '' AND (address, client) <> (NEW.address, NEW.client)
         ORDER BY requests, last_seen, address, client LIMIT 1);
 END;
 

@@ -11,13 +11,14 @@
 //
 // # Sources
 //
-// The requests of each key are counted by source too: a client and its network. Among them
-// are requests that were refused for their address, which may be a thief's. In a bucket, the
-// first 20 sources of a key have counts of their own, and the rest are counted together as all
-// others. In the database, a trigger keeps the 20 sources of a key on a day that have the most
-// requests. When another one comes, the one with the fewest requests is added to all others. So a
-// client that changes its name with each request costs 21 rows a day, and a client that sends more
-// requests than it is still found, although it may come later.
+// The requests of each key are counted by source too: a client and its network. Among them are
+// requests that were refused for their address, which may be a thief's. In a bucket, the first 20
+// sources of a key have counts of their own, and the rest are counted together as all others. In
+// the database, a key has at most 20 sources on a day. For a new one, a trigger adds the one of the
+// others that has the fewest requests to all others. So a new source stays until the next one
+// comes, and longer if it then has more requests than another. A client that changes its name with
+// each request costs 21 rows a day. It takes the place of one source that has more requests, and
+// after that its names replace each other.
 //
 // # Errors
 //

@@ -254,6 +254,36 @@ func TestSourcesInMemoryAreBounded(t *testing.T) {
 	})
 }
 
+// A source that comes when a key has 20 of them on a day stays, although each flush writes only one
+// of its requests. A client that changes its name with each request does not replace it after that.
+func TestSteadySourceIsStored(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db database) {
+		r, key := db.recorder(t), uuid.New()
+		flush := func(client string, requests int64) {
+			r.Count(account, key, usage.NewSource(netip.MustParseAddr("192.0.2.7"), client), noon, requests, 0)
+			must(t, r.Flush(t.Context()))
+		}
+		for i := range 20 {
+			flush(fmt.Sprint("early/", i), 2)
+		}
+		for range 5 {
+			flush("steady/1.0", 1)
+		}
+		for i := range 50 {
+			flush(fmt.Sprint("noise/", i), 1)
+		}
+		var stored []struct {
+			Client   string
+			Requests int64
+		}
+		must(t, db.NewRaw("SELECT client, requests FROM api_key_sources WHERE api_key_id = ? ORDER BY requests DESC", key).Scan(t.Context(), &stored))
+		others, steady := stored[0], stored[1]
+		if len(stored) != 21 || others.Client != "" || others.Requests != 2+2+49 || steady.Client != "steady/1.0" || steady.Requests != 5 {
+			t.Errorf("%v", stored)
+		}
+	})
+}
+
 func TestSourceOfARequest(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[[2]string]string{
