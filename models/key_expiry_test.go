@@ -62,21 +62,75 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		at(28 * models.Day)
 		expect("2 days before")
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, edited.ID, models.Restrictions{ExpiresAt: f.in(6 * models.Day)}, "", c.actor)))
-		expect("an earlier expiry", "owner edited")
+		expect("an earlier expiry")
 		at(29 * models.Day)
 		expect("1 day before", "creator first", "owner first second")
 		f.clock.Advance(time.Second)
 		must(t, errOf(f.Keys.Restrict(ctx, c.ID, edited.ID, models.Restrictions{ExpiresAt: f.in(4 * models.Day)}, "", c.actor)))
-		expect("another expiry", "owner edited")
+		expect("another expiry")
 		at(31 * models.Day)
 		expect("after the expiry")
-		brief := generate("brief", time.Hour, c.actor)
+		soon := generate("soon", 7*models.Day+time.Minute, c.actor)
 		must(t, f.Keys.WarnOfExpiry(ctx))
-		f.revoke(t, brief)
+		f.revoke(t, soon)
 		expect("revoked before the mail is sent")
-		generate("brief", time.Hour, c.actor)
-		expect("a short life", "owner brief")
+		generate("a day", models.Day, c.actor)
+		generate("a week", 7*models.Day, c.actor)
+		expect("short lives")
 		at(32*models.Day + time.Minute)
 		expect("1 day before the other expiry", "owner edited")
+		at(37 * models.Day)
+		expect("1 day before the end of a week", "owner a week")
+	})
+}
+
+func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		f.inRealTime()
+		f.Store = f.open(t, models.Options{Mail: true})
+		ctx, c := t.Context(), f.customer(t)
+		creator := f.member(t, c, models.RoleMember)
+		generate := func(by models.Actor) {
+			n := form("production")
+			n.Restrictions.ExpiresAt = f.in(7*models.Day + time.Minute)
+			_, _, err := f.Keys.Generate(ctx, c.ID, n, by)
+			must(t, err)
+			f.clock.Advance(time.Minute)
+		}
+		expect := func(step string, want ...string) {
+			t.Helper()
+			must(t, f.Keys.WarnOfExpiry(ctx))
+			var got []string
+			for mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, _, err = f.Outbox.Claim(ctx) {
+				must(t, err)
+				must(t, f.Outbox.Sent(ctx, mail))
+				if mail.Kind == models.MailKeysExpiring {
+					got = append(got, mail.Recipient)
+				}
+			}
+			slices.Sort(got)
+			if slices.Sort(want); !slices.Equal(got, want) {
+				t.Errorf("%s: mails to %q, want %q", step, got, want)
+			}
+		}
+
+		generate(models.UserActor(creator.ID, ""))
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, true, models.Operator()))
+		expect("a disabled account")
+		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
+		expect("an account enabled again", c.user.Email, creator.Email)
+		generate(models.UserActor(creator.ID, ""))
+		must(t, f.Keys.WarnOfExpiry(ctx))
+		must(t, f.People.SetDisabled(ctx, creator.Email, true))
+		expect("a user disabled before the mail is sent", c.user.Email)
+		for range 8 {
+			generate(c.actor)
+			expect("below the limit", c.user.Email)
+		}
+		generate(c.actor)
+		expect("above the limit")
+		f.clock.Advance(time.Hour)
+		expect("an hour later", c.user.Email)
+		expect("after the mail")
 	})
 }

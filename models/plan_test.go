@@ -59,7 +59,7 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	key, secret := f.key(t, c)
 	_, leaked := f.key(t, c)
 	expiring, _ := f.key(t, c)
-	f.exec(t, "UPDATE api_keys SET expires_at = ? WHERE id = ?", f.clock.Now().Add(time.Hour), expiring.ID)
+	f.exec(t, "UPDATE api_keys SET expires_at = ?, lifetime = ? WHERE id = ?", f.clock.Now().Add(time.Hour), 30*models.Day, expiring.ID)
 	agent, other := f.agent(t, c), f.agent(t, c)
 	page := models.Page{Limit: 10}
 	token := f.session(t, c)

@@ -54,9 +54,9 @@ func (s *Store) purgeRegularly(background context.Context, delay time.Duration) 
 	}
 }
 
-// purge deletes old activities, usage rows and sources of keys, expired and idle sessions, pending sign-ins, links,
-// invitations, set-ups of authenticator apps, old mails, old sign-in failures, and users who were
-// removed long ago.
+// purge deletes old activities, usage rows and sources of keys, expired and idle sessions, pending
+// sign-ins, links, invitations, set-ups of authenticator apps, old mails, old sign-in failures, and
+// users who were removed long ago.
 func (s *Store) purge(ctx context.Context) error {
 	now := s.db.Now()
 	// Another instance may not have written a later use of the session yet.
@@ -140,8 +140,8 @@ const (
 	lastTokensInterval = 5 * time.Second
 )
 
-// startBackground starts the regular flushes, the mails about expiring keys and the purge. They end with ctx, each after its
-// running statement.
+// startBackground starts the regular flushes, the mails about expiring keys and the purge. They end
+// with ctx, each after its running statement.
 func (s *Store) startBackground(ctx context.Context) {
 	report := func(err error) {
 		// Nothing is lost: the next interval tries again.
@@ -154,7 +154,9 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.Agents.flush, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	if s.Outbox.Enabled() {
-		s.stopped.Go(func() { repeat(ctx, warningInterval, s.Keys.WarnOfExpiry, report) })
+		// Many accounts need more than Timeout, and what is left when the portal stops can wait.
+		warn := func(context.Context) error { return s.Keys.WarnOfExpiry(ctx) }
+		s.stopped.Go(func() { repeat(ctx, warningInterval, warn, report) })
 	}
 	if s.Calls.Enabled() {
 		s.stopped.Go(func() { s.Calls.endRegularly(ctx) })

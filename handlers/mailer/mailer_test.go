@@ -171,17 +171,18 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 			return "Label: prod <1>\nKey: " + key.Masked() + "\nExpires: " + expiresAt.Format("2 Jan 2006, 15:04:05 UTC")
 		}
 		tomorrow := time.Now().UTC().Add(models.Day).Truncate(time.Second) // PostgreSQL has a clock of its own
-		s.clock.Advance(tomorrow.Sub(s.clock.Now()) - time.Hour)
-		first := generate(tomorrow)
+		s.clock.Advance(tomorrow.Sub(s.clock.Now()) - 2*models.Day)
+		first, later := generate(tomorrow), tomorrow.Add(2*models.Day)
+		both := []string{generate(later), generate(later.Add(time.Minute))}
+		s.clock.Advance(models.Day)
 		modelstest.Must(t, s.Keys.WarnOfExpiry(t.Context()))
 		s.run(t, s.Store, server.URL())
-		mail := server.Await(2)[1]
+		mail := server.Await(4)[3]
 		if mail.Subject != "API key expires on "+tomorrow.Format("2 Jan 2006")+" – Voice Portal" || !strings.Contains(mail.Text, first) ||
 			!strings.Contains(unescape(mail.HTML), "An API key of the account Acme <Ltd> expires soon") {
 			t.Errorf("%s\n%s", mail.Subject, mail.Text)
 		}
-		s.clock.Advance(time.Minute)
-		both := []string{generate(tomorrow), generate(tomorrow.Add(time.Minute))}
+		s.clock.Advance(2 * models.Day)
 		modelstest.Must(t, s.Keys.WarnOfExpiry(t.Context()))
 		mail = server.Await(5)[4]
 		if mail.Subject != "2 API keys expire soon – Voice Portal" || !strings.Contains(mail.Text, "\n\n"+both[0]+"\n\n"+both[1]+"\n\n") {
