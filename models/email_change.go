@@ -31,8 +31,8 @@ type emailChange struct {
 // deadlines.
 //
 // The errors for the password are those of [Credentials.ChangePassword], but a user without a
-// password needs none. If the email is malformed, is the current one, in any letter case, or makes the password too easy
-// to guess, the error is an [*InvalidError] for the field "email".
+// password needs none. If the email is malformed, is the current one, in any letter case, or makes
+// the password too easy to guess, the error is an [*InvalidError] for the field "email".
 func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, password, email string, actor Actor) error {
 	email, invalid := cleanEmail(email)
 	if invalid == nil && bytes.Equal(hashEmail(email), hashEmail(session.Email)) {

@@ -268,8 +268,8 @@ func ownersOf(ctx context.Context, tx Tx, accountID uuid.UUID) ([]string, error)
 	return emailsOf(ctx, tx, "u.account_id = ? AND u.role = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID, RoleOwner)
 }
 
-// ownersAndCreators returns the email addresses of the account's owners, and then of the users who
-// generated these keys, also if there are too many owners.
+// ownersAndCreators returns the email addresses of at most maxOwnersMailed owners of the account,
+// and then of the users who generated these keys, even if more owners than that exist.
 func ownersAndCreators(ctx context.Context, tx Tx, accountID uuid.UUID, keys ...uuid.UUID) ([]string, error) {
 	recipients, err := ownersOf(ctx, tx, accountID)
 	if err != nil {

@@ -188,11 +188,11 @@ func postgresNow(ctx context.Context, db bun.IDB) (now time.Time, err error) {
 	return now, err
 }
 
-// maxClockSkew is more than clocks differ that are synchronized. Widget tokens allow for as much.
+// maxClockSkew is more than synchronized clocks differ by.
 const maxClockSkew = 5 * time.Second
 
-// warnOfClock logs a warning if the process's clock differs from that of PostgreSQL. Instances whose
-// clocks differ refuse each other's widget tokens.
+// warnOfClock logs a warning if the process's clock differs from that of PostgreSQL. Instances
+// refuse the widget tokens of one whose clock is more than a minute ahead.
 func (db *DB) warnOfClock(ctx context.Context) error {
 	if !isPostgres(db) {
 		return nil
@@ -203,7 +203,7 @@ func (db *DB) warnOfClock(ctx context.Context) error {
 		return failed("read the time of the database", err)
 	}
 	if before.Sub(database) > maxClockSkew || database.Sub(db.Now()) > maxClockSkew {
-		db.logger.WarnContext(ctx, "the clock of this machine differs from that of the database; synchronize both, or tokens are refused",
+		db.logger.WarnContext(ctx, "the clock of this machine differs from that of the database; synchronize both",
 			slog.String("ahead", before.Sub(database).Round(time.Second).String()))
 	}
 	return nil

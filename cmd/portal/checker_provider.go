@@ -51,9 +51,9 @@ func (c *checker) issuer(name, value string) string {
 	return value
 }
 
-// keysURL checks the URL of a provider's public keys: https, or http for a loopback address, which
-// localhost is not. An empty value is valid. The message does not contain the URL, because it may
-// contain a password.
+// keysURL checks the URL of a provider's public keys: https, or http for a loopback IP address
+// (not the name localhost). An empty value is valid. The message does not contain the URL, because
+// it may contain a password.
 func (c *checker) keysURL(name, value string) string {
 	if value == "" {
 		return ""

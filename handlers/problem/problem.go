@@ -141,9 +141,9 @@ func UnsupportedMediaType(want string) Problem {
 	}
 }
 
-// RateLimited returns a 429 for a caller whose next request is allowed after wait. In the message
-// which says what has reached its limit, such as "with this API key". The caller sets the RateLimit
-// and RateLimit-Policy headers.
+// RateLimited returns a 429 for a caller whose next request is allowed after wait. The phrase
+// in the message that names the limit is which, such as "with this API key". The caller sets the
+// RateLimit and RateLimit-Policy headers.
 func RateLimited(which string, wait time.Duration) Problem {
 	return Problem{
 		Status: http.StatusTooManyRequests, Code: CodeRateLimited,
