@@ -7,9 +7,8 @@ func (r *Recorder) Flush(ctx context.Context) error { return r.flush(ctx, false)
 
 // The limits that tests and benchmarks need.
 const (
-	MaxPending = maxPending
-	Reserve    = reserve
-	BatchKeys  = batchKeys
-
+	MaxPending     = maxPending
+	Reserve        = reserve
+	BatchSources   = batchSources
 	AccountSources = accountSources
 )

@@ -77,6 +77,7 @@ func (r *Recorder) take() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b.entries, b.counts, b.keys, b.ids, b.sourcesOf = entries, nil, nil, nil, nil
+	b.batch = b.next()
 }
 
 // writeRest writes the rest of the bucket that take has begun, if there is one. Only flush changes
@@ -118,14 +119,14 @@ func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	}
 	limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	batch := b.next()
-	if err := r.writer.Write(limited, b.start(), batch, b.entriesBySource(batch)); err != nil {
+	if err := r.writer.Write(limited, b.start(), b.batch, b.entriesBySource(b.batch)); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b.written += len(batch)
 	r.stats.Batches++
-	r.stats.Written += int64(len(batch))
+	r.stats.Written += int64(len(b.batch))
+	b.written += len(b.batch)
+	b.batch = b.next()
 	return nil
 }

@@ -129,7 +129,7 @@ func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, visit func(*bucke
 			continue
 		}
 		lacking := i < 0 || i >= b.written
-		if i >= 0 && i < b.written+batchKeys && n.Last != 0 {
+		if i >= 0 && i < b.written+len(b.batch) && n.Last != 0 {
 			// The batch is being written or was a short time ago.
 			lacking = stored == nil || stored.UnixMicro() < n.Last
 		}
@@ -197,6 +197,7 @@ type bucket struct {
 	// The fields below are set when it is sorted. Nothing is added after that.
 	entries []Entry   // sorted by key
 	written int       // number of entries that were written
+	batch   []Entry   // the entries after them that are written next
 	done    time.Time // when the last entry was written
 }
 
@@ -231,9 +232,20 @@ func (b *bucket) find(key uuid.UUID) (n counts, index int) {
 	return b.entries[i].counts, i
 }
 
-// next returns the next batch of a sorted bucket.
+// next returns the entries of the next batch of a sorted bucket.
 func (b *bucket) next() []Entry {
-	return b.entries[b.written:min(b.written+batchKeys, len(b.entries))]
+	rest, sources := b.entries[b.written:], 0
+	for i, entry := range rest {
+		if entry.sources == 0 {
+			sources++
+		} else {
+			sources += len(b.byKey[entry.sources-1])
+		}
+		if sources > batchSources {
+			return rest[:i]
+		}
+	}
+	return rest
 }
 
 // unwritten returns the number of keys that are not in the database yet.

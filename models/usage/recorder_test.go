@@ -21,7 +21,7 @@ import (
 func TestLostAnswersLoseNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		r := recorder(t, lossy{db.writer(t)})
-		keys := newKeys(2*usage.BatchKeys + 100)
+		keys := newKeys(2*usage.BatchSources + 100)
 		const rounds = 6
 		lost := 0
 		for round := range rounds {
@@ -79,7 +79,7 @@ func TestClosedConnectionIsReplaced(t *testing.T) {
 func TestReportsDuringFlushes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		r := db.recorder(t)
-		keys := sorted(newKeys(2 * usage.BatchKeys))
+		keys := sorted(newKeys(2 * usage.BatchSources))
 		key := keys[len(keys)-1] // in the last batch
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup

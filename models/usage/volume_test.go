@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,35 @@ func TestManyPendingKeysAreWritten(t *testing.T) {
 		stats := r.Stats()
 		if want := int64(2 * len(keys)); stats.Written != want || stats.Pending != 0 {
 			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+// Two instances write keys with many sources in small transactions, so that they do not wait long
+// for each other's locks.
+func TestInstancesShareKeysWithManySources(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db database) {
+		keys := newKeys(500)
+		var running sync.WaitGroup
+		for instance := range 2 {
+			r := db.recorder(t)
+			for _, key := range keys {
+				for i := range 20 {
+					r.Count(key, key, usage.NewSource(netip.MustParseAddr("192.0.2.7"), fmt.Sprintf("client/%d.%d", instance, i)), noon, 1, 0)
+				}
+			}
+			running.Go(func() {
+				if err := r.Flush(t.Context()); err != nil {
+					t.Errorf("the flush failed: %v", err)
+				}
+				if stats := r.Stats(); stats.Batches < int64(20*len(keys)/1000) || stats.Pending != 0 {
+					t.Errorf("%+v", stats)
+				}
+			})
+		}
+		running.Wait()
+		if byHour, byDay := db.total(t); byHour != int64(2*20*len(keys)) || byDay != byHour {
+			t.Errorf("%d requests by the hour, %d by the day", byHour, byDay)
 		}
 	})
 }
