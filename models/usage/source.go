@@ -20,8 +20,8 @@ const (
 	// sourcesByKey is how many sources of a key are counted by themselves in a bucket, and by the
 	// database on a day.
 	sourcesByKey = 20
-	// maxSources bounds the sources that wait for a flush beyond the first one of each key, and
-	// the different sources of all keys. An account may have accountSources of them in a bucket.
+	// maxSources bounds the sources in open buckets, not counting the first of each key.
+	// accountSources is the share of one account in a bucket.
 	maxSources     = 1 << 18
 	accountSources = 100 * sourcesByKey
 
