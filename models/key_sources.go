@@ -24,10 +24,16 @@ type KeySource struct {
 	Requests            int64
 }
 
-// In reports whether one of the networks has addresses of the source.
-func (s KeySource) In(networks []netip.Prefix) bool {
-	network, err := parseNetwork(s.Address)
-	return err == nil && slices.ContainsFunc(networks, network.Overlaps)
+// In reports whether one of the networks has all addresses of the source, or else some of them. An
+// IPv6 source is a network, and which of its addresses it used is not known.
+func (s KeySource) In(networks []netip.Prefix) (all, some bool) {
+	source, err := parseNetwork(s.Address)
+	for _, network := range networks {
+		overlaps := err == nil && network.Overlaps(source)
+		all = all || overlaps && network.Bits() <= source.Bits()
+		some = some || overlaps
+	}
+	return all, some && !all
 }
 
 const (

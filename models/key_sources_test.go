@@ -75,6 +75,18 @@ func TestSourcesOfAKey(t *testing.T) {
 	})
 }
 
+// A network that has only a part of an IPv6 source may refuse it.
+func TestNetworksOfASource(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{"192.0.2.7": "all", "198.51.100.7": "", "2001:db8:1::7": "all", "2001:db8:2::7": "some", "2001:db8:3::7": "", "": ""} {
+		one := models.KeySource{Address: source(address, "").Address()}
+		all, some := one.In(prefixes("192.0.2.0/24", "2001:db8:1::/48", "2001:db8:2::7/128", "2001:db8:2::8/128"))
+		if all != (want == "all") || some != (want == "some") {
+			t.Errorf("%s: all %v, some %v, want %q", one.Address, all, some, want)
+		}
+	}
+}
+
 // A request that is refused for its address counts for its source, whether or not a flush falls
 // between its authentication and its refusal.
 func TestRefusedAddressesAreSources(t *testing.T) {

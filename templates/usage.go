@@ -42,6 +42,7 @@ type KeySource struct {
 	FirstSeen, LastSeen Moment
 	Requests            Count
 	Refused             bool // by the networks in a form
+	Perhaps             bool // because the networks have only some of the source's addresses
 }
 
 // NewKeySources formats sources.

@@ -110,7 +110,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
-// judged marks the sources that the networks of a form refuse, and moves them to the start. If a
+// judged marks the sources that the networks of a form refuse or may refuse, and moves them to the start. If a
 // network is wrong, none is marked.
 func judged(rows []templates.KeySource, sources []models.KeySource, text string) []templates.KeySource {
 	networks, err := models.ParseNetworks(strings.Split(text, "\n"))
@@ -118,7 +118,8 @@ func judged(rows []templates.KeySource, sources []models.KeySource, text string)
 		return rows
 	}
 	for i, one := range sources {
-		rows[i].Refused = one.Address != "" && !one.In(networks)
+		all, some := one.In(networks)
+		rows[i].Refused, rows[i].Perhaps = one.Address != "" && !all, some
 	}
 	slices.SortStableFunc(rows, func(a, b templates.KeySource) int { return refusedFirst(a.Refused, b.Refused) })
 	return rows

@@ -279,6 +279,8 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 				preview.none("alert", "not an IP address")
 			}
 		})
+		s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr("2001:db8::7"), "server/1.0"), time.Now(), 3, 0)
+		c.get(path).says("was used from: May be refused: 2001:db8::/64 (server/1.0), 3 requests, last seen just now Refused: 198.51.100.9")
 		activities := len(c.get("/activity").all("listitem", ""))
 		c.post(path, page.saved("note", page.written("Note"))).redirects("/api-keys#menu-" + key.ID.String())
 		if same := c.keys()[0]; !same.ExpiresAt.Equal(*key.ExpiresAt) || !slices.Equal(same.Agents, key.Agents) ||
