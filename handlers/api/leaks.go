@@ -31,10 +31,14 @@ const (
 	maxPublicLeaks = 100  // texts in a report without credentials
 
 	// maxLeakBodies is how many bytes of bodies are in memory at once, in public reports and in
-	// those of providers, and maxLeakBodiesOfAddress how many of them one address has sent. A client
-	// that sends slowly holds only what it has sent.
-	maxLeakBodies          = 32 << 20
-	maxLeakBodiesOfAddress = 4 << 20
+	// those of providers. A client that sends slowly holds only what it has sent.
+	maxLeakBodies = 32 << 20
+	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For providers
+	// it is maxProviderBodiesOfAddress. A provider may send many reports at once, and behind a proxy
+	// that the portal does not know all of them have one address. They have a limit too, because a
+	// body must be read before its signature is checked, so that anyone can send one.
+	maxLeakBodiesOfAddress     = 4 << 20
+	maxProviderBodiesOfAddress = 16 << 20
 	// leakSlots is how many reports use the database at once, public ones and those of providers.
 	// Together they are fewer than the connections that pages use too.
 	leakSlots = 2
@@ -81,6 +85,7 @@ func newLeakDoors(d Deps) (*leakDoors, error) {
 			name:    "address", things: "from this address", policy: fmt.Sprintf(`"address";q=%d;w=%d`, maxLeaksOfAddress, int(leakWindow.Seconds())),
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
+		publicBodies: leakBodies{ofAddress: maxLeakBodiesOfAddress}, bodies: leakBodies{ofAddress: maxProviderBodiesOfAddress},
 		gitLabToken: newOperatorToken(d.Leaks.GitLabToken),
 		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
@@ -262,6 +267,8 @@ func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), e
 
 // leakBodies counts the bytes of bodies in memory, all of them and those of each address.
 type leakBodies struct {
+	ofAddress int64 // the limit of an address
+
 	mu  sync.Mutex
 	all int64
 	of  map[uuid.UUID]int64
@@ -278,7 +285,7 @@ func (b *leakBodies) add(address uuid.UUID, n int64) bool {
 	if b.of[address] += n; b.of[address] == 0 {
 		delete(b.of, address)
 	}
-	return b.all <= maxLeakBodies && b.of[address] <= maxLeakBodiesOfAddress
+	return b.all <= maxLeakBodies && b.of[address] <= b.ofAddress
 }
 
 // heldReader counts the bytes that it has read, until they are released.
@@ -302,7 +309,11 @@ func (r *heldReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *heldReader) release() { r.held.add(r.address, -r.own) }
+// release releases the bytes. Further calls do nothing.
+func (r *heldReader) release() {
+	r.held.add(r.address, -r.own)
+	r.own = 0
+}
 
 // addressID returns the id of the bucket of an address: an IPv4 address, or an IPv6 network of 64
 // bits, because a client can use all addresses of its network. All unknown addresses share one.

@@ -63,6 +63,7 @@ func (a *API) reportPartnerLeaks(c *gin.Context, partner *leakPartner) error {
 		return err
 	}
 	texts, kinds := distinct(leaks)
+	release() // The report may wait for a slot.
 	outcomes, err := a.reportLeaked(c, texts, partner.source, "")
 	if err != nil {
 		return err

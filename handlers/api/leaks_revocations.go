@@ -42,6 +42,7 @@ func (a *API) revokeLeakedTokens(c *gin.Context) error {
 		return err
 	}
 	texts, _ := distinct(leaks)
+	release() // The report may wait for a slot.
 	if _, err := a.reportLeaked(c, texts, models.LeakGitLab, ""); err != nil {
 		return err
 	}
