@@ -174,7 +174,8 @@ func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.Key
 	}
 	if limit == 0 || limit >= models.Day || key.ExpiresAt != nil {
 		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresOnDate, Name: "On a date"})
-	} else {
+	}
+	if limit > 0 && limit < models.Day {
 		// The end of no day may be within the limit.
 		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresLatest, Name: models.WholeDays(limit)})
 	}

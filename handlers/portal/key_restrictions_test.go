@@ -193,7 +193,8 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 	})
 	// Often the end of no day is within a short maximum.
 	for limit, options := range map[time.Duration][]string{12 * time.Hour: {"12 hours"}, models.Day: {"On a date"}} {
-		s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{KeyMaxLifetime: limit})
+		clock := modelstest.NewClock(time.Now())
+		s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{Now: clock.Now, KeyMaxLifetime: limit})
 		c := s.customer(t)
 		page := c.get("/api-keys").is(http.StatusOK)
 		if all, _ := page.options("Expires"); !slices.Equal(all, options) {
@@ -202,9 +203,22 @@ func TestMaximumLifetimeLeavesOutLongerOptions(t *testing.T) {
 		c.post("/api-keys", page.saved("label", "production", "form_id", page.formID())).is(http.StatusOK)
 		key := c.keys()[0]
 		path := "/api-keys/" + key.ID.String() + "/restrictions"
-		c.post(path, c.get(path).saved("note", "kept")).redirects("/api-keys#menu-" + key.ID.String())
+		page = c.get(path)
+		c.post(path, page.saved("note", "kept")).redirects("/api-keys#menu-" + key.ID.String())
 		if same := c.keys()[0]; same.Note != "kept" || !same.ExpiresAt.Equal(*key.ExpiresAt) {
 			t.Errorf("the expiry changed from %s to %s", key.ExpiresAt, same.ExpiresAt)
+		}
+		if limit < models.Day {
+			options = append([]string{"On a date"}, options...)
+		}
+		if all, _ := page.options("Expires"); !slices.Equal(all, options) {
+			t.Errorf("with a maximum of %s, Expires of a key offers %q", limit, all)
+		}
+		latest := page.saved()
+		latest.Set("expires", templates.ExpiresLatest)
+		clock.Advance(time.Minute)
+		if c.post(path, latest).redirects("/api-keys#menu-" + key.ID.String()); !c.keys()[0].ExpiresAt.After(*key.ExpiresAt) {
+			t.Errorf("the expiry stays at %s", key.ExpiresAt)
 		}
 	}
 }
