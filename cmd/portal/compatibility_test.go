@@ -92,11 +92,17 @@ func useEverything(t *testing.T, i, other *instance, agent string) {
 	key := v.Get("/api-keys").Find(`action="(/api-keys/[0-9a-f-]{36})/revocation"`)
 	post("/agents", url.Values{"name": {"Hotline"}, "form_id": {v.FormID("/agents")}})
 	post(key+"/name", url.Values{"name": {"renamed"}})
+	kept := i.operate(t, "", "agent", "create", "--account", testEmail, "--name", "Sales") // so the stop writes its use
+	post(key+"/restrictions", url.Values{"note": {"a note"}, "expires": {"30"}, "agents": {"only"}, "agent": {kept}, "networks": {"127.0.0.1"}})
+	for _, one := range []*instance{i, other} {
+		one.token(t, first, uuid.MustParse(kept))
+	}
 	second := v.Post(key+"/rotation", url.Values{"form_id": {v.FormID(key + "/rotation")}}).Find(`\b(nas_[0-9A-Za-z]{36})\b`)
 	for _, path := range []string{
-		"/", "/api-keys", "/api-keys/changes", "/api-keys/revoked", key, "/usage?key=" + strings.TrimPrefix(key, "/api-keys/"), key + "/name", key + "/revocation", key + "/rotation",
-		key + "/first-use", "/agents", "/agents/" + agent, "/agents/" + agent + "/removal",
-		"/integrate", "/activity", "/activity/export", "/account", "/people",
+		"/", "/api-keys", "/api-keys/changes", "/api-keys/revoked", key, key + "/name", key + "/restrictions",
+		key + "/revocation", key + "/rotation", key + "/first-use", "/usage?key=" + strings.TrimPrefix(key, "/api-keys/"),
+		"/agents", "/agents/" + agent, "/agents/" + agent + "/removal",
+		"/integrate", "/activity", "/activity/export", "/account", "/people", "/settings",
 	} {
 		for _, one := range []*instance{i, other} {
 			if got := v.At(one.URL).Get(path); got.StatusCode >= 400 {
@@ -122,10 +128,10 @@ func useEverything(t *testing.T, i, other *instance, agent string) {
 	i.signedIn(t)
 
 	for _, one := range []*instance{i, other} {
+		one.stop(t)
 		if bad := regexp.MustCompile(`(?m)^.*("level":"ERROR"|"status":5).*$`).FindString(one.stderr.String()); bad != "" {
 			t.Errorf("the log has %s", bad)
 		}
-		one.stop(t)
 		if out := one.stdout.String(); out != "" {
 			t.Errorf("serve wrote %q to standard output", out)
 		}
