@@ -73,9 +73,12 @@ class Handler(BaseHTTPRequestHandler):
         while chunk := re.match(rb"([0-9A-Fa-f]{1,4})[;\r\n]", self.rfile.readline(1024)):
             size = int(chunk[1], 16)
             left -= size
-            if size == 0 or left < 0:
-                return left >= 0
+            if left < 0:
+                return False
+            # Also after the last chunk, which is empty: unread data would reset the connection.
             self.rfile.read(size + len("\r\n"))
+            if size == 0:
+                return True
         return False
 
     def page(self):
