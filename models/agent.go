@@ -269,11 +269,10 @@ func (a *Agents) Used(agentID, keyID uuid.UUID) {
 }
 
 // UsedBy returns when one of the account's keys last used each of its agents, as far as that was in
-// the last 30 days.
+// the last 30 days. If a flush writes a time after it was read from the database, an earlier one or
+// none is returned.
 func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	first := sourceDays.Starts(a.db.Now())[0]
-	// The memory is read first: a flush in between moves the times to the database.
-	pending := a.lastTokens.ofKey(keyID)
 	var rows []struct {
 		ID     uuid.UUID
 		UsedAt sql.NullTime
@@ -283,11 +282,7 @@ func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uu
 		Where("agent.account_id = ?", accountID).Scan(ctx, &rows)
 	used := map[uuid.UUID]time.Time{}
 	for _, row := range rows {
-		at := pending[row.ID]
-		if row.UsedAt.Time.After(at) {
-			at = row.UsedAt.Time
-		}
-		if !at.Before(first) {
+		if at := a.lastTokens.latest(seenID{row.ID, keyID}, row.UsedAt.Time); !at.Before(first) {
 			used[row.ID] = at
 		}
 	}

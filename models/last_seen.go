@@ -48,19 +48,6 @@ func (b *lastSeenBuffer) latest(id seenID, stored time.Time) time.Time {
 	return stored
 }
 
-// ofKey returns the times of the agents that a key used.
-func (b *lastSeenBuffer) ofKey(keyID uuid.UUID) map[uuid.UUID]time.Time {
-	times := map[uuid.UUID]time.Time{}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for id, seen := range b.pending {
-		if id.KeyID == keyID {
-			times[id.ID] = seen.at
-		}
-	}
-	return times
-}
-
 // flush passes the entries to write, in chunks in the order of their ids, so that the flushes of
 // two instances cannot deadlock. Unless a written entry has changed meanwhile, flush removes it.
 func (b *lastSeenBuffer) flush(write func([]sighting) error) error {
