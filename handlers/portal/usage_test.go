@@ -17,12 +17,13 @@ import (
 func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, stranger := s.customer(t), s.customer(t)
-		stranger.use(func() string { _, secret := stranger.newKey("foreign", uuid.Nil); return secret }())
 		c.get("/usage").is(http.StatusOK).none("table", "Usage")
 		production, leaked := c.key("=production"), c.key("leaked")
 		unused := c.key("unused")
 		server := usage.NewSource(netip.MustParseAddr("2001:db8::1"), "server/1.0 (x)")
+		// The usage is added in the order of time, because a flush may write each hour on its own.
 		s.store.Keys.AddUsage(production, server, time.Now().AddDate(0, 0, -20), 1000, 0)
+		stranger.use(func() string { _, secret := stranger.newKey("foreign", uuid.Nil); return secret }())
 		s.store.Keys.AddUsage(production, models.Source{}, time.Now(), 204, 0)
 		c.revoke(leaked)
 		s.store.Keys.AddUsage(leaked, models.Source{}, time.Now(), 1, 7)
@@ -54,6 +55,9 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 				t.Error("the button does not copy the id")
 			}
 			rows := page.one("table", "Sources").all("row", "")
+			if len(rows) != 3 {
+				t.Fatalf("%d rows of sources", len(rows))
+			}
 			for i, want := range []string{
 				"Address Client First seen Last seen Requests",
 				"2001:db8::/64 server/1.0 " + time.Now().UTC().AddDate(0, 0, -20).Format("2 Jan 2006") + " 20 days ago 1,000",
