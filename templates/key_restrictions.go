@@ -18,6 +18,8 @@ type KeyRestrictionsPage struct {
 	Sources    []KeySource   // of these requests; those that the networks refuse are first
 	AgentsUsed []KeyAgentUse // in the last 30 days; those that the list leaves out are first
 	MoreAgents int           // that were used too
+
+	RefusedSources, RefusedAgents int
 }
 
 func (KeyRestrictionsPage) screen() screen {

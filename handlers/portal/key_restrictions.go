@@ -100,11 +100,23 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 		return err
 	}
 	page.Sources = judged(templates.NewKeySources(sources, p.now()), sources, page.Restrictions.Networks)
+	for _, source := range page.Sources {
+		if source.Refused {
+			page.RefusedSources++
+		}
+	}
 	used, err := p.agents.UsedBy(c.Request.Context(), page.Key.AccountID, page.Key.ID)
 	if err != nil {
 		return err
 	}
-	page.AgentsUsed, page.MoreAgents = p.agentsUsed(used, page.Restrictions)
+	page.AgentsUsed = p.agentsUsed(used, page.Restrictions)
+	for _, agent := range page.AgentsUsed {
+		if agent.Refused {
+			page.RefusedAgents++
+		}
+	}
+	listed := min(len(page.AgentsUsed), maxAgentsUsed)
+	page.AgentsUsed, page.MoreAgents = page.AgentsUsed[:listed], len(page.AgentsUsed)-listed
 	requests, _ := recent[page.Key.ID].Total()
 	page.LastUsed, page.Requests = optionalMoment(page.Key.LastUsedAt, p.now()), templates.Count(requests)
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
@@ -129,19 +141,18 @@ func judged(rows []templates.KeySource, sources []models.KeySource, text string)
 const maxAgentsUsed = 20
 
 // agentsUsed returns the agents that a key used, those that a form leaves out first and then the
-// latest, and how many there are beyond the most that are listed.
-func (p *keyPages) agentsUsed(used map[uuid.UUID]time.Time, form templates.KeyRestrictions) (listed []templates.KeyAgentUse, more int) {
+// latest.
+func (p *keyPages) agentsUsed(used map[uuid.UUID]time.Time, form templates.KeyRestrictions) (uses []templates.KeyAgentUse) {
 	for _, agent := range form.Agents {
 		if at, ok := used[agent.ID]; ok {
 			refused := form.OnlyThese && !agent.Chosen
-			listed = append(listed, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.now()), Refused: refused})
+			uses = append(uses, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.now()), Refused: refused})
 		}
 	}
-	slices.SortStableFunc(listed, func(a, b templates.KeyAgentUse) int {
+	slices.SortStableFunc(uses, func(a, b templates.KeyAgentUse) int {
 		return cmp.Or(refusedFirst(a.Refused, b.Refused), cmp.Compare(b.At.Machine, a.At.Machine))
 	})
-	last := min(len(listed), maxAgentsUsed)
-	return listed[:last], len(listed) - last
+	return uses
 }
 
 func refusedFirst(a, b bool) int {

@@ -273,6 +273,9 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		page := c.get(path).is(http.StatusOK)
 		page.one("heading", "Restrictions of production")
 		page.one("button", "Cancel")
+		if preview := `<noscript><button class="button" formaction="` + path + `/preview">`; !strings.Contains(page.body, preview) {
+			t.Error("without JavaScript there is no preview")
+		}
 		page.one("button", "Save restrictions").parent().parent().says("After you save, requests")
 		for i, address := range []string{"192.0.2.7", "198.51.100.9"} {
 			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
@@ -283,10 +286,10 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			preview := v.post(path+"/preview", page.saved("networks", "198.51.100.0/24")).is(http.StatusOK)
-			preview.says("was used from: Refused: 192.0.2.7 (server/1.0), 1 request, last seen just now 198.51.100.9")
+			preview.says("1 source would be refused. In the last 30 days", "was used from: Refused: 192.0.2.7 (server/1.0), 1 request, last seen just now 198.51.100.9")
 			left := page.saved()
 			left.Set("agent", back.ID.String())
-			v.post(path+"/preview", left).says("these agents: Refused: Front desk, last used just now")
+			v.post(path+"/preview", left).says("1 source and 1 agent would be refused.", "these agents: Refused: Front desk, last used just now")
 			for _, networks := range []string{"", "here"} {
 				preview = v.post(path+"/preview", page.saved("networks", networks)).is(http.StatusOK)
 				preview.says("was used from: 198.51.100.9")
