@@ -144,6 +144,10 @@ func TestPasswordAndEmailAreChanged(t *testing.T) {
 			if lines := readCSV(t, activity.Export()); len(lines) != 2 || lines[1][3] != "'=Front desk" {
 				t.Errorf("the export holds %q", lines)
 			}
+			activity.Search("no such label")
+			activity.ExpectText("No matching activity")
+			activity.Search("=front")
+			activity.ExpectInOrder(`created the agent =Front desk`)
 		})
 	}
 }

@@ -43,9 +43,11 @@ func TestExamplesRunAsCopied(t *testing.T) {
 	if code := page.Example("curl"); !strings.Contains(code, first) {
 		t.Errorf("the example is not for the first agent by name:\n%s", code)
 	}
+	page.Focus("combobox", "Examples for")
 	page.Choose("Examples for", "Night shift")
-	page.Click("Show")
-	page = pages.Integrate{Frame: page.Frame}
+	page.ExpectText(agentID)
+	page.ExpectFocus("combobox", "Examples for")
+	page.ExpectPath("/integrate?agent=" + agentID)
 	page.ChooseLanguage("Python")
 	page.ExpectNo("region", "curl example")
 	holdClipboard(t)

@@ -49,6 +49,16 @@ func (a Activity) Filter(kind string) {
 	a.ExpectHeading("Activity")
 }
 
+// Search shows only entries with a text. With JavaScript the field keeps the focus.
+func (a Activity) Search(text string) {
+	a.must(a.find("searchbox", "Search").Fill(text), "fill in the search")
+	if a.JavaScript {
+		a.ExpectFocus("searchbox", "Search")
+	} else {
+		a.Click("Filter")
+	}
+}
+
 // Export downloads the entries as CSV and returns the path of the file.
 func (a Activity) Export() string { return a.download("link", "Export CSV") }
 

@@ -225,5 +225,5 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 		return problem.NotFound()
 	}
 	page.Examples = templates.NewExamples(p.url("/api/widget/token"), id)
-	return p.reply(c, reply{fragment: page, page: present(page)})
+	return p.reply(c, reply{fragment: page, page: present(page), address: c.Request.URL.RequestURI()})
 }

@@ -168,11 +168,11 @@ func TestRemovalSaysWhenTheAgentLastIssuedAToken(t *testing.T) {
 			v.get(path).is(http.StatusOK).says("Last token just now", "cannot be undone")
 			clock.Advance(3 * time.Minute)
 			asked := v.get(path).is(http.StatusOK)
-			asked.says("Last token 3 minutes ago", "Widgets that use this agent stop working now.")
+			asked.says("Last token 3 minutes ago", "Its widget tokens stop working at once.")
 			if machine := `datetime="` + issued.UTC().Format(time.RFC3339) + `"`; !strings.Contains(asked.body, machine) {
 				t.Errorf("no %s in\n%s", machine, asked.body)
 			}
-			v.get("/agents/" + unused.ID.String() + "/removal").says("This agent has issued no tokens.")
+			v.get("/agents/" + unused.ID.String() + "/removal").says("This agent has issued no tokens. This cannot be undone.")
 		})
 	})
 }
@@ -254,6 +254,9 @@ func TestExamplesAreFilledIn(t *testing.T) {
 			}
 			other := v.get("/integrate?agent=" + second.ID.String()).is(http.StatusOK)
 			other.one("region", "Go example").says(second.ID.String())
+			if got := other.header.Get("HX-Replace-Url"); got != "" && got != "/integrate?agent="+second.ID.String() {
+				t.Errorf("the address of the page becomes %q", got)
+			}
 			for _, id := range []string{uuid.NewString(), "nonsense", ""} {
 				v.get("/integrate?agent=" + id).is(http.StatusNotFound)
 			}

@@ -1,14 +1,11 @@
-// The list of keys: filtering while the user types, and merging polled changes.
+// The list of keys: filtering while the user types, and merging polled changes. The search of the
+// activity takes pasted keys like the filter.
 (() => {
   'use strict';
 
   const list = () => document.getElementById('api-key-list');
   const rowsOf = (root) => root.querySelector('#api-key-rows');
   const keyRows = (rows) => [...rows.children];
-
-  if (!list()) {
-    return;
-  }
 
   // Polling: #api-key-seen fetches the list, and HTMX morphs it into the page.
   document.addEventListener('htmx:before:swap', (event) => {
@@ -72,8 +69,8 @@
 
   function filter() {
     const field = document.getElementById('key-filter');
-    const rows = rowsOf(list());
-    if (!field || !rows) {
+    const rows = field && rowsOf(list());
+    if (!rows) {
       return;
     }
     const text = field.value.trim().toLowerCase();
