@@ -269,8 +269,7 @@ func (a *Agents) Used(agentID, keyID uuid.UUID) {
 }
 
 // UsedBy returns when one of the account's keys last used each of its agents, as far as that was in
-// the last 30 days. If a flush writes a time after it was read from the database, an earlier one or
-// none is returned.
+// the last 30 days. A time that a flush writes during the call may be missing.
 func (a *Agents) UsedBy(ctx context.Context, accountID, keyID uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	first := sourceDays.Starts(a.db.Now())[0]
 	var rows []struct {
