@@ -251,7 +251,7 @@ func TestAPersonIsInvitedJoinsAndIsRemoved(t *testing.T) {
 
 		people = pages.OpenPeople(v.Tab)
 		people.Remove(c.email)
-		people.ExpectAlert(`must have an owner`)
+		people.ExpectAlert(`You are the only owner`)
 		people.Row(c.email).Expect("cell", "Owner")
 	})
 }

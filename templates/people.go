@@ -50,6 +50,17 @@ func (l PeopleList) Row(id uuid.UUID) *PersonRow {
 	return nil
 }
 
+// OneOwner reports whether the list has everyone in the account, and only one of them is an owner.
+func (l PeopleList) OneOwner() bool {
+	owners := 0
+	for _, person := range l.People {
+		if person.Owner {
+			owners++
+		}
+	}
+	return owners == 1 && l.Next == "" && !l.Paged
+}
+
 // PersonRow is a user of the account.
 type PersonRow struct {
 	ID          uuid.UUID

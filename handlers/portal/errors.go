@@ -44,6 +44,7 @@ var errorTitles = map[int]string{
 // errorMessages replace the messages of package problem that address API clients.
 var errorMessages = map[string]string{
 	problem.CodeAgentNotFound:   "Agent not found in this account.",
+	problem.CodeNotFound:        "There is no page at this address.",
 	problem.CodePayloadTooLarge: "The text is too long. Shorten it, then try again.",
 	problem.CodeUnavailable: "The portal can’t reach its database right now. Your request is fine. " +
 		"Try again in a moment.",
@@ -56,6 +57,10 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 	}
 	if message := errorMessages[shown.Code]; message != "" {
 		page.Message = message
+	}
+	if shown.Status == http.StatusForbidden && c.Request.Method == http.MethodGet && c.FullPath() == settingsPath {
+		page.Title = "Only owners can open Settings"
+		page.Message = "Ask an owner to change the settings of this account."
 	}
 	retryable := shown.Status == http.StatusTooManyRequests || shown.Status >= http.StatusInternalServerError
 	switch {

@@ -31,6 +31,7 @@ func TestErrorPagesKeepTheNavigation(t *testing.T) {
 				v := voice{}.of(t, v)
 				unknown := v.get("/nothing").is(http.StatusNotFound)
 				unknown.one("heading", "Page not found")
+				unknown.says("There is no page at this address.")
 				unknown.one("link", "Go to API Keys")
 				form := v.send(http.MethodPut, "/logout", "", modelstest.FormType).is(http.StatusMethodNotAllowed)
 				if got := form.header.Get("Allow"); got != http.MethodPost {

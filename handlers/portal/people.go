@@ -102,6 +102,9 @@ func (p *peoplePages) explain(c *gin.Context, err error) error {
 	}
 	page.List.Problem = "The account must have an owner who can sign in with a password, a passkey or an identity provider. " +
 		"Make such a person an owner first."
+	if page.List.OneOwner() {
+		page.List.Problem = "You are the only owner. Make someone else an owner first."
+	}
 	return p.reply(c, reply{status: refusal.Status, fragment: page.List, page: present(page)})
 }
 

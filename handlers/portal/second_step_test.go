@@ -249,7 +249,8 @@ func TestOwnersRequireTwoStepVerification(t *testing.T) {
 			c := s.customer(t)
 			member := c.colleague(models.RoleMember)
 			required := url.Values{"required": {"yes"}}
-			as.of(t, member.visitor).get("/settings").is(http.StatusForbidden)
+			as.of(t, member.visitor).get("/settings").is(http.StatusForbidden).says("Ask an owner to change")
+			member.get("/settings").one("heading", "Only owners can open Settings")
 			as.of(t, member.visitor).post("/settings/two-step", required).is(http.StatusForbidden)
 			v := as.of(t, c.visitor)
 			v.get("/settings/two-step").redirects("/settings")
