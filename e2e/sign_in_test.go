@@ -235,7 +235,7 @@ func TestTwoStepVerification(t *testing.T) {
 		account.SignOut()
 		pages.OpenLogin(v.Tab).SignIn(c.email, c.password)
 		pages.VerifySecondStep(v.Tab, code) // a used code
-		v.ExpectAlert("The code is incorrect")
+		v.ExpectAlert("Incorrect code.")
 		pages.VerifySecondStep(v.Tab, recovery[0])
 		pages.ExpectKeys(v.Tab)
 		settings := pages.OpenSettings(v.Tab)

@@ -218,7 +218,7 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 	}
 	at := expiresAt.UTC().Truncate(time.Microsecond)
 	if !at.After(now) {
-		return &InvalidError{"expires", "Choose a time in the future."}
+		return &InvalidError{"expires", "Choose a date in the future."}
 	}
 	lifetime := at.Sub(tx.Now())
 	if k.maxLifetime > 0 && lifetime > k.maxLifetime {

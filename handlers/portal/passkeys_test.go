@@ -72,7 +72,7 @@ func TestAppIsNotOfferedWithoutPasswords(t *testing.T) {
 	page := c.copiedTo(off).get("/account").is(http.StatusOK)
 	page.none("heading", "Two-step verification")
 	page.none("button", "Set up authenticator app")
-	c.copiedTo(off).get("/settings").is(http.StatusOK).says("Everyone must add a passkey.")
+	c.copiedTo(off).get("/settings").is(http.StatusOK).says("If required, everyone must add a passkey.")
 
 	v := withApp.copiedTo(off)
 	page = v.get("/account")

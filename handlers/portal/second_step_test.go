@@ -84,7 +84,7 @@ func TestSignInInTwoSteps(t *testing.T) {
 				t.Error("browsers do not fill the code in")
 			}
 			refused := v.post("/login/verification", codes("000000")).is(http.StatusUnprocessableEntity)
-			refused.one("alert", "The code is incorrect.")
+			refused.one("alert", "Incorrect code.")
 			// Another browser cannot make the second step.
 			s.visitor(t).post("/login/verification", codes(codeOf(t, secret, clock.Now()))).redirects("/login?next=%2Fapi-keys")
 			v.post("/login/verification", url.Values{"code": {codeOf(t, secret, clock.Now())}, "next": {"/agents"}}).redirects("/agents")
@@ -150,7 +150,7 @@ func TestAuthenticatorIsSetUpAndTurnedOff(t *testing.T) {
 		phone := c.elsewhere(iPhone)
 		started := c.post("/account/authenticator", nil).is(http.StatusOK)
 		wrong := c.post("/account/authenticator/confirmation", codes("abcdef")).is(http.StatusUnprocessableEntity)
-		wrong.one("alert", "The code is incorrect.")
+		wrong.one("alert", "Incorrect code.")
 		if strings.Contains(strings.ReplaceAll(wrong.text(), " ", ""), started.authenticatorSecret()) {
 			t.Error("the secret is shown again")
 		}

@@ -50,7 +50,7 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 			}
 			page := v.get("/usage?period=7d").is(http.StatusOK)
 			page = v.get(page.one("link", "=production").attr("href")).is(http.StatusOK)
-			page.says("204 requests in the last 7 days", "All keys 205 7", production.ID.String())
+			page.says("204 requests in the last 7 days, all on ", "All keys 205 7", production.ID.String())
 			if id, ok := page.byID(strings.TrimPrefix(page.one("button", "Copy key ID").attr("data-copy"), "#")); !ok || id.text() != production.ID.String() {
 				t.Error("the button does not copy the id")
 			}

@@ -86,7 +86,7 @@ var table = []struct {
 		"You signed in more than ten minutes ago. Sign in with a new sign-in link, then try again.")},
 	{models.ErrSignInDisabled, portalOnly(http.StatusUnprocessableEntity, accountDisabled)},
 	{models.ErrWrongCode, portalOnly(http.StatusUnprocessableEntity,
-		"The code is incorrect. Each code works once: wait for the next one, then try again.")},
+		"Incorrect code. Enter the code that the app shows now; each works once.")},
 	{models.ErrWrongCredentials, portalOnly(http.StatusUnprocessableEntity, "Incorrect email or password.")},
 }
 
