@@ -15,7 +15,8 @@ type UsagePage struct {
 	Export  string      // URL of the CSV file
 	Sources []KeySource // of the key of the chart
 
-	Keys           []UsageRow // empty if the account has no keys
+	Keys           []UsageRow // empty if the account had no keys in the period
+	Keyless        bool       // it has none at all
 	Total, Refused Count
 	Limited        bool // there are more keys
 }

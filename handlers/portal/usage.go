@@ -141,6 +141,12 @@ func (p *usagePages) show(c *gin.Context) error {
 			page.Sources = templates.NewKeySources(sources, p.now())
 		}
 		page.Chart = templates.NewUsageChart(charted, view.span, p.now())
+	} else {
+		ended, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+		if err != nil {
+			return err
+		}
+		page.Keyless = len(ended.Items) == 0
 	}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }

@@ -17,7 +17,9 @@ import (
 func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, stranger := s.customer(t), s.customer(t)
-		c.get("/usage").is(http.StatusOK).none("table", "Usage")
+		none := c.get("/usage").is(http.StatusOK)
+		none.says("No keys yet")
+		none.none("table", "Usage")
 		production, leaked := c.key("=production"), c.key("leaked")
 		unused := c.key("unused")
 		server := usage.NewSource(netip.MustParseAddr("2001:db8::1"), "server/1.0 (x)")
@@ -78,6 +80,10 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 			}
 		})
 
+		back := c.get("/usage?period=24h&key="+production.ID.String()).one("link", "Usage of all keys")
+		if got := back.attr("href"); got != "/usage?period=24h" {
+			t.Errorf("the link to all keys leads to %q", got)
+		}
 		export := exported(t, c.get(c.get("/usage?period=24h").one("link", "Download CSV").attr("href")).is(http.StatusOK))
 		if got := strings.Join(export[0], " "); len(export) != 3 || got != "time key_id label key requests refused" {
 			t.Fatalf("the export is %q", export)
