@@ -339,11 +339,15 @@ func agentNames(ctx context.Context, tx Tx, accountID uuid.UUID, ids []uuid.UUID
 	return names, err
 }
 
+// expiryText returns when a key expires. What ends at midnight is valid until the end of a day.
 func expiryText(at *time.Time) string {
 	if at == nil {
 		return "never"
 	}
-	return at.UTC().Format("2006-01-02 15:04:05 UTC")
+	if end := at.UTC(); end.Equal(end.Truncate(Day)) {
+		return end.AddDate(0, 0, -1).Format("2 Jan 2006, end of day UTC")
+	}
+	return at.UTC().Format("2 Jan 2006, 15:04:05 UTC")
 }
 
 func agentsText(ids []uuid.UUID, names map[uuid.UUID]string) string {
@@ -416,7 +420,9 @@ type KeyExpiredError struct{ At time.Time }
 // Is implements the interface of [errors.Is].
 func (e *KeyExpiredError) Is(target error) bool { return target == ErrKeyExpired }
 
-func (e *KeyExpiredError) Error() string { return "the API key expired at " + expiryText(&e.At) }
+func (e *KeyExpiredError) Error() string {
+	return "the API key expired at " + e.At.UTC().Format(time.RFC3339)
+}
 
 // Reasons to refuse a key because of its restrictions.
 var (

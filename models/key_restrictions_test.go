@@ -73,10 +73,15 @@ func TestKeyIsRestricted(t *testing.T) {
 			t.Errorf("changed to %+v", changed)
 		}
 		detail := f.activities(t, c)[0].Detail
-		for _, want := range []string{"Expires: 20", " UTC → never\n", "(" + second.ID.String() + ") → " + first.Name, "Networks: 192.0.2.0/24, 2001:db8::/32 → any", `"for the shop\nask Bob" → "none"`} {
+		for _, want := range []string{"Expires: " + n.Restrictions.ExpiresAt.UTC().Format("2 Jan 2006, 15:04:05 UTC") + " → never\n", "(" + second.ID.String() + ") → " + first.Name, "Networks: 192.0.2.0/24, 2001:db8::/32 → any", `"for the shop\nask Bob" → "none"`} {
 			if !strings.Contains(detail, want) {
 				t.Errorf("the activity %q has no %q", detail, want)
 			}
+		}
+		end := f.in(30 * models.Day).UTC().Truncate(models.Day)
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{ExpiresAt: &end}, "", c.actor)))
+		if got, want := f.activities(t, c)[0].Detail, "Expires: never → "+end.AddDate(0, 0, -1).Format("2 Jan 2006")+", end of day UTC\n"; !strings.HasPrefix(got, want) {
+			t.Errorf("the activity is %q, want %q first", got, want)
 		}
 		for name, note := range map[string]string{"long": strings.Repeat("x", 501), "control": "a\x00b"} {
 			if _, err := f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, note, c.actor); err == nil {
