@@ -13,9 +13,8 @@ type KeyRestrictionsPage struct {
 	Note         string  // as submitted
 	NoteProblem  string  // the error of the note
 	LastUsed     *Moment // nil if never used
-	Requests     Count   // in the last 30 days
 
-	Sources    []KeySource   // of these requests; those that the networks refuse are first
+	Sources    []KeySource   // in the last 30 days; those that the networks refuse are first
 	AgentsUsed []KeyAgentUse // in the last 30 days; those that the list leaves out are first
 	MoreAgents int           // that were used too
 

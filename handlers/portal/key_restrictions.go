@@ -91,10 +91,6 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	if p.ended(page.Key) {
 		return p.redirectRevoked(c, page.Key, true)
 	}
-	recent, err := p.keys.Usage(c.Request.Context(), page.Key.AccountID, chartDays, page.Key.ID)
-	if err != nil {
-		return err
-	}
 	sources, err := p.keys.Sources(c.Request.Context(), page.Key.AccountID, page.Key.ID)
 	if err != nil {
 		return err
@@ -117,8 +113,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	}
 	listed := min(len(page.AgentsUsed), maxAgentsUsed)
 	page.AgentsUsed, page.MoreAgents = page.AgentsUsed[:listed], len(page.AgentsUsed)-listed
-	requests, _ := recent[page.Key.ID].Total()
-	page.LastUsed, page.Requests = optionalMoment(page.Key.LastUsedAt, p.now()), templates.Count(requests)
+	page.LastUsed = optionalMoment(page.Key.LastUsedAt, p.now())
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 

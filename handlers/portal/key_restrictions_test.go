@@ -281,7 +281,7 @@ func TestPageOfRestrictionsChangesWhatIsChanged(t *testing.T) {
 			s.store.Keys.AddUsage(key, usage.NewSource(netip.MustParseAddr(address), "server/1.0"), time.Now(), int64(i+1), 0)
 		}
 		s.store.Agents.Used(front.ID, key.ID)
-		c.get(path).says("was used with these agents: Front desk, last used just now Last used just now")
+		c.get(path).says("was used with these agents: Front desk, last used just now After you save, requests")
 		c.get(path).says("was used from: Refused: 198.51.100.9 (server/1.0), 2 requests, last seen just now 192.0.2.7 (server/1.0), 1 request,")
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
