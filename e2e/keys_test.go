@@ -107,7 +107,7 @@ func TestTheRowOfAKeyShowsItsUseAndIsRenamed(t *testing.T) {
 		row.ExpectSaying(`3 requests in the last 30 days`)
 		chart := row.Usage()
 		today := time.Now().UTC().Format("2 Jan 2006")
-		chart.ExpectSaying(`3 requests in the last 30 days, 3 of them on ` + today)
+		chart.ExpectSaying(`3 requests in the last 30 days, all on ` + today)
 		chart.FocusDay()
 		if v.JavaScript {
 			v.Press("ArrowLeft")
