@@ -216,7 +216,7 @@ func networkText(network netip.Prefix) string {
 const allAgents, onlyAgents = "all", "only"
 
 // submittedRestrictions sets the controls to the values of a submitted form, and returns the
-// restrictions. If a value is wrong, it reports false, and the control has the error. A form
+// restrictions. If a value is wrong, it reports false, and each wrong control has its error. A form
 // without the controls changes nothing.
 func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (models.Restrictions, bool) {
 	if value, ok := c.GetPostForm("expires"); ok {
@@ -234,15 +234,16 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	}
 	var r models.Restrictions
 	var err error
+	valid := true
 	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
-		return r, !explainRestriction(form, err)
+		valid = !explainRestriction(form, err)
 	}
 	switch value, ok := c.GetPostForm("agents"); {
 	case !ok:
 		r.Agents = key.Agents
 	case value != allAgents && value != onlyAgents:
 		form.AgentsProblem = "Choose All agents or Only these."
-		return r, false
+		valid = false
 	case form.OnlyThese:
 		r.Agents = []uuid.UUID{}
 		for _, text := range c.PostFormArray("agent") {
@@ -252,10 +253,10 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	}
 	if strings.TrimSpace(form.Networks) != "" {
 		if r.Networks, err = models.ParseNetworks(strings.Split(form.Networks, "\n")); err != nil {
-			return r, !explainRestriction(form, err)
+			valid = !explainRestriction(form, err) && valid
 		}
 	}
-	return r, true
+	return r, valid
 }
 
 // expiryOf returns when the key expires. On the date that the key has already, the time stays too.

@@ -352,6 +352,11 @@ func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
 			}
 			page.one("textbox", "Note").exactly(test.fields.Get("note"))
 		}
+		wrong := url.Values{"expires": {"date"}, "expiry_date": {"soon"}, "agents": {"zzz"}, "networks": {"example.com"}}
+		page := c.post(path, wrong).is(http.StatusUnprocessableEntity)
+		for _, alert := range []string{"Enter a date", "Choose All agents", "not an IP address"} {
+			page.one("alert", alert)
+		}
 		if same := c.keys()[0]; same.Note != "" || same.ExpiresAt != nil || same.Networks != nil || len(same.Agents) != 1 {
 			t.Errorf("a refused form changed it to %v", same)
 		}
