@@ -44,7 +44,6 @@ var errorTitles = map[int]string{
 // errorMessages replace the messages of package problem that address API clients.
 var errorMessages = map[string]string{
 	problem.CodeAgentNotFound:   "Agent not found in this account.",
-	problem.CodeNotFound:        "There is no page at this address.",
 	problem.CodePayloadTooLarge: "The text is too long. Shorten it, then try again.",
 	problem.CodeUnavailable: "The portal can’t reach its database right now. Your request is fine. " +
 		"Try again in a moment.",
@@ -57,6 +56,9 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 	}
 	if message := errorMessages[shown.Code]; message != "" {
 		page.Message = message
+	}
+	if shown.Code == problem.CodeNotFound && c.FullPath() == "" {
+		page.Message = "There is no page at this address."
 	}
 	if shown.Status == http.StatusForbidden && c.Request.Method == http.MethodGet && c.FullPath() == settingsPath {
 		page.Title = "Only owners can open Settings"
