@@ -137,7 +137,7 @@ func (r *run) staysConsistent(ctx context.Context, t *testing.T, program string)
 		if !running(p.child) {
 			t.Errorf("portal %d exited by itself\n%s", i, lastLines(p.log.Name()))
 		}
-		for _, line := range p.panics() {
+		for _, line := range p.failures() {
 			t.Errorf("portal %d: %s", i, line)
 		}
 	}

@@ -179,12 +179,12 @@ func (d *deployment) duplicateLabels(ctx context.Context) (labels []string, err 
 	return labels, err
 }
 
-// panics returns the lines of the portal's log that report a panic.
-func (p *portal) panics() (found []string) {
+// failures returns the lines of the portal's log that report a panic or a response 500.
+func (p *portal) failures() (found []string) {
 	text, _ := os.ReadFile(p.log.Name())
 	for line := range strings.Lines(string(text)) {
 		if strings.Contains(line, `"panic`) || strings.HasPrefix(line, "panic:") ||
-			strings.HasPrefix(line, "fatal error:") {
+			strings.HasPrefix(line, "fatal error:") || strings.Contains(line, `"status":500`) {
 			found = append(found, line)
 		}
 	}

@@ -1,12 +1,16 @@
 package database_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"portal/models"
 	"portal/models/database"
@@ -109,4 +113,24 @@ func TestMissingDatabaseIsUnavailable(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// The deadline may pass between the last statement and COMMIT. Then database/sql has rolled the
+// transaction back and COMMIT fails with [sql.ErrTxDone].
+func TestDeadlineBeforeCommitIsUnavailable(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, f *fixture) {
+		ctx, deadline := context.WithCancel(t.Context())
+		defer deadline()
+		err := f.Portal.RunInTx(ctx, nil, func(_ context.Context, tx bun.Tx) error {
+			deadline()
+			eventually(t, "the transaction is rolled back", func() bool {
+				_, err := tx.ExecContext(t.Context(), "SELECT 1")
+				return errors.Is(err, sql.ErrTxDone)
+			})
+			return nil
+		})
+		if err = database.Failed("commit", err); !errors.Is(err, sql.ErrTxDone) || !errors.Is(err, database.ErrUnavailable) {
+			t.Error(err)
+		}
+	})
 }

@@ -70,6 +70,7 @@ func unavailable(err error) bool {
 	var netErr net.Error
 	if errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, sql.ErrTxDone) || // rolled back at the deadline, just before COMMIT
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &netErr) || pgconn.SafeToRetry(err) || errors.Is(err, errFileReplaced) {
 		return true
