@@ -167,7 +167,7 @@ BEGIN
             SELECT api_key_id, day, address, client FROM api_key_sources
             WHERE api_key_id = NEW.api_key_id AND day = NEW.day AND client <> '' AND (address, client) <> (NEW.address, NEW.client)
             ORDER BY requests, last_seen, address, client LIMIT 1)
-        RETURNING * INTO least;
+        RETURNING api_key_id, day, address, client, requests, first_seen, last_seen INTO least;
         INSERT INTO api_key_sources AS others (api_key_id, day, address, client, requests, first_seen, last_seen)
         VALUES (least.api_key_id, least.day, '', '', least.requests, least.first_seen, least.last_seen)
         ON CONFLICT (api_key_id, day, address, client) DO UPDATE SET requests = others.requests + excluded.requests,
