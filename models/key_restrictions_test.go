@@ -156,33 +156,33 @@ func TestRevocationOfAnExpiredKeyChangesNothing(t *testing.T) {
 	})
 }
 
-// A key that works can be revoked even if the clock of the process is ahead of the database's.
-func TestRevocationWithAClockAhead(t *testing.T) {
+// keyForAnHour returns a key that expires in an hour, on a PostgreSQL whose clock is the process's.
+func keyForAnHour(t *testing.T) (f *fixture, c customer, key models.Key) {
+	t.Helper()
 	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
+	f = newFixture(t, modelstest.PostgresURL(t), models.Options{})
 	f.inRealTime()
-	c := f.customer(t)
+	c = f.customer(t)
 	n := form("short")
 	n.Restrictions.ExpiresAt = f.in(time.Hour)
 	key, _, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
 	must(t, err)
+	return f, c, key
+}
+
+// A key that works can be revoked even if the clock of the process is ahead of the database's.
+func TestRevocationWithAClockAhead(t *testing.T) {
+	f, c, key := keyForAnHour(t)
 	f.clock.Advance(2 * time.Hour)
 	must(t, errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, c.actor)))
 }
 
 // A process whose clock is behind the database's cannot change a key that has expired.
 func TestExpiredKeyStaysExpiredWithAClockBehind(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t), models.Options{})
-	f.inRealTime()
-	c := f.customer(t)
-	n := form("short")
-	n.Restrictions.ExpiresAt = f.in(time.Hour)
-	key, _, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
-	must(t, err)
+	f, c, key := keyForAnHour(t)
 	f.exec(t, "UPDATE api_keys SET expires_at = now() - interval '1 second'")
 	f.clock.Advance(-time.Hour)
-	_, err = f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, "", c.actor)
+	_, err := f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, "", c.actor)
 	checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
 }
 

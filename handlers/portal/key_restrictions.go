@@ -18,13 +18,18 @@ import (
 	"portal/templates"
 )
 
+// findRestrictions returns the key of the address and the form with its restrictions.
+func (p *keyPages) findRestrictions(c *gin.Context) (key models.Key, form templates.KeyRestrictions, err error) {
+	key, err = p.find(c)
+	if err == nil {
+		form, err = p.restrictionsOf(c, key)
+	}
+	return key, form, err
+}
+
 // editRestrictions shows the restrictions and the note of a key.
 func (p *keyPages) editRestrictions(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
-	}
-	form, err := p.restrictionsOf(c, key)
+	key, form, err := p.findRestrictions(c)
 	if err != nil {
 		return err
 	}
@@ -33,26 +38,19 @@ func (p *keyPages) editRestrictions(c *gin.Context) error {
 
 // previewRestrictions shows what a form would change, and saves nothing.
 func (p *keyPages) previewRestrictions(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
-	}
-	form, err := p.restrictionsOf(c, key)
+	key, form, err := p.findRestrictions(c)
 	if err != nil {
 		return err
 	}
 	p.submittedRestrictions(c, &form, key)
-	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", "" // shown when the form is sent
+	// Problems are shown when the form is sent.
+	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", ""
 	return p.showRestrictions(c, http.StatusOK, templates.KeyRestrictionsPage{Key: key, Restrictions: form, Note: c.PostForm("note")})
 }
 
 // restrict saves the restrictions and the note of a key.
 func (p *keyPages) restrict(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
-	}
-	form, err := p.restrictionsOf(c, key)
+	key, form, err := p.findRestrictions(c)
 	if err != nil {
 		return err
 	}
@@ -117,8 +115,8 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
-// judged marks the sources that the networks of a form refuse or may refuse, and moves them to the start. If a
-// network is wrong, none is marked.
+// judged marks the sources that the networks of a form refuse or may refuse, and moves them to the
+// start. If a network is wrong, none is marked.
 func judged(rows []templates.KeySource, sources []models.KeySource, text string) []templates.KeySource {
 	networks, err := models.ParseNetworks(strings.Split(text, "\n"))
 	if err != nil {
