@@ -61,7 +61,8 @@ func (p *callPage) expectNoOtherRights(server *livekitserver.Server) {
 	} {
 		outcome := p.attempt(attempt)
 		t.Logf("%s: %s", name, outcome)
-		if outcome == "done" || strings.HasPrefix(outcome, "NotAllowedError") { // of the browser, not of LiveKit
+		// The error is of the browser, not of LiveKit.
+		if outcome == "done" || strings.HasPrefix(outcome, "NotAllowedError") {
 			t.Errorf("%s: %s, want an error of LiveKit", name, outcome)
 		}
 	}

@@ -38,7 +38,8 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	c.cookies(t, "session", v)
 	first := c.key("first key", keys.Add("production"))
 	second := c.key("second key", keys.Add("leaked"))
-	modelstest.Keys(t, c.cluster.URL("postgres"), uuid.MustParse(c.account), 9) // a long list has a filter
+	// A long list has a filter.
+	modelstest.Keys(t, c.cluster.URL("postgres"), uuid.MustParse(c.account), 9)
 	keys = pages.OpenKeys(v.Tab)
 	keys.Filter(second)
 	keys.ExpectAlert(`whole key`)

@@ -358,7 +358,8 @@ func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 	command.Env = append(exampleEnvironment(key), "PORT="+address[strings.LastIndex(address, ":")+1:])
 	command.Env = append(command.Env, s.env...)
 	command.Stdout, command.Stderr = output, output
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child, which is the server
+	// go run has a child, which is the server.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	child, err := subprocess.Start(command)
 	if err != nil {
 		t.Fatalf("start the %s example (is %s installed?): %v", s.name, s.command[0], err)

@@ -81,7 +81,8 @@ func (i inspector) checkLargeText(t *testing.T, state string) {
 func (i inspector) expectNoMotion(t *testing.T, state string) {
 	t.Helper()
 	animated := i.Evaluate(`async () => {
-		await new Promise(resolve => setTimeout(resolve, 50)) // a color transition starts with the next frame
+		// A color transition starts with the next frame.
+		await new Promise(resolve => setTimeout(resolve, 50))
 		const running = document.getAnimations()
 		for (const animation of running) {
 			try { animation.finish() } catch { animation.cancel() /* it has no end */ }

@@ -40,8 +40,8 @@ type testRun struct {
 	getPortal func() (*process, error)
 	getPair   func() ([2]*process, error)
 
-	// The browsers of the run: Chromium's headless shell, which takes two thirds of the time, and the
-	// whole Chromium. Each visitor has a separate profile.
+	// The browsers of the run: Chromium's headless shell, which takes two thirds of the time, and
+	// the whole Chromium. Each visitor has a separate profile.
 	shell, whole func() (playwright.Browser, error)
 
 	mu        sync.Mutex

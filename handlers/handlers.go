@@ -20,8 +20,8 @@ import (
 
 // Deps are the dependencies of the handlers.
 type Deps struct {
-	// Deps are those of the portal. New sets the documents of the API, and the API uses the store and
-	// the clock too.
+	// Deps are those of the portal. New sets the documents of the API, and the API uses the store
+	// and the clock too.
 	portal.Deps
 
 	Tokens        *widget.Tokens

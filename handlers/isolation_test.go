@@ -253,7 +253,8 @@ func TestEveryRouteIsForThoseWhoMayUseIt(t *testing.T) {
 			switch access {
 			case byEveryone:
 				served("a visitor", status(nil))
-				if kind == "password-resets token" && r.Method == http.MethodPost { // the request has changed the password
+				// The request has changed the password.
+				if kind == "password-resets token" && r.Method == http.MethodPost {
 					own = s.tenant(t, "own-after-a-reset")
 				}
 			case byClients:

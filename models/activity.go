@@ -16,9 +16,10 @@ type ActorKind string
 
 // The kinds of actor.
 const (
-	ActorUser     ActorKind = "user"     // of the portal
-	ActorOperator ActorKind = "operator" // of the service, on the command line or by the operator API
-	ActorVisitor  ActorKind = "visitor"  // a client without a session
+	ActorUser ActorKind = "user" // of the portal
+	// Of the service, on the command line or by the operator API.
+	ActorOperator ActorKind = "operator"
+	ActorVisitor  ActorKind = "visitor" // a client without a session
 )
 
 // Actor identifies the person behind a recorded action.
@@ -137,7 +138,8 @@ type Activity struct {
 
 	// NewDevice is the email of a user who has signed in on a new device; otherwise empty.
 	NewDevice string `bun:"-"`
-	Source    []byte `bun:"-"` // hash of its address and browser, whose repeated sign-ins share a mail
+	// Hash of its address and browser, whose repeated sign-ins share a mail.
+	Source []byte `bun:"-"`
 
 	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the
 	// key that a generated key replaces. Both are empty if there is no such key or it was
@@ -167,11 +169,12 @@ var repeatable = []Action{
 type activityRepeat struct {
 	bun.BaseModel `bun:"table:activity_repeats,alias:repeated"`
 
-	UserID     uuid.UUID `bun:",pk"`
-	Action     Action    `bun:",pk"`
-	AccountID  uuid.UUID
-	Period     time.Time `bun:",pk"` // start of the period
-	Change     string    `bun:",pk"` // the subject, its names and values before and after; empty for a wrong password
+	UserID    uuid.UUID `bun:",pk"`
+	Action    Action    `bun:",pk"`
+	AccountID uuid.UUID
+	Period    time.Time `bun:",pk"` // start of the period
+	// The subject, its names and values before and after; empty for a wrong password.
+	Change     string `bun:",pk"`
 	ActivityID uuid.UUID
 	Address    string // of the first one
 	Repeats    int64  // after the first one

@@ -195,7 +195,8 @@ func TestActivityIsAppendOnly(t *testing.T) {
 
 func TestRepeatedChangeIsOneActivity(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		f.clock.Advance(10*time.Minute - time.Duration(f.clock.Now().UnixNano())%(10*time.Minute)) // a period begins
+		// A period begins.
+		f.clock.Advance(10*time.Minute - time.Duration(f.clock.Now().UnixNano())%(10*time.Minute))
 		c := f.customer(t)
 		key, _ := f.key(t, c)
 		first := key.Label

@@ -193,7 +193,8 @@ func listAgents(ctx context.Context, db bun.IDB, accountID uuid.UUID, page Page,
 	query := db.NewSelect().Model(&agents).Where("account_id = ?", accountID).
 		OrderExpr("lower(name), name, id").Limit(int64(page.Limit) + 1)
 	if only != nil {
-		query = query.Where("id IN (?)", bun.List(append([]uuid.UUID{uuid.Nil}, only...))) // not empty
+		// A list in SQL is not empty.
+		query = query.Where("id IN (?)", bun.List(append([]uuid.UUID{uuid.Nil}, only...)))
 	}
 	if page.After != uuid.Nil {
 		last, err := findAgent(ctx, db, accountID, page.After)

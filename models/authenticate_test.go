@@ -228,7 +228,8 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		elsewhere := f.open(t, models.Options{})
 		check := func(name string, claims widget.Claims, want error) {
 			t.Helper()
-			for _, store := range []*models.Store{f.Store, elsewhere, elsewhere} { // the last from memory
+			// The last one answers from memory.
+			for _, store := range []*models.Store{f.Store, elsewhere, elsewhere} {
 				checkError(t, name, checkToken(ctx, store, claims), want)
 			}
 		}

@@ -18,10 +18,11 @@ const emailChangeLife = 30 * time.Minute
 type emailChange struct {
 	bun.BaseModel `bun:"table:email_changes,alias:change"`
 
-	UserID    uuid.UUID `bun:",pk"`
-	Email     string    // the new one
-	MailID    uuid.UUID // of the mail with the link
-	TokenHash []byte    `bun:",nullzero"` // SHA-256 of the token in the link; nil until the mail is sent
+	UserID uuid.UUID `bun:",pk"`
+	Email  string    // the new one
+	MailID uuid.UUID // of the mail with the link
+	// SHA-256 of the token in the link; nil until the mail is sent.
+	TokenHash []byte `bun:",nullzero"`
 	ExpiresAt time.Time
 }
 

@@ -96,8 +96,9 @@ func (p *passwords) checkSignIn(ctx context.Context, db bun.IDB, userID uuid.UUI
 }
 
 const (
-	recoveryCodes      = 10 // of a user
-	recoveryCodeBytes  = 15 // random bytes of a code: enough for a plain hash (OWASP ASVS 5.0, 6.5.2)
+	recoveryCodes = 10 // of a user
+	// Random bytes of a code: enough for a plain hash (OWASP ASVS 5.0, 6.5.2).
+	recoveryCodeBytes  = 15
 	recoveryCodeLength = 24 // characters without the hyphens
 	recoveryCodeGroup  = 6  // characters between two hyphens
 )

@@ -200,7 +200,8 @@ func TestGuessesOfInvitationsAreLimited(t *testing.T) {
 		if err := accept(t.Context(), f.open(t, models.Options{}), token, password); !errors.As(err, &limited) {
 			t.Errorf("after ten guesses: %v", err)
 		}
-		signIn(t, f.Store, c.user.Email, password, browser.Address, nil) // guesses of tokens do not stop sign-in
+		// Guesses of tokens do not stop sign-in.
+		signIn(t, f.Store, c.user.Email, password, browser.Address, nil)
 		f.clock.Advance(time.Minute)
 		must(t, accept(t.Context(), f.Store, token, password))
 	})

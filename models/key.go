@@ -201,7 +201,8 @@ const RevokedKeysKept = 90 * Day
 type RevokedKey struct {
 	Key `bun:",extend"`
 
-	RevokedBy string `bun:",scanonly"` // the user's email, or "Operator"; empty if unknown or expired
+	// The user's email, or "Operator"; empty if unknown or expired.
+	RevokedBy string `bun:",scanonly"`
 }
 
 // Revoked returns a page of the account's keys that were revoked or expired in the last 90 days,

@@ -97,8 +97,8 @@ const leakBatch = 100
 // credentials.
 //
 // Each key has a transaction of its own, and each transaction and each look-up the time limit of
-// the database. With an error come the outcomes of the texts before it: those keys stay revoked, and
-// the report can be repeated.
+// the database. With an error come the outcomes of the texts before it: those keys stay revoked,
+// and the report can be repeated.
 func (k *Keys) ReportLeaked(ctx context.Context, texts []LeakedText, source LeakSource, address string) ([]LeakOutcome, error) {
 	outcomes := make([]LeakOutcome, 0, len(texts))
 	for batch := range slices.Chunk(texts, leakBatch) {
@@ -178,7 +178,8 @@ var percentEncoded = regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`)
 
 // percentDecode returns the bytes of a text that [percentEncoded] matches.
 func percentDecode(text string) string {
-	decoded, _ := hex.DecodeString(strings.ReplaceAll(text, "%", "")) // only hexadecimal digits are left
+	// Only hexadecimal digits are left.
+	decoded, _ := hex.DecodeString(strings.ReplaceAll(text, "%", ""))
 	return string(decoded)
 }
 

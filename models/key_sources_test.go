@@ -58,7 +58,8 @@ func TestSourcesOfAKey(t *testing.T) {
 		}
 		useFrom(t, f.Store, secret, server, 1)
 		useFrom(t, f.Store, secret, laptop, 2)
-		useFrom(t, f.Store, secret, source("2001:db8::7:9:9:9", "curl/8.5.0"), 1) // the same network
+		// The same network.
+		useFrom(t, f.Store, secret, source("2001:db8::7:9:9:9", "curl/8.5.0"), 1)
 		useFrom(t, f.Store, secret, source("", ""), 1)
 		isListed("192.0.2.7 python-requests/2.32.3 "+at(0)+" "+at(2*time.Minute)+" 5",
 			"2001:db8::/64 curl/8.5.0 "+at(2*time.Minute)+" "+at(2*time.Minute)+" 3",

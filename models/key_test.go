@@ -56,17 +56,20 @@ func TestLabels(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for label, want := range map[string]string{
-			"x":                              "x",
-			"  production \t\n":              "production",
-			"\u00a0a b\u2003":                "a b",
-			"it's; DROP TABLE api_keys; --":  "it's; DROP TABLE api_keys; --",
-			`<b>"?0"</b> \ % _`:              `<b>"?0"</b> \ % _`,
-			"Zürich 東京 👩‍💻":                  "Zürich 東京 👩‍💻",
-			"\u2764\ufe0f production":        "\u2764\ufe0f production",        // an emoji, not the sign
-			"\u0645\u06cc\u200c\u062e\u0648": "\u0645\u06cc\u200c\u062e\u0648", // a joiner in a Persian word
-			"\u0915\u094d\u200d\u0937":       "\u0915\u094d\u200d\u0937",       // and in a Hindi one
-			strings.Repeat("é", 100):         strings.Repeat("é", 100),
-			" " + strings.Repeat("👩", 100):   strings.Repeat("👩", 100),
+			"x":                             "x",
+			"  production \t\n":             "production",
+			"\u00a0a b\u2003":               "a b",
+			"it's; DROP TABLE api_keys; --": "it's; DROP TABLE api_keys; --",
+			`<b>"?0"</b> \ % _`:             `<b>"?0"</b> \ % _`,
+			"Zürich 東京 👩‍💻":                 "Zürich 東京 👩‍💻",
+			// An emoji, not the sign.
+			"\u2764\ufe0f production": "\u2764\ufe0f production",
+			// A joiner in a Persian word.
+			"\u0645\u06cc\u200c\u062e\u0648": "\u0645\u06cc\u200c\u062e\u0648",
+			// And in a Hindi one.
+			"\u0915\u094d\u200d\u0937":     "\u0915\u094d\u200d\u0937",
+			strings.Repeat("é", 100):       strings.Repeat("é", 100),
+			" " + strings.Repeat("👩", 100): strings.Repeat("👩", 100),
 		} {
 			key, _, err := f.Keys.Generate(t.Context(), c.ID, form(label), c.actor)
 			if err != nil {

@@ -99,7 +99,8 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		logged := &modelstest.LogBuffer{}
 		f.Store = f.open(t, models.Options{Logger: logged.Logger()})
 		s := f.live(t)
-		f.briefly(t, models.Options{}, func(*models.Store) {}) // also writes the WAL of other stores
+		// Also writes the WAL of other stores.
+		f.briefly(t, models.Options{}, func(*models.Store) {})
 		dump := f.dump(t)
 		if !strings.Contains(dump, "production") || !strings.Contains(dump, "ada@example.com") {
 			t.Fatalf("the dump lacks known values:\n%s", dump)

@@ -36,8 +36,9 @@ type Session struct {
 	AccountName string    `bun:",scanonly"`
 	Email       string    `bun:",scanonly"`
 	Role        Role      `bun:",scanonly"` // of the user, at the time of the request
-	FactorDue   bool      `bun:",scanonly"` // the account requires a second factor, and the user has none
-	NoPassword  bool      `bun:",scanonly"` // the user has no password, or passwords are off
+	// The account requires a second factor, and the user has none.
+	FactorDue  bool `bun:",scanonly"`
+	NoPassword bool `bun:",scanonly"` // the user has no password, or passwords are off
 }
 
 // freshFor is how long a sign-in is fresh. Changes of the ways to sign in require a fresh one.

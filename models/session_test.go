@@ -178,7 +178,8 @@ func TestSignOutEndsTheSession(t *testing.T) {
 		token, kept := f.session(t, c), f.session(t, c)
 		elsewhere := f.open(t, models.Options{})
 		f.clock.Advance(2 * time.Minute)
-		session, err := elsewhere.Sessions.Find(ctx, token, browser) // leaves a last-seen time to write
+		// Leaves a last-seen time to write.
+		session, err := elsewhere.Sessions.Find(ctx, token, browser)
 		must(t, err)
 		for name, end := range map[string]func() error{
 			"another account's": func() error { return f.Sessions.End(ctx, other.ID, session.ID, other.actor) },

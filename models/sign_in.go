@@ -24,13 +24,15 @@ type SignInMethod string
 
 // The methods of sign-in.
 const (
-	WithPassword   SignInMethod = "password"   // including one that a link for a forgotten password has just set
+	// Including one that a link for a forgotten password has just set.
+	WithPassword   SignInMethod = "password"
 	WithLink       SignInMethod = "link"       // an operator's sign-in link
 	WithInvitation SignInMethod = "invitation" // a link that has just created the user
 	WithProvider   SignInMethod = "provider"   // OpenID Connect
 	WithPasskey    SignInMethod = "passkey"
 
-	withCode         SignInMethod = "code"          // a password, and a code of the authenticator app
+	// A password, and a code of the authenticator app.
+	withCode         SignInMethod = "code"
 	withRecoveryCode SignInMethod = "recovery code" // a password, and a recovery code
 )
 
@@ -45,7 +47,8 @@ type Client struct {
 	Address   string // network address
 	UserAgent string // the User-Agent header
 	Device    Device // zero if unknown
-	Provider  string // name of the OpenID Connect provider that the user has signed in with; or empty
+	// Name of the OpenID Connect provider that the user has signed in with; or empty.
+	Provider string
 
 	// AuthenticatedAt is when the user entered credentials at the provider; zero: unknown.
 	AuthenticatedAt time.Time

@@ -110,7 +110,8 @@ func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 func TestFloodFromOneSiteDoesNotDelayOthers(t *testing.T) {
 	const flood = 40
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		store := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory}) // hashing takes time
+		// Hashing takes time.
+		store := f.open(t, models.Options{PasswordMemory: models.DefaultPasswordMemory})
 		var answered atomic.Int64
 		var flooding sync.WaitGroup
 		for i := range flood {

@@ -241,7 +241,8 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 			} {
 				c := f.customer(t)
 				var once sync.Once
-				// The first query of a user runs after the check of the limit and before the hashing.
+				// The first query of a user runs after the check of the limit and before the
+				// hashing.
 				store := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 					if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
 						once.Do(func() {
@@ -250,7 +251,8 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 							}
 						})
 					}
-					return context.WithoutCancel(ctx) // the guesses do not count against its deadline
+					// The guesses do not count against its deadline.
+					return context.WithoutCancel(ctx)
 				}))
 				limited(t, store, c.user.Email, current, address(99), time.Minute)
 				if n := f.count(t, "SELECT count(*) FROM sign_in_failures"); n != 20 {

@@ -81,7 +81,8 @@ func joins(r rune) bool {
 func cleanEmail(email string) (string, error) {
 	email = strings.TrimSpace(email)
 	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || len(email) > 254 || !readable(email) { // RFC 5321 section 4.5.3.1.3
+	// RFC 5321 section 4.5.3.1.3.
+	if err != nil || parsed.Address != email || len(email) > 254 || !readable(email) {
 		return "", &InvalidError{"email", "Enter an email address, such as name@example.com."}
 	}
 	return email, nil

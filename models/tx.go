@@ -107,8 +107,8 @@ func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, actio
 }
 
 // RecordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it
-// and queues the mails about it. If a user repeats a change, RecordActivity only counts the repeat and
-// moves the first one to the newest place.
+// and queues the mails about it. If a user repeats a change, RecordActivity only counts the repeat
+// and moves the first one to the newest place.
 func (tx Tx) RecordActivity(ctx context.Context, actor Actor, activity Activity) error {
 	if activity.ID == uuid.Nil {
 		activity.ID = newID()

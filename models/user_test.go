@@ -198,7 +198,8 @@ func TestDisabledUserIsSignedOutUntilTheNextSignIn(t *testing.T) {
 		}
 		checkError(t, "the old session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
-		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn} // once each
+		// Each is recorded once.
+		want := []models.Action{models.ActionUserEnabled, models.ActionUserDisabled, models.ActionSignedIn}
 		if actions := actionsOf(f.activities(t, c)); !slices.Equal(actions, want) {
 			t.Errorf("activities %v, want %v", actions, want)
 		}

@@ -96,7 +96,8 @@ type Examples struct {
 	Environment Snippet
 	Servers     Alternatives // the same server in several languages
 	Browser     Snippet
-	Reference   []ExampleFile // a page with a voice widget, and the same backend for it in several languages
+	// A page with a voice widget, and the same backend for it in several languages.
+	Reference []ExampleFile
 }
 
 // ExampleFile is a complete file for customers. Pages fold it, because it is long.

@@ -12,7 +12,8 @@ import (
 type Factors struct {
 	Since         *Moment // when two-step verification was turned on; nil: it is off
 	RecoveryCodes int     // unused ones
-	NoApp         bool    // an authenticator app has no effect, because nobody signs in with a password
+	// An authenticator app has no effect, because nobody signs in with a password.
+	NoApp bool
 
 	Passkeys     bool // browsers support passkeys at the address of the portal
 	PasskeyItems []PasskeyItem

@@ -28,9 +28,10 @@ func (AccountNameForm) fragment() string { return "account-name-form" }
 
 // TwoStepRequirement requires two-step verification of everyone in the account.
 type TwoStepRequirement struct {
-	Required      bool
-	Own           bool // the user has a second factor
-	NoApp         bool // an authenticator app has no effect, because nobody signs in with a password
+	Required bool
+	Own      bool // the user has a second factor
+	// An authenticator app has no effect, because nobody signs in with a password.
+	NoApp         bool
 	Confirming    bool // asks whether to change the requirement
 	Focused       bool // the button takes the focus
 	People        int  // who may sign in

@@ -30,7 +30,8 @@ func Sparkline(days []int64) string {
 	// A list has up to 3,000 steps, so they are not formatted by fmt.
 	path := strconv.AppendInt([]byte("M0 "), sparklineHeight, 10)
 	for _, n := range days {
-		height := int64(math.Ceil(float64(n) / float64(most) * sparklineHeight)) // at least 1 with requests
+		// With requests, the height is at least 1.
+		height := int64(math.Ceil(float64(n) / float64(most) * sparklineHeight))
 		path = append(strconv.AppendInt(append(path, 'V'), sparklineHeight-height, 10), "h1"...)
 	}
 	return string(strconv.AppendInt(append(path, 'V'), sparklineHeight, 10))
@@ -62,8 +63,9 @@ type UsageChart struct {
 // UsageBar is the requests in an hour or on a day. Refused requests are on top of the accepted
 // ones.
 type UsageBar struct {
-	Time                      string // "14 Mar 2026" or "14 Mar 2026, 09:00 UTC"
-	Tick                      string // the text below the bar, such as "14 Mar" or "Today"; usually empty
+	Time string // "14 Mar 2026" or "14 Mar 2026, 09:00 UTC"
+	// The text below the bar, such as "14 Mar" or "Today"; usually empty.
+	Tick                      string
 	Requests, Refused         Count
 	AcceptedY, AcceptedHeight int
 	RefusedY, RefusedHeight   int

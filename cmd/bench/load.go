@@ -23,11 +23,12 @@ type load struct {
 	keys        []apiKey  // each connection uses them in turn, from a starting point of its own
 	fixed       []byte    // every request; nil: requests for a token with the keys
 	connections int
-	rate        int                         // requests a second of all connections; 0: as many as possible
-	eachKey     bool                        // the warm-up lasts until each key was used
-	background  func(context.Context) error // runs at the same time; nil: nothing
-	others      *atomic.Int64               // requests of the background in all runs; nil: none
-	accepted    atomic.Int64                // responses in all runs, warm-ups included
+	// Requests a second of all connections; 0: as many as possible.
+	rate       int
+	eachKey    bool                        // the warm-up lasts until each key was used
+	background func(context.Context) error // runs at the same time; nil: nothing
+	others     *atomic.Int64               // requests of the background in all runs; nil: none
+	accepted   atomic.Int64                // responses in all runs, warm-ups included
 }
 
 // beside makes another load run at the same time.

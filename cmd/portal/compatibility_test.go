@@ -92,7 +92,8 @@ func useEverything(t *testing.T, i, other *instance, agent string) {
 	key := v.Get("/api-keys").Find(`action="(/api-keys/[0-9a-f-]{36})/revocation"`)
 	post("/agents", url.Values{"name": {"Hotline"}, "form_id": {v.FormID("/agents")}})
 	post(key+"/name", url.Values{"name": {"renamed"}})
-	kept := i.operate(t, "", "agent", "create", "--account", testEmail, "--name", "Sales") // so the stop writes its use
+	// This agent is not removed, so the stop writes its use.
+	kept := i.operate(t, "", "agent", "create", "--account", testEmail, "--name", "Sales")
 	post(key+"/restrictions", url.Values{"note": {"a note"}, "expires": {"30"}, "agents": {"only"}, "agent": {kept}, "networks": {"127.0.0.1"}})
 	for _, one := range []*instance{i, other} {
 		one.token(t, first, uuid.MustParse(kept))

@@ -283,7 +283,8 @@ func TestValues(t *testing.T) {
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "https://api.github.com/meta/public_keys/secret_scanning"), ""},
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://127.0.0.1:8090/keys?a=b"), ""},
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://[::1]:8090/keys"), ""},
-		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://localhost:8090/keys"), "PORTAL_LEAKS_GITHUB_KEYS_URL"}, // not an address
+		// A name is not an address.
+		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://localhost:8090/keys"), "PORTAL_LEAKS_GITHUB_KEYS_URL"},
 		{one("PORTAL_LEAKS_GITHUB_KEYS_URL", "http://api.github.com/keys"), "PORTAL_LEAKS_GITHUB_KEYS_URL"},
 		{one("PORTAL_LEAKS_GITLAB_KEYS_URL", "https://user:password@example.com/"), "PORTAL_LEAKS_GITLAB_KEYS_URL"},
 		{one("PORTAL_LEAKS_GITLAB_KEYS_URL", "keys.json"), "PORTAL_LEAKS_GITLAB_KEYS_URL"},
@@ -305,7 +306,8 @@ func TestValues(t *testing.T) {
 		{provider("https://a.b", "PORTAL_PASSWORD_SIGN_IN", "off"), ""},
 		{map[string]string{"PORTAL_OPERATOR_TOKEN": goodSecret, "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
 		{one("PORTAL_PASSWORD_SIGN_IN", "off"), "PORTAL_PASSWORD_SIGN_IN"},
-		{map[string]string{"PORTAL_BASE_URL": "https://portal.example.com", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""}, // passkeys
+		// Passkeys remain.
+		{map[string]string{"PORTAL_BASE_URL": "https://portal.example.com", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
 		{map[string]string{"PORTAL_BASE_URL": "http://localhost:8080", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
 		{map[string]string{"PORTAL_ADDR": "localhost:8080", "PORTAL_PASSWORD_SIGN_IN": "off"}, ""},
 		{map[string]string{"PORTAL_BASE_URL": "https://192.0.2.1", "PORTAL_PASSWORD_SIGN_IN": "off"}, "PORTAL_PASSWORD_SIGN_IN"},

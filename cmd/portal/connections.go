@@ -23,12 +23,13 @@ const (
 type connections struct {
 	limit, fromAddress int
 
-	mu      sync.Mutex
-	open    map[net.Conn]*connection
-	counts  map[netip.Prefix]int // by address
-	unasked list.List            // of *connection without the header of its first request, the oldest first
-	idle    list.List            // of *connection between two requests, the longest idle first
-	closed  float64              // because of a bound
+	mu     sync.Mutex
+	open   map[net.Conn]*connection
+	counts map[netip.Prefix]int // by address
+	// Each is a *connection without the header of its first request, the oldest first.
+	unasked list.List
+	idle    list.List // of *connection between two requests, the longest idle first
+	closed  float64   // because of a bound
 }
 
 // connection is an open connection, which is in one of the lists or runs a request.

@@ -75,7 +75,8 @@ func (d dataSource) withStore(ctx context.Context, options models.Options, work 
 		return err
 	}
 	options.Mail = os.Getenv("PORTAL_SMTP_URL") != ""
-	options.PasswordsOff = os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off" // for the rule of the last owner
+	// The rule of the last owner needs this.
+	options.PasswordsOff = os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off"
 	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	store, err := models.Open(ctx, d.url, options)
 	if err != nil {

@@ -50,7 +50,8 @@ func TestDemoIsCreatedOnceAndPrintedToStandardOutput(t *testing.T) {
 		if !strings.Contains(second.stderr.String(), "--demo creates none") {
 			t.Error("the second start does not log why it printed nothing")
 		}
-		if out := mustPortal(t, env, "", "demo", "seed"); !strings.Contains(out, "nas_") { // as in README.md
+		// As in README.md.
+		if out := mustPortal(t, env, "", "demo", "seed"); !strings.Contains(out, "nas_") {
 			t.Errorf("beside the account of --demo, demo seed prints %q", out)
 		}
 	})

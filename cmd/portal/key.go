@@ -22,8 +22,8 @@ type keyRevokeCommand struct {
 	Reason string `placeholder:"TEXT" help:"Why the key is revoked, at most 500 characters. The customer sees it."`
 }
 
-// Run revokes one key. If the key is revoked already or has expired, Run succeeds, so that a list of
-// leaked keys can be processed twice.
+// Run revokes one key. If the key is revoked already or has expired, Run succeeds, so that a list
+// of leaked keys can be processed twice.
 func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 	var secret string
 	if c.Key != "" {

@@ -67,7 +67,8 @@ func TestAStopLosesNoMail(t *testing.T) {
 		}
 		stop()
 		server := mailertest.Start(t, "--port", port)
-		modelstest.Exec(t, url, "UPDATE outbox SET due_at = created_at") // the lease takes two minutes
+		// The lease takes two minutes.
+		modelstest.Exec(t, url, "UPDATE outbox SET due_at = created_at")
 		start(t, env)
 		ids := map[string]bool{}
 		for _, mail := range server.Await(mails) {

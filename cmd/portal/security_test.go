@@ -63,7 +63,8 @@ func declaredTests(t *testing.T, root string) map[string]bool {
 	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	names := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if entry != nil && entry.IsDir() && entry.Name() == "node_modules" { // not a link, which would skip the rest
+		// For a link, SkipDir would skip the rest of its directory.
+		if entry != nil && entry.IsDir() && entry.Name() == "node_modules" {
 			return fs.SkipDir
 		}
 		if err != nil || !strings.HasSuffix(path, "_test.go") {

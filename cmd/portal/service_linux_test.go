@@ -14,7 +14,8 @@ import (
 func TestSystemdAcceptsTheUnit(t *testing.T) {
 	t.Parallel()
 	unit := filepath.Join(t.TempDir(), "portal.service")
-	text := strings.Replace(readFile(t, "operations/portal.service"), "/usr/local/bin/portal", "/bin/sh", 1) // a program that exists
+	// systemd-analyze expects a program that exists.
+	text := strings.Replace(readFile(t, "operations/portal.service"), "/usr/local/bin/portal", "/bin/sh", 1)
 	modelstest.Must(t, os.WriteFile(unit, []byte(text), 0o600))
 	output, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
 	if err != nil || strings.Contains(string(output), "portal.service") {

@@ -38,7 +38,8 @@ type event struct {
 	Room    string            `json:"room,omitempty"`
 	Packets int               `json:"packets,omitempty"` // received and sent back
 	From    map[string]string `json:"from,omitempty"`    // the attributes of the participant
-	Visitor string            `json:"visitor,omitempty"` // the name in the metadata of the agent's dispatch
+	// The name in the metadata of the agent's dispatch.
+	Visitor string `json:"visitor,omitempty"`
 }
 
 type agent struct {

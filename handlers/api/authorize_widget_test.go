@@ -188,7 +188,8 @@ func TestNoQueryStringReachesTheLog(t *testing.T) {
 			}
 		}
 		send()
-		modelstest.Exec(t, databaseURL, "ALTER TABLE auth_epoch RENAME TO gone") // the next ones get a 5xx
+		// The next requests get a 5xx.
+		modelstest.Exec(t, databaseURL, "ALTER TABLE auth_epoch RENAME TO gone")
 		send()
 		log := s.log.String()
 		if strings.Count(log, `"route":"/widget/authorize`) != 16 || !strings.Contains(log, `"status":50`) {

@@ -109,7 +109,8 @@ func TestUsersOfAnAccount(t *testing.T) {
 		for range 2 {
 			s.operate(http.MethodDelete, account+"/users/"+member, "").is(http.StatusNoContent)
 		}
-		s.operate(http.MethodDelete, other+"/users/"+owner.ID.String(), "").is(http.StatusNoContent) // of another account
+		// The user is of another account.
+		s.operate(http.MethodDelete, other+"/users/"+owner.ID.String(), "").is(http.StatusNoContent)
 		list := s.operate(http.MethodGet, account+"/users", "").is(http.StatusOK)
 		if want := fmt.Sprintf(`{"users":[{"id":%q,"email":"Ada@example.com","role":"owner"}]}`, owner.ID); string(bytes.TrimSpace(list.body)) != want {
 			t.Errorf("list %s, want %s", list.body, want)
@@ -178,7 +179,8 @@ func TestAgentsOfAnAccount(t *testing.T) {
 		}
 		s.operate(http.MethodPut, "/operator/accounts/"+uuid.NewString()+"/agents/"+uuid.NewString(), `{"name": "None"}`).
 			fails(http.StatusNotFound, "ACCOUNT_NOT_FOUND")
-		s.operate(http.MethodDelete, other+"/agents/"+agent, "").is(http.StatusNoContent) // it is not the other's
+		// The agent is of another account.
+		s.operate(http.MethodDelete, other+"/agents/"+agent, "").is(http.StatusNoContent)
 		list := func() string { return string(s.operate(http.MethodGet, account+"/agents", "").is(http.StatusOK).body) }
 		if want := fmt.Sprintf(`{"agents":[{"id":%q,"name":"Front desk"}]}`, agent); strings.TrimSpace(list()) != want {
 			t.Errorf("list %s, want %s", list(), want)

@@ -1,7 +1,7 @@
 // An OpenID Connect provider for tests. Its argument is JSON with the client and its redirect URIs.
-// It listens on a free port of the loopback interface and prints its issuer. Anyone can sign in with
-// any name: the name is the subject and the email. The email is verified unless the name begins with
-// "unverified".
+// It listens on a free port of the loopback interface and prints its issuer. Anyone can sign in
+// with any name: the name is the subject and the email. The email is verified unless the name
+// begins with "unverified".
 import { createServer } from 'node:http'
 import { Provider } from 'oidc-provider'
 

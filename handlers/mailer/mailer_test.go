@@ -170,7 +170,8 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 			modelstest.Must(t, err)
 			return "Label: prod <1>\nKey: " + key.Masked() + "\nExpires: " + expiresAt.Format("2 Jan 2006, 15:04:05 UTC")
 		}
-		tomorrow := time.Now().UTC().Add(models.Day).Truncate(time.Second) // PostgreSQL has a clock of its own
+		// PostgreSQL has a clock of its own.
+		tomorrow := time.Now().UTC().Add(models.Day).Truncate(time.Second)
 		s.clock.Advance(tomorrow.Sub(s.clock.Now()) - 2*models.Day)
 		first, later := generate(tomorrow), tomorrow.Add(2*models.Day)
 		both := []string{generate(later), generate(later.Add(time.Minute))}

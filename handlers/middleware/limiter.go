@@ -60,8 +60,8 @@ func NewLimiter(limit RateLimit, now func() time.Time) *Limiter {
 	return newLimiter(interval, interval*time.Duration(limit.Burst), 0, now)
 }
 
-// NewWindowLimiter returns a limiter of n requests in each window. Windows follow each other without
-// gaps, and the buckets are full again when the next one begins. A nil now means time.Now.
+// NewWindowLimiter returns a limiter of n requests in each window. Windows follow each other
+// without gaps, and the buckets are full again when the next one begins. A nil now means time.Now.
 func NewWindowLimiter(n int, window time.Duration, now func() time.Time) *Limiter {
 	return newLimiter(window/time.Duration(n), window, window, now)
 }

@@ -159,7 +159,8 @@ func TestPagesAreCompressedButKeysAreNot(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	c := s.customer(t)
 	plain := c.get("/api-keys")
-	c.headers = []string{"Accept-Encoding: gzip"} // set by hand, so that net/http does not decompress
+	// Set by hand, so that net/http does not decompress.
+	c.headers = []string{"Accept-Encoding: gzip"}
 	page := c.get("/api-keys").is(http.StatusOK)
 	if page.header.Get("Content-Encoding") != "gzip" || !slices.Contains(page.header.Values("Vary"), "Accept-Encoding") {
 		t.Fatalf("the page is not compressed: %v", page.header)

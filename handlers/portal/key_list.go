@@ -148,7 +148,8 @@ const longestNumber = 100 // digits, because a label has at most 100 characters
 // 2" is before "key 10". The tables of package collate would add 1.3 MB to the program.
 func labelRank(label string) string {
 	// The chain is not safe for concurrent use, so every call makes its own.
-	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), label) // never fails
+	// This transformation never fails.
+	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), label)
 	return digits.ReplaceAllStringFunc(strings.ToLower(plain), func(number string) string {
 		return strings.Repeat("0", max(0, longestNumber-len(number))) + number
 	})

@@ -132,7 +132,8 @@ func TestThePageOfKeysStaysSmall(t *testing.T) {
 	for i := range 50 {
 		c.used(fmt.Sprintf("Production backend %d", i), 1)
 	}
-	c.headers = []string{"Accept-Encoding: gzip"} // set by hand, so that net/http does not decompress
+	// Set by hand, so that net/http does not decompress.
+	c.headers = []string{"Accept-Encoding: gzip"}
 	total := len(c.get("/api-keys").is(http.StatusOK).body)
 	c.headers = nil
 	page := c.get("/api-keys")

@@ -172,7 +172,8 @@ func TestSignInLinkIsUsedByItsButtonOnly(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c, other := s.customer(t), s.customer(t)
 		path, email := c.link()
-		scanner, v := s.visitor(t), other.copied() // a browser in which another customer is signed in
+		// A browser in which another customer is signed in.
+		scanner, v := s.visitor(t), other.copied()
 		for range 2 {
 			scanner.get(path).is(http.StatusOK)
 		}

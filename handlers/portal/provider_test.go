@@ -345,7 +345,8 @@ func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 		c.signInAs("ada").redirects("/agents")
 		c.post("/account/identity/removal", nil).is(http.StatusConflict)
 
-		// The provider's clock is that of the machine. The test may have waited since it made its own.
+		// The provider's clock is that of the machine. The test may have waited since it made its
+		// own.
 		clock.Advance(40 * time.Minute)
 		defer clock.Advance(-40 * time.Minute)
 		c.signInAs("ada").redirects("/agents")

@@ -19,14 +19,16 @@ import (
 // reply is the response of an action as a fragment and as a page. [site.reply] chooses between
 // them, so that no handler looks at the request headers.
 type reply struct {
-	status   int                            // zero: 200; 204: the fragment has not changed
-	notice   string                         // what the action did; with a location or a fragment only
+	status int // zero: 200; 204: the fragment has not changed
+	// What the action did; with a location or a fragment only.
+	notice   string
 	fragment templates.Fragment             // for HTMX
 	page     func() (templates.Page, error) // for a browser
 	location string                         // for a browser in place of a page: a redirect (303)
 	address  string                         // for HTMX: the new address of the page
 	reveals  bool                           // it shows a key
-	event    string                         // for HTMX: what happened, for elements that refresh after it
+	// For HTMX: what happened, for elements that refresh after it.
+	event string
 }
 
 // reply sends the fragment to HTMX, and the page or the redirect to a browser.

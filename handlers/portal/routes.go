@@ -151,7 +151,8 @@ func (p *Portal) registerPeople(signedIn routes) {
 	owners.change("/people/:id/role", p.people.updateRole)
 	owners.page("/people/:id/removal", p.people.newRemoval)
 	owners.change("/people/:id/removal", p.people.createRemoval)
-	owners.get("/people/invitations", func(c *gin.Context) error { return p.redirect(c, peoplePath) }) // not a person's id
+	// Otherwise the address would be that of a person.
+	owners.get("/people/invitations", func(c *gin.Context) error { return p.redirect(c, peoplePath) })
 	owners.change("/people/invitations", p.people.createInvitation)
 	owners.change("/people/invitations/:id/cancellation", p.people.cancelInvitation)
 	owners.page(settingsPath, p.settings.show)

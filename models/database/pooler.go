@@ -48,7 +48,8 @@ func (c *Connections) checkSessions(ctx context.Context) error {
 // that conn keeps its session meanwhile.
 func (c *Connections) probeSessions(ctx context.Context, conn bun.Conn, session uint32) error {
 	tx, err := c.Portal.BeginTx(ctx, nil)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" { // protocol_violation: no transactions
+	// A protocol_violation means that there are no transactions.
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" {
 		return fmt.Errorf("%w: %w", errNoSession, err)
 	}
 	if err != nil {

@@ -4,10 +4,10 @@
 // # Batches
 //
 // A [Recorder] collects counts by key, in one [bucket] for each hour of the clock. A flush ends the
-// counting in a bucket, sorts it by key and writes it in batches of up to 1,000 sources, each in one
-// transaction. New counts go to the next bucket meanwhile. If the database is slow, a flush takes
-// longer and the next bucket holds more requests of each key. So the recorder writes less often, in
-// memory that depends on the number of keys and not on the number of requests.
+// counting in a bucket, sorts it by key and writes it in batches of up to 1,000 sources, each in
+// one transaction. New counts go to the next bucket meanwhile. If the database is slow, a flush
+// takes longer and the next bucket holds more requests of each key. So the recorder writes less
+// often, in memory that depends on the number of keys and not on the number of requests.
 //
 // # Sources
 //

@@ -162,7 +162,8 @@ type Stats struct {
 	Lag     time.Duration // age of the oldest such usage
 	Batches int64         // transactions since the start
 	Written int64         // keys that they wrote
-	Dropped int64         // requests that were not counted, because too many keys waited for a flush
+	// Requests that were not counted, because too many keys waited for a flush.
+	Dropped int64
 }
 
 // Stats returns the state of the recorder.

@@ -257,7 +257,8 @@ func TestTokenKeepsItsContext(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	tokens := widgetTokens(t, clock, newSecret, "")
-	long, longer := strings.Repeat("\u2028", 128), strings.Repeat("\u2028", 680) // JSON makes 6 bytes of 3
+	// JSON makes 6 bytes of 3.
+	long, longer := strings.Repeat("\u2028", 128), strings.Repeat("\u2028", 680)
 	for name, context := range map[string]*widget.Context{
 		"a user":         {User: &widget.User{ID: "7"}},
 		"a name":         {User: &widget.User{ID: `"<7>" \`, Name: "Zoë\u2028"}},

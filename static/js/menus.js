@@ -1,5 +1,5 @@
-// A menu is a popover, which the browser opens and closes. This sets aria-expanded, and closes a menu
-// when the focus moves out of it.
+// A menu is a popover, which the browser opens and closes. This sets aria-expanded, and closes a
+// menu when the focus moves out of it.
 (() => {
   'use strict';
 

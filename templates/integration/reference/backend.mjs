@@ -87,9 +87,9 @@ async function file(response, name, contentType, nonce) {
   send(response, 200, contentType, content.replaceAll('NONCE', nonce));
 }
 
-// Returns the user of the request, or undefined. Replace it by a look-up in your site's sessions: an
-// app sends its session as a bearer token, and a browser as a cookie. The agent and the visitor can
-// read the user in the token, which is signed, not secret.
+// Returns the user of the request, or undefined. Replace it by a look-up in your site's sessions:
+// an app sends its session as a bearer token, and a browser as a cookie. The agent and the visitor
+// can read the user in the token, which is signed, not secret.
 function signedIn({ headers }) {
   if (headers.authorization) {
     return sessions.get(/^Bearer (.+)/i.exec(headers.authorization)?.[1]);
