@@ -54,7 +54,7 @@ func (w *workload) lifecycle(ctx context.Context) error {
 			w.use(ctx, w.pick(), k)
 			_ = w.sleep(ctx, 2*pause)
 		}
-		if w.active = append(w.active, k); len(w.active) <= longLived || w.randomInt(3) == 0 {
+		if w.active = append(w.active, k); len(w.active) <= longLived {
 			return nil
 		}
 		i := w.randomInt(len(w.active))
