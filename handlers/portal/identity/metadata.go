@@ -46,18 +46,13 @@ type discovered struct {
 	oauth       oauth2.Config
 	userInfo    bool // there is a UserInfo endpoint
 	sendsIssuer bool // every response has the parameter iss (RFC 9207)
-	client      *http.Client
-	config      Config
 	readAt      time.Time
-	current     func(context.Context) (*discovered, error) // reads metadata that are not new again
+	metadata    *metadata
 }
 
-// get returns the metadata, and reads them if they are missing or old. Concurrent callers share one
-// attempt. If the provider does not answer, get returns the old metadata.
-func (m *metadata) get(ctx context.Context) (*discovered, error) { return m.newer(ctx, metadataAge) }
-
-// newer is [metadata.get] for metadata below an age.
-func (m *metadata) newer(ctx context.Context, age time.Duration) (*discovered, error) {
+// get returns the metadata, and reads them if they are missing or not below an age. Concurrent
+// callers share one attempt. If the provider does not answer, get returns the old metadata.
+func (m *metadata) get(ctx context.Context, age time.Duration) (*discovered, error) {
 	known, fresh := m.known(age)
 	if fresh {
 		return known, nil
@@ -149,8 +144,7 @@ func (m *metadata) discover(ctx context.Context) (*discovered, error) {
 			RedirectURL: m.config.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email"},
 		},
 		userInfo: claims.UserInfoURL != "", sendsIssuer: claims.SendsIssuer,
-		client: m.client, config: m.config, readAt: m.config.Now(),
-		current: func(ctx context.Context) (*discovered, error) { return m.newer(ctx, metadataPause) },
+		readAt: m.config.Now(), metadata: m,
 	}, nil
 }
 

@@ -92,7 +92,7 @@ type AuthRequest struct {
 // that was.
 func (p *Provider) Begin(ctx context.Context, again bool) (address string, r AuthRequest, err error) {
 	err = p.step(ctx, func(ctx context.Context) error {
-		found, err := p.metadata.get(ctx)
+		found, err := p.metadata.get(ctx, metadataAge)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (p *Provider) Finish(ctx context.Context, r AuthRequest, parameters url.Val
 		return identity, ErrExpired
 	}
 	err = p.step(ctx, func(ctx context.Context) error {
-		found, err := p.metadata.get(ctx)
+		found, err := p.metadata.get(ctx, metadataAge)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (v *verified) UnmarshalJSON(data []byte) error {
 
 // redeem exchanges the code for the identity, and does not keep the tokens.
 func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (models.Identity, error) {
-	ctx = oidc.ClientContext(ctx, d.client)
+	ctx = oidc.ClientContext(ctx, d.metadata.client)
 	tokens, err := d.oauth.Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))
 	if err != nil {
 		return models.Identity{}, exchangeFailure(err)
@@ -49,7 +49,7 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (mo
 	found, err := d.verify(ctx, tokens, r.Nonce)
 	if err != nil {
 		// The provider may have changed its keys' algorithm since the metadata were read.
-		if current, readErr := d.current(ctx); readErr == nil && current != d {
+		if current, readErr := d.metadata.get(ctx, metadataPause); readErr == nil && current != d {
 			found, err = current.verify(ctx, tokens, r.Nonce)
 		}
 	}
@@ -61,7 +61,7 @@ func (d *discovered) redeem(ctx context.Context, r AuthRequest, code string) (mo
 			return models.Identity{}, failure("the UserInfo response", err)
 		}
 	}
-	identity := models.Identity{Issuer: d.config.Issuer, Subject: found.Subject}
+	identity := models.Identity{Issuer: d.metadata.config.Issuer, Subject: found.Subject}
 	if found.AuthTime > 0 {
 		identity.AuthenticatedAt = time.Unix(found.AuthTime, 0)
 	}
@@ -100,7 +100,7 @@ func (d *discovered) verify(ctx context.Context, tokens *oauth2.Token, nonce str
 	switch {
 	case !equal(token.Nonce, nonce):
 		return claims{}, errors.New("it has another nonce")
-	case found.AuthorizedParty != "" && found.AuthorizedParty != d.config.ClientID,
+	case found.AuthorizedParty != "" && found.AuthorizedParty != d.metadata.config.ClientID,
 		found.AuthorizedParty == "" && len(token.Audience) > 1:
 		return claims{}, fmt.Errorf("the authorized party is %.100q", found.AuthorizedParty)
 	case found.Subject == "" || utf8.RuneCountInString(found.Subject) > maxSubject || !isText(found.Subject):
