@@ -18,7 +18,7 @@ const exampleURL = "https://portal.example.com"
 // If the document refers to a component that it does not have, New returns an error.
 func New(openapi []byte, baseURL string) (templates.Reference, error) {
 	baseURL = strings.TrimSuffix(baseURL, "/")
-	r := &reader{fill: strings.NewReplacer("BASE_URL", baseURL, exampleURL, baseURL)}
+	r := &reader{errors: map[string]templates.ErrorCode{}, fill: strings.NewReplacer("BASE_URL", baseURL, exampleURL, baseURL)}
 	if err := json.Unmarshal(openapi, &r.document); err != nil {
 		return templates.Reference{}, fmt.Errorf("read openapi.json: %w", err)
 	}
@@ -31,7 +31,11 @@ func New(openapi []byte, baseURL string) (templates.Reference, error) {
 			ID: slug(tag.Name), Name: tag.Name, Description: tag.Description, Operations: r.operations(tag.Name),
 		})
 	}
-	page.Errors = r.errors()
+	for _, code := range r.Components.Schemas["ErrorCode"].Enum {
+		if row, ok := r.errors[fmt.Sprint(code)]; ok {
+			page.Errors = append(page.Errors, row)
+		}
+	}
 	return page, errors.Join(r.missing...)
 }
 
@@ -41,8 +45,9 @@ func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, 
 // reader reads a document.
 type reader struct {
 	document
-	fill    *strings.Replacer // replaces the portal's address in the examples
-	missing []error           // references to components that the document does not have
+	fill    *strings.Replacer              // replaces the portal's address in the examples
+	errors  map[string]templates.ErrorCode // of the operations that were read, by code
+	missing []error                        // references to components that the document does not have
 }
 
 // lookup returns the component that ref names, such as "#/components/schemas/Error".
@@ -126,7 +131,8 @@ func (r *reader) requestBody(described requestBody) *templates.RequestBody {
 
 // addResponse adds a response, and the examples of a successful one.
 func (r *reader) addResponse(o *templates.Operation, status string, described response) {
-	if described.Ref != "" {
+	shared := described.Ref != ""
+	if shared {
 		described = lookup(r, r.Components.Responses, described.Ref)
 	}
 	added := templates.Response{Status: status, Description: templates.NewProse(described.Description)}
@@ -136,6 +142,9 @@ func (r *reader) addResponse(o *templates.Operation, status string, described re
 	kind, content := described.Content.first()
 	if added.Failed() {
 		added.Code = codeOf(content)
+		if _, known := r.errors[added.Code]; shared && !known {
+			r.errors[added.Code] = errorCode(added, content)
+		}
 		o.Responses = append(o.Responses, added)
 		return
 	}
@@ -167,45 +176,16 @@ func exampleText(mediaType string, value json.RawMessage) string {
 	return indented.String()
 }
 
-// errors returns the error responses of all operations, in the order of their codes.
-func (r *reader) errors() []templates.ErrorCode {
-	var found []templates.ErrorCode
-	for _, code := range r.Components.Schemas["ErrorCode"].Enum {
-		for status, described := range r.errorResponses() {
-			_, content := described.Content.first()
-			if codeOf(content) != code {
-				continue
-			}
-			row := templates.ErrorCode{
-				Status: status, Code: fmt.Sprint(code), Description: templates.NewProse(described.Description),
-			}
-			for _, name := range content.Examples.names {
-				shown := content.Examples.values[name]
-				row.Messages = append(row.Messages, templates.ErrorMessage{
-					Cause: shown.Summary, Reason: shown.Reason, Message: messageOf(shown),
-				})
-			}
-			found = append(found, row)
-			break
-		}
+// errorCode returns the row of an error response in the table of codes.
+func errorCode(response templates.Response, content media) templates.ErrorCode {
+	row := templates.ErrorCode{Status: response.Status, Code: response.Code, Description: response.Description}
+	for _, name := range content.Examples.names {
+		shown := content.Examples.values[name]
+		row.Messages = append(row.Messages, templates.ErrorMessage{
+			Cause: shown.Summary, Reason: shown.Reason, Message: messageOf(shown),
+		})
 	}
-	return found
-}
-
-// errorResponses iterates over the status and the component of each error of each operation.
-func (r *reader) errorResponses() func(yield func(string, response) bool) {
-	return func(yield func(string, response) bool) {
-		for _, path := range r.Paths.names {
-			for _, described := range r.Paths.values[path].operations() {
-				for _, status := range described.Responses.names {
-					ref := described.Responses.values[status].Ref
-					if ref != "" && status >= "4" && !yield(status, lookup(r, r.Components.Responses, ref)) {
-						return
-					}
-				}
-			}
-		}
-	}
+	return row
 }
 
 func messageOf(shown example) string {
