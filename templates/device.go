@@ -2,10 +2,12 @@ package templates
 
 import "strings"
 
+type deviceSign struct{ sign, name string }
+
 // The signs in a User-Agent and the names they stand for. Because most browsers also name the
 // browsers that they imitate, the first match counts.
 var (
-	browsers = []struct{ sign, name string }{
+	browsers = []deviceSign{
 		{"Edg/", "Edge"},
 		{"EdgA/", "Edge"},
 		{"EdgiOS/", "Edge"},
@@ -20,7 +22,7 @@ var (
 		{"Safari/", "Safari"},
 		{"curl/", "curl"},
 	}
-	systems = []struct{ sign, name string }{
+	systems = []deviceSign{
 		{"iPhone", "iPhone"},
 		{"iPad", "iPad"},
 		{"Android", "Android"},
@@ -33,19 +35,7 @@ var (
 
 // Device returns a name for the browser and the system of a User-Agent. Clients can send anything.
 func Device(userAgent string) string {
-	var browser, system string
-	for _, known := range browsers {
-		if strings.Contains(userAgent, known.sign) {
-			browser = known.name
-			break
-		}
-	}
-	for _, known := range systems {
-		if strings.Contains(userAgent, known.sign) {
-			system = known.name
-			break
-		}
-	}
+	browser, system := firstKnown(browsers, userAgent), firstKnown(systems, userAgent)
 	switch {
 	case browser != "" && system != "":
 		return browser + " on " + system
@@ -56,4 +46,13 @@ func Device(userAgent string) string {
 	default:
 		return "Unknown device"
 	}
+}
+
+func firstKnown(signs []deviceSign, userAgent string) string {
+	for _, known := range signs {
+		if strings.Contains(userAgent, known.sign) {
+			return known.name
+		}
+	}
+	return ""
 }

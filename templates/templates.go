@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -26,8 +27,10 @@ import (
 //go:embed rotations/*.html settings/*.html sign_in/*.html usage/*.html
 var files embed.FS
 
-// shared are the templates available to every screen.
-var shared = []string{"layouts/*.html", "partials/*.html"}
+// isShared reports whether every screen can use the templates of a file.
+func isShared(name string) bool {
+	return strings.HasPrefix(name, "layouts/") || strings.HasPrefix(name, "partials/")
+}
 
 // Page is the data of a screen.
 type Page interface{ screen() screen }
@@ -93,38 +96,38 @@ type parser func() (*template.Template, error)
 // New lists the screens, whose template function "asset" calls assetURL. If two screens define the
 // same fragment, New returns an error.
 func New(assetURL func(name string) (string, error)) (*Templates, error) {
+	names, err := fs.Glob(files, "*/*.html")
+	if err != nil {
+		return nil, err
+	}
 	// The base is never executed, because a set cannot be cloned after that.
 	base := sync.OnceValues(func() (*template.Template, error) {
 		set := template.New("").Funcs(template.FuncMap{"asset": assetURL})
-		for _, pattern := range shared {
-			if err := parse(set, pattern); err != nil {
+		for _, name := range names {
+			if !isShared(name) {
+				continue
+			}
+			if err := parse(set, name); err != nil {
 				return nil, err
 			}
 		}
 		return set, nil
 	})
+	shared := sync.OnceValues(func() (*template.Template, error) { return clone(base) })
 	t := &Templates{screens: map[string]parser{}, fragments: map[string]parser{}}
-	for _, pattern := range shared {
-		if err := t.addFragments(pattern, sync.OnceValues(func() (*template.Template, error) { return clone(base) })); err != nil {
-			return nil, err
-		}
-	}
-	names, err := fs.Glob(files, "*/*.html")
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		if folder := path.Dir(name); folder == "layouts" || folder == "partials" {
-			continue
+		set := shared
+		if !isShared(name) {
+			set = sync.OnceValues(func() (*template.Template, error) {
+				set, err := clone(base)
+				if err == nil {
+					err = parse(set, name)
+				}
+				return set, err
+			})
+			t.screens[name] = set
 		}
-		t.screens[name] = sync.OnceValues(func() (*template.Template, error) {
-			set, err := clone(base)
-			if err == nil {
-				err = parse(set, name)
-			}
-			return set, err
-		})
-		if err := t.addFragments(name, t.screens[name]); err != nil {
+		if err := t.addFragments(name, set); err != nil {
 			return nil, err
 		}
 	}
@@ -142,27 +145,21 @@ func clone(base parser) (*template.Template, error) {
 // definition matches the start of a fragment.
 var definition = regexp.MustCompile(`\{\{define "([^"]+)"`)
 
-// addFragments adds the fragments in the files that match the pattern.
-func (t *Templates) addFragments(pattern string, set parser) error {
-	names, err := fs.Glob(files, pattern)
+// addFragments adds the fragments of a file.
+func (t *Templates) addFragments(name string, set parser) error {
+	text, err := files.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		text, err := files.ReadFile(name)
-		if err != nil {
-			return err
+	for _, match := range definition.FindAllSubmatch(text, -1) {
+		fragment := string(match[1])
+		if fragment == "title" || fragment == "content" {
+			continue
 		}
-		for _, match := range definition.FindAllSubmatch(text, -1) {
-			fragment := string(match[1])
-			if fragment == "title" || fragment == "content" {
-				continue
-			}
-			if t.fragments[fragment] != nil {
-				return fmt.Errorf("%s: template %q is defined twice", name, fragment)
-			}
-			t.fragments[fragment] = set
+		if t.fragments[fragment] != nil {
+			return fmt.Errorf("%s: template %q is defined twice", name, fragment)
 		}
+		t.fragments[fragment] = set
 	}
 	return nil
 }
@@ -170,21 +167,15 @@ func (t *Templates) addFragments(pattern string, set parser) error {
 // indentation matches the space before a tag or an action at the start of a line.
 var indentation = regexp.MustCompile(`(?m)^[ \t]+(<|\{\{)`)
 
-// parse adds the files that match the pattern to the set. Because responses that show a key are not
-// compressed, parse removes the files' indentation.
-func parse(set *template.Template, pattern string) error {
-	names, err := fs.Glob(files, pattern)
+// parse adds a file to the set. Because responses that show a key are not compressed, parse removes
+// the file's indentation.
+func parse(set *template.Template, name string) error {
+	text, err := files.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		text, err := files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if _, err := set.New(path.Base(name)).Parse(indentation.ReplaceAllString(string(text), "$1")); err != nil {
-			return fmt.Errorf("parse %s: %w", name, err)
-		}
+	if _, err := set.New(path.Base(name)).Parse(indentation.ReplaceAllString(string(text), "$1")); err != nil {
+		return fmt.Errorf("parse %s: %w", name, err)
 	}
 	return nil
 }
