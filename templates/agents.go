@@ -6,13 +6,15 @@ import (
 	"portal/models"
 )
 
-// AgentsPage is /agents.
+// AgentsPage is /agents. As a fragment it updates the page after an agent was created.
 type AgentsPage struct {
 	Form AgentForm
 	List AgentList
 }
 
 func (AgentsPage) screen() screen { return screen{file: "agents/index.html", section: SectionAgents} }
+
+func (AgentsPage) fragment() string { return "agent-created" }
 
 // AgentForm is the form that creates an agent.
 type AgentForm struct {
@@ -45,25 +47,11 @@ type AgentItem struct {
 	LastToken  *Moment // for the confirmation; nil if no token is on record
 	Focused    bool    // the Remove button takes the focus
 
-	Rename        *AgentRename // not nil while the item edits the name
-	RenameFocused bool         // the Rename button takes the focus
-}
-
-// AgentRename is the form that renames an agent.
-type AgentRename struct {
-	Name    string // as submitted
-	Problem string // the error of the name
+	Rename        *Rename // not nil while the item edits the name
+	RenameFocused bool    // the Rename button takes the focus
 }
 
 func (AgentItem) fragment() string { return "agent" }
-
-// AgentCreated updates the page after an agent was created.
-type AgentCreated struct {
-	Form AgentForm
-	List AgentList
-}
-
-func (AgentCreated) fragment() string { return "agent-created" }
 
 // AgentRemoved updates the page after an agent was removed.
 type AgentRemoved struct{ List AgentList }

@@ -102,25 +102,25 @@ type APIKeyOrder struct {
 
 // APIKeyRow is one active key in the list.
 type APIKeyRow struct {
-	ID            uuid.UUID
-	Label, Masked string
-	Created       Moment
-	LastUsed      *Moment             // nil if never used
-	Requests      Count               // in the last 30 days
-	Unused        bool                // for 30 days
-	Sparkline     string              // SVG path of the last 30 days, on the key's own scale
-	Expires       *KeyExpires         // nil: never
-	Restricted    bool                // to these agents
-	Agents        int                 // the number of agents on its list
-	Networks      int                 // the number of its networks; 0: any
-	Twin          *APIKeyTwin         // the other key of a rotation; nil if there is none
-	Confirmation  *APIKeyConfirmation // not nil while the row confirms a revocation
-	Rename        *APIKeyRename       // not nil while the row edits the label
-	Focused       bool                // the Revoke button takes the focus
-	MenuFocused   bool                // the menu takes the focus
+	models.Key
+
+	Created      Moment
+	LastUsed     *Moment             // nil if never used
+	Requests     Count               // in the last 30 days
+	Unused       bool                // for 30 days
+	Sparkline    string              // SVG path of the last 30 days, on the key's own scale
+	Expires      *KeyExpires         // nil: never
+	Twin         *APIKeyTwin         // the other key of a rotation; nil if there is none
+	Confirmation *APIKeyConfirmation // not nil while the row confirms a revocation
+	Rename       *Rename             // not nil while the row edits the label
+	Focused      bool                // the Revoke button takes the focus
+	MenuFocused  bool                // the menu takes the focus
 }
 
 func (APIKeyRow) fragment() string { return "api-key" }
+
+// Restricted reports whether the key has a list of agents, which may be empty.
+func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
 
 // Rotates reports whether the row offers a rotation. A key that replaces another does not.
 func (r APIKeyRow) Rotates() bool { return r.Twin == nil || !r.Twin.Replaces }
@@ -162,21 +162,15 @@ type APIKeyConfirmation struct {
 	InUse    bool    // used within the last 7 days
 	Checked  *Moment // when the key was last found active, after an unanswered revocation
 
-	Calls *OpenCalls // nil without a voice server
+	Calls *models.OpenCalls // nil without a voice server
 
 	Reason, ReasonProblem string // as submitted, and its error
 }
 
-// OpenCalls is the number of calls that a revocation ends.
-type OpenCalls struct {
-	Known bool
-	Count int
-}
-
-// APIKeyRename is the form that changes the label of a key.
-type APIKeyRename struct {
-	Label   string // as submitted
-	Problem string // the error of the label
+// Rename is the form that renames a key or an agent.
+type Rename struct {
+	Name    string // as submitted
+	Problem string // the error of the name
 }
 
 // APIKeyRevoked removes the row of a revoked key.

@@ -1,14 +1,20 @@
 package templates
 
-import "github.com/google/uuid"
+import (
+	"github.com/google/uuid"
 
-// PeoplePage is /people.
+	"portal/models"
+)
+
+// PeoplePage is /people. As a fragment it updates the page after a role was changed.
 type PeoplePage struct {
 	Form *InvitationForm // nil for members
 	List PeopleList
 }
 
 func (PeoplePage) screen() screen { return screen{file: "people/index.html", section: SectionPeople} }
+
+func (PeoplePage) fragment() string { return "people-changed" }
 
 // InvitationForm is the form that invites a person.
 type InvitationForm struct {
@@ -87,20 +93,8 @@ type InvitationRow struct {
 // LeftKeys are the active keys that a removed person has generated.
 type LeftKeys struct {
 	Email string
-	Keys  []LeftKey
+	Keys  []models.Key
 }
-
-// LeftKey is a key that a removed person may still have.
-type LeftKey struct {
-	ID            uuid.UUID
-	Label, Masked string
-}
-
-// PeopleChanged updates the page after a role was changed. If the user has become a member, the
-// page has no form.
-type PeopleChanged struct{ Page PeoplePage }
-
-func (PeopleChanged) fragment() string { return "people-changed" }
 
 // InvitationReveal shows the link of a new invitation once, as a page or as a dialog.
 type InvitationReveal struct {

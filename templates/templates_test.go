@@ -22,7 +22,7 @@ func parsed(t *testing.T) *templates.Templates {
 }
 
 var (
-	key      = templates.APIKeyRow{ID: uuid.New(), Label: "Staging", Masked: "nas_...abcd"}
+	key      = templates.APIKeyRow{Key: models.Key{ID: uuid.New(), Label: "Staging", LastFour: "abcd"}}
 	agent    = templates.AgentItem{Agent: models.Agent{ID: uuid.New(), Name: "Front desk"}}
 	examples = templates.NewExamples("https://example.com", "")
 )
@@ -67,7 +67,7 @@ func TestEveryFragmentRendersAlone(t *testing.T) {
 		`id="agent-form"`:                      templates.AgentForm{},
 		`id="agent-list"`:                      templates.AgentList{},
 		`id="agent-` + agent.ID.String() + `"`: agent,
-		`hx-target="#agent-list"`:              templates.AgentCreated{},
+		`hx-target="#agent-list"`:              templates.AgentsPage{},
 		`hx-target="#agent-list-header"`:       templates.AgentRemoved{List: templates.AgentList{Agents: []templates.AgentItem{agent}}},
 		`id="activity"`:                        templates.ActivityPage{},
 		`hx-target="#failure"`:                 templates.Failure{},
@@ -111,6 +111,26 @@ func TestChangeOfSignInHasAMail(t *testing.T) {
 		mail, err := mails.Render(templates.Mail{Kind: kind, Recipient: "ada@example.com"})
 		if err != nil || !strings.Contains(mail.Text, want) || !strings.Contains(mail.HTML, want) {
 			t.Errorf("%v:\n%s", err, mail.Text)
+		}
+	}
+}
+
+func TestDeviceIsNamedAfterItsBrowserAndSystem(t *testing.T) {
+	const windows = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+	for userAgent, want := range map[string]string{
+		windows:                           "Chrome on Windows",
+		windows + " Edg/140.0.0.0":        "Edge on Windows",
+		"curl/8.5.0":                      "curl",
+		"<script>alert(1)</script>":       "Unknown device",
+		"Mozilla/5.0 (X11; Linux x86_64)": "Browser on Linux",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                                  "Firefox on Linux",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1": "Safari on iPhone",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15":                   "Safari on Mac",
+		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":                            "Chrome on Android",
+		"Mozilla/5.0 (iPad; CPU OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/140.0 Mobile/15E148 Safari/604.1":           "Chrome on iPad",
+	} {
+		if got := templates.Device(userAgent); got != want {
+			t.Errorf("%s is %q, want %q", userAgent, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package portal
 import (
 	"cmp"
 	"context"
+	"net/url"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -28,11 +29,7 @@ const activitiesPerPage = 50
 
 // list shows the account's activities, newest first.
 func (p *activityPages) list(c *gin.Context) error {
-	view, err := newActivityView(c.Request.URL.Query())
-	if err != nil {
-		return err
-	}
-	page, err := p.read(c, view)
+	page, err := p.read(c, c.Request.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -42,32 +39,30 @@ func (p *activityPages) list(c *gin.Context) error {
 // filter shows the activities that match a form, which is sent with POST because a key that is
 // pasted into the search must not reach a URL.
 func (p *activityPages) filter(c *gin.Context) error {
-	view, err := newActivityView(c.Request.PostForm)
-	if err != nil {
-		return err
-	}
-	page, err := p.read(c, view)
+	page, err := p.read(c, c.Request.PostForm)
 	if err != nil {
 		return err
 	}
 	return p.reply(c, reply{fragment: page, location: page.Newest, address: page.Newest})
 }
 
-// read reads the page of a view.
-func (p *activityPages) read(c *gin.Context, view activityView) (page templates.ActivityPage, err error) {
-	// Read one more than the page shows, to see whether there are older ones.
-	wanted := view.page(activitiesPerPage + 1)
-	var paged bool
-	if wanted.Before, paged, err = queryID(c, paramBefore); err != nil {
+// read reads the page of the view that the parameters describe.
+func (p *activityPages) read(c *gin.Context, parameters url.Values) (page templates.ActivityPage, err error) {
+	view, err := newActivityView(parameters)
+	if err != nil {
 		return page, err
 	}
+	if view.Before, err = queryID(c, paramBefore); err != nil {
+		return page, err
+	}
+	view.Limit = activitiesPerPage + 1 // to see whether there are older ones
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	page = templates.ActivityPage{Paged: paged, Newest: view.address(activityPath, ""), Export: view.address(exportPath, "")}
+	page = templates.ActivityPage{Paged: view.Before != uuid.Nil, Newest: view.address(activityPath), Export: view.address(exportPath)}
 	// Under load, a statement mostly waits, so the two reads run at the same time.
 	var activities []models.Activity
 	var reads errgroup.Group
 	reads.Go(func() (err error) {
-		activities, err = p.activity.List(ctx, account, wanted)
+		activities, err = p.activity.List(ctx, account, view.ActivityPage)
 		return err
 	})
 	page.Filter, err = p.filterForm(c, view)
@@ -76,7 +71,8 @@ func (p *activityPages) read(c *gin.Context, view activityView) (page templates.
 	}
 	if len(activities) > activitiesPerPage {
 		activities = activities[:activitiesPerPage]
-		page.Older = view.address(activityPath, activities[activitiesPerPage-1].Position.String())
+		view.query.Set(paramBefore, activities[activitiesPerPage-1].Position.String())
+		page.Older = view.address(activityPath)
 	}
 	items, err := p.items(ctx, account, activities)
 	page.Days = templates.ActivityDays(items)
@@ -99,7 +95,7 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 			return nil, err
 		}
 	}
-	now := p.now()
+	now := p.Now()
 	var items []templates.ActivityItem
 	for _, activity := range activities {
 		item := templates.ActivityItem{
@@ -107,7 +103,7 @@ func (p *activityPages) items(ctx context.Context, accountID uuid.UUID, activiti
 			Number: templates.Count(activity.Count + activity.Repeats),
 		}
 		if item.KeyLastFour != "" {
-			item.KeyAddress = activityView{key: *activity.SubjectID}.address(activityPath, "")
+			item.KeyAddress = activityPath + "?" + url.Values{paramKey: {activity.SubjectID.String()}}.Encode()
 		}
 		switch activity.Action {
 		case models.ActionKeyRevoked, models.ActionKeyLeaked:

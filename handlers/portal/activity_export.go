@@ -33,8 +33,8 @@ func (p *activityPages) export(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := view.page(exportBatch)
-	activities, err := p.exportedBatch(c, wanted)
+	view.Limit = exportBatch
+	activities, err := p.exportedBatch(c, view.ActivityPage)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func (p *activityPages) export(c *gin.Context) error {
 		if sendCSV(c, lines) != nil || len(activities) < exportBatch {
 			return nil // the client disconnected, or has everything
 		}
-		lines, wanted.Before = "", activities[len(activities)-1].Position
-		if activities, err = p.exportedBatch(c, wanted); err != nil {
+		lines, view.Before = "", activities[len(activities)-1].Position
+		if activities, err = p.exportedBatch(c, view.ActivityPage); err != nil {
 			_ = c.Error(err)
 			// Break the connection, so that the client does not accept an incomplete
 			// file.
@@ -59,7 +59,7 @@ func (p *activityPages) export(c *gin.Context) error {
 
 // startCSV sends the header of a CSV file about a subject.
 func (s *site) startCSV(c *gin.Context, subject string) {
-	name := fmt.Sprintf("%s-%s.csv", subject, s.now().UTC().Format(time.DateOnly))
+	name := fmt.Sprintf("%s-%s.csv", subject, s.Now().UTC().Format(time.DateOnly))
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
 	c.Header("Content-Type", "text/csv; charset=utf-8; header=present")

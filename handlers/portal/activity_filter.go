@@ -30,114 +30,66 @@ const (
 	paramUntilOffset = "to_offset"
 )
 
-// activityView is the filter of the activity page.
+// activityView is what the activity page shows: the activities that a filter selects.
 type activityView struct {
-	kind        string
-	actions     []models.Action
-	actorKind   models.ActorKind
-	actor       uuid.UUID
-	key         uuid.UUID
-	from, until activityDay
-	search      string
-}
+	models.ActivityPage
 
-// activityDay is a day of a user.
-type activityDay struct {
-	date   time.Time     // midnight UTC; zero if not set
-	offset time.Duration // from UTC
-}
-
-// newActivityDay ignores invalid values.
-func newActivityDay(date, offset string) (day activityDay) {
-	day.date, _ = time.Parse(time.DateOnly, date)
-	if minutes, err := strconv.Atoi(offset); err == nil && max(minutes, -minutes) <= 24*60 && !day.date.IsZero() {
-		day.offset = time.Duration(minutes) * time.Minute
-	}
-	return day
-}
-
-// start returns the time at which the day, or one so many days later, begins for the user. It is
-// zero if the day is not set.
-func (d activityDay) start(later int) time.Time {
-	if d.date.IsZero() {
-		return d.date
-	}
-	return d.date.AddDate(0, 0, later).Add(-d.offset)
-}
-
-// texts returns the day and its offset as parameters, which are empty if they are not set.
-func (d activityDay) texts() (date, offset string) {
-	if !d.date.IsZero() {
-		date = d.date.Format(time.DateOnly)
-	}
-	if d.offset != 0 {
-		offset = strconv.Itoa(int(d.offset / time.Minute))
-	}
-	return date, offset
+	query url.Values // the valid parameters of the filter
 }
 
 // newActivityView returns the view that the parameters describe. If the kind is unknown, it returns
 // a 404; other invalid values are ignored. API keys in the search are redacted.
 func newActivityView(parameters url.Values) (activityView, error) {
-	view := activityView{kind: parameters.Get(paramKind)}
-	if view.kind != "" {
-		if view.actions = actionsOf(view.kind); view.actions == nil {
-			return activityView{}, problem.NotFound()
+	view := activityView{query: url.Values{}}
+	set := func(name, value string) {
+		if value != "" {
+			view.query.Set(name, value)
 		}
 	}
-	view.key, _ = parseID(parameters.Get(paramKey))
-	switch kind := models.ActorKind(parameters.Get(paramActor)); kind {
-	case models.ActorOperator, models.ActorVisitor:
-		view.actorKind = kind
-	default:
-		view.actor, _ = parseID(string(kind))
+	kind := parameters.Get(paramKind)
+	if view.Actions = actionsOf(kind); view.Actions == nil && kind != "" {
+		return activityView{}, problem.NotFound()
 	}
-	view.from = newActivityDay(parameters.Get(paramFrom), parameters.Get(paramFromOffset))
-	view.until = newActivityDay(parameters.Get(paramUntil), parameters.Get(paramUntilOffset))
+	set(paramKind, kind)
+	if id, ok := parseID(parameters.Get(paramKey)); ok {
+		view.KeyID = id
+		set(paramKey, id.String())
+	}
+	switch actor := models.ActorKind(parameters.Get(paramActor)); actor {
+	case models.ActorOperator, models.ActorVisitor:
+		view.ActorKind = actor
+		set(paramActor, string(actor))
+	default:
+		if id, ok := parseID(string(actor)); ok {
+			view.ActorID = id
+			set(paramActor, id.String())
+		}
+	}
+	// day returns the start of the day of the user, or of the day after it.
+	day := func(name, offsetName string, later int) time.Time {
+		date, err := time.Parse(time.DateOnly, parameters.Get(name))
+		if err != nil || date.IsZero() {
+			return time.Time{}
+		}
+		set(name, date.Format(time.DateOnly))
+		minutes, err := strconv.Atoi(parameters.Get(offsetName))
+		if err != nil || minutes == 0 || max(minutes, -minutes) > 24*60 {
+			return date.AddDate(0, 0, later)
+		}
+		set(offsetName, strconv.Itoa(minutes))
+		return date.AddDate(0, 0, later).Add(-time.Duration(minutes) * time.Minute)
+	}
+	view.From = day(paramFrom, paramFromOffset, 0)
+	view.Until = day(paramUntil, paramUntilOffset, 1)
 	search := strings.TrimSpace(models.RedactKeys(parameters.Get(paramSearch)))
-	view.search = strings.TrimPrefix(search, "nas_...")
+	view.Search = strings.TrimPrefix(search, "nas_...")
+	set(paramSearch, view.Search)
 	return view, nil
 }
 
-// page returns the page of the activity log that the view selects.
-func (v activityView) page(limit int) models.ActivityPage {
-	return models.ActivityPage{
-		Limit: limit, Actions: v.actions, ActorKind: v.actorKind, ActorID: v.actor, KeyID: v.key,
-		From: v.from.start(0), Until: v.until.start(1), Search: v.search,
-	}
-}
-
-// who returns the actor as a parameter.
-func (v activityView) who() string {
-	if v.actor != uuid.Nil {
-		return v.actor.String()
-	}
-	return string(v.actorKind)
-}
-
-// address returns the URL of the view at path. Unless before is empty, the page starts after the
-// activity with that id.
-func (v activityView) address(path, before string) string {
-	query := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	set(paramKind, v.kind)
-	if v.key != uuid.Nil {
-		set(paramKey, v.key.String())
-	}
-	set(paramActor, v.who())
-	from, fromOffset := v.from.texts()
-	until, untilOffset := v.until.texts()
-	set(paramFrom, from)
-	set(paramFromOffset, fromOffset)
-	set(paramUntil, until)
-	set(paramUntilOffset, untilOffset)
-	set(paramSearch, v.search)
-	set(paramBefore, before)
-	return (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+// address returns the URL of the view at path.
+func (v activityView) address(path string) string {
+	return (&url.URL{Path: path, RawQuery: v.query.Encode()}).String()
 }
 
 // actionsOf returns the actions of a kind, which is an action or the id of a group, or nil for an
@@ -157,10 +109,10 @@ func actionsOf(kind string) (actions []models.Action) {
 // active keys, the keys that were revoked last, and the chosen key.
 func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates.ActivityFilter, error) {
 	filter := templates.ActivityFilter{
-		Kind: view.kind, Who: view.who(), Key: view.key, Search: view.search,
+		Kind: view.query.Get(paramKind), Who: view.query.Get(paramActor), Key: view.KeyID, Search: view.Search,
+		From: view.query.Get(paramFrom), FromOffset: view.query.Get(paramFromOffset),
+		Until: view.query.Get(paramUntil), UntilOffset: view.query.Get(paramUntilOffset),
 	}
-	filter.From, filter.FromOffset = view.from.texts()
-	filter.Until, filter.UntilOffset = view.until.texts()
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
 	keys, err := p.keys.Names(ctx, account, revokedPerPage)
 	if err != nil {
@@ -171,9 +123,9 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		return filter, err
 	}
 	filter.People = people.Items
-	isChosen := func(key models.KeyName) bool { return key.ID == view.key }
-	if view.key != uuid.Nil && !slices.ContainsFunc(keys, isChosen) {
-		key, err := p.keys.Find(ctx, account, view.key)
+	isChosen := func(key models.KeyName) bool { return key.ID == view.KeyID }
+	if view.KeyID != uuid.Nil && !slices.ContainsFunc(keys, isChosen) {
+		key, err := p.keys.Find(ctx, account, view.KeyID)
 		if err != nil {
 			return filter, err
 		}

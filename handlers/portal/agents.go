@@ -57,7 +57,7 @@ func (p *agentPages) editName(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.askName(c, agent, http.StatusOK, templates.AgentRename{Name: agent.Name})
+	return p.askName(c, agent, http.StatusOK, templates.Rename{Name: agent.Name})
 }
 
 func (p *agentPages) rename(c *gin.Context) error {
@@ -68,7 +68,7 @@ func (p *agentPages) rename(c *gin.Context) error {
 	name := c.PostForm("name")
 	renamed, err := p.agents.Rename(c.Request.Context(), agent.AccountID, agent.ID, name, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		return p.askName(c, agent, http.StatusUnprocessableEntity, templates.AgentRename{Name: name, Problem: invalid.Message})
+		return p.askName(c, agent, http.StatusUnprocessableEntity, templates.Rename{Name: name, Problem: invalid.Message})
 	}
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (p *agentPages) rename(c *gin.Context) error {
 	})
 }
 
-func (p *agentPages) askName(c *gin.Context, agent models.Agent, status int, rename templates.AgentRename) error {
+func (p *agentPages) askName(c *gin.Context, agent models.Agent, status int, rename templates.Rename) error {
 	item := templates.AgentItem{Agent: agent, Rename: &rename}
 	return p.reply(c, reply{status: status, fragment: item, page: func() (templates.Page, error) {
 		return p.page(c, templates.AgentForm{}, item)
@@ -112,7 +112,7 @@ func (p *agentPages) create(c *gin.Context) error {
 	}
 	return p.reply(c, reply{
 		notice:   fmt.Sprintf("Agent “%s” was created.", agent.Name),
-		fragment: templates.AgentCreated{Form: page.Form, List: page.List},
+		fragment: page,
 		location: agentsPath,
 	})
 }
@@ -127,17 +127,13 @@ func (p *agentPages) refuse(c *gin.Context, status int, name, message string) er
 }
 
 func (p *agentPages) find(c *gin.Context) (models.Agent, error) {
-	id, err := idOf(c)
-	if err != nil {
-		return models.Agent{}, err
-	}
-	return p.agents.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+	return p.agents.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
 // page returns the page of agents that the query string selects. If shown is not zero, it
 // replaces the item with the same id, or is the first item.
 func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templates.AgentItem) (templates.AgentsPage, error) {
-	after, paged, err := queryID(c, paramAfter)
+	after, err := queryID(c, paramAfter)
 	if err != nil {
 		return templates.AgentsPage{}, err
 	}
@@ -146,7 +142,7 @@ func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templa
 		return templates.AgentsPage{}, err
 	}
 	form.FormID = uuid.New()
-	list := templates.AgentList{Paged: paged}
+	list := templates.AgentList{Paged: after != uuid.Nil}
 	if agents.Next != uuid.Nil {
 		list.Next = agentsPath + "?" + url.Values{paramAfter: {agents.Next.String()}}.Encode()
 	}
@@ -176,7 +172,7 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 	}
 	item := templates.AgentItem{Agent: agent, Confirming: true}
 	if !issued.IsZero() {
-		item.LastToken = optionalMoment(&issued, p.now())
+		item.LastToken = optionalMoment(&issued, p.Now())
 	}
 	return p.reply(c, reply{fragment: item, page: func() (templates.Page, error) {
 		return p.page(c, templates.AgentForm{}, item)
@@ -184,11 +180,7 @@ func (p *agentPages) newRemoval(c *gin.Context) error {
 }
 
 func (p *agentPages) createRemoval(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
-	agent, err := p.agents.Remove(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	agent, err := p.agents.Remove(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c))
 	if err != nil {
 		return err
 	}
@@ -210,18 +202,18 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted, asked, err := queryID(c, "agent")
+	wanted, err := queryID(c, "agent")
 	if err != nil {
 		return err
 	}
 	page, id := templates.IntegrationPage{Agents: list.Items}, ""
 	for _, agent := range list.Items {
-		if !asked || agent.ID == wanted {
+		if wanted == uuid.Nil || agent.ID == wanted {
 			page.Agent, id = agent, agent.ID.String()
 			break
 		}
 	}
-	if asked && id == "" {
+	if wanted != page.Agent.ID && wanted != uuid.Nil {
 		return problem.NotFound()
 	}
 	page.Examples = templates.NewExamples(p.url("/api/widget/token"), id)

@@ -14,7 +14,7 @@ import (
 // emailForm returns the empty form of the user.
 func (p *accountPages) emailForm(c *gin.Context) templates.EmailForm {
 	session := sessionFrom(c)
-	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.mail}
+	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled()}
 }
 
 // requestEmailChange sends a link to the new email. Because it waits in the queue for password
@@ -38,30 +38,24 @@ func (p *accountPages) requestEmailChange(c *gin.Context) error {
 // refuseEmail shows the form again with the reason for the refusal. It returns err if err is not
 // about the input.
 func (p *accountPages) refuseEmail(c *gin.Context, email string, err error) error {
-	refusal := problem.From(err)
-	session := sessionFrom(c)
 	form := p.emailForm(c)
 	form.Open, form.New = true, email
-	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
-	_, limited := errors.AsType[*models.SignInLimitError](err)
-	switch {
-	case limited, errors.Is(err, models.ErrSignInTooOld):
+	if refusal, ok := refusalOf(c, err, models.ErrSignInTooOld); ok {
 		form.Problem = refusal.Message
-	case !isInvalid && !errors.Is(err, models.ErrWrongCredentials):
-		return err
 	}
-	if isInvalid {
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		form.NewProblem = invalid.Message
 	}
-	switch {
-	case !errors.Is(err, models.ErrWrongCredentials):
-	case session.NoPassword: // a concurrent request has changed the email or set a password
+	switch wrong := errors.Is(err, models.ErrWrongCredentials); {
+	case wrong && form.NoPassword: // a concurrent request has changed the email or set a password
 		form.Problem = "Your email or password has just been changed. Reload the page, then try again."
-	default:
+	case wrong:
 		form.PasswordProblem = "The password is incorrect."
 	}
-	setRetryAfter(c, refusal)
-	return p.reply(c, reply{status: refusal.Status, fragment: form, page: func() (templates.Page, error) {
+	if form.Problem == "" && form.NewProblem == "" && form.PasswordProblem == "" {
+		return err
+	}
+	return p.reply(c, reply{status: problem.From(err).Status, fragment: form, page: func() (templates.Page, error) {
 		page, err := p.page(c, passwordForm(c))
 		page.Email = form
 		return page, err
@@ -92,15 +86,15 @@ func passwordForm(c *gin.Context) templates.PasswordForm {
 // refusePassword shows the form again with the reason for the refusal. If err is not about the
 // input, it returns err.
 func (p *accountPages) refusePassword(c *gin.Context, err error) error {
-	refusal := problem.From(err)
 	form := passwordForm(c)
-	switch _, limited := errors.AsType[*models.SignInLimitError](err); {
-	case limited, errors.Is(err, models.ErrSignInTooOld):
+	if refusal, ok := refusalOf(c, err, models.ErrSignInTooOld); ok {
 		form.Problem = refusal.Message
-	case errors.Is(err, models.ErrWrongCredentials) && form.NoPassword:
+	}
+	switch wrong := errors.Is(err, models.ErrWrongCredentials); {
+	case wrong && form.NoPassword:
 		form.NoPassword = false // a concurrent request has set one
 		form.Problem = "Your password has already been set. To change it, enter it as the current password."
-	case errors.Is(err, models.ErrWrongCredentials):
+	case wrong:
 		form.CurrentProblem = "The current password is incorrect."
 	}
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
@@ -109,9 +103,8 @@ func (p *accountPages) refusePassword(c *gin.Context, err error) error {
 	if form.Problem == "" && form.CurrentProblem == "" && form.NewProblem == "" {
 		return err
 	}
-	setRetryAfter(c, refusal)
 	form.Focused = true
-	return p.reply(c, reply{status: refusal.Status, fragment: form, page: func() (templates.Page, error) {
+	return p.reply(c, reply{status: problem.From(err).Status, fragment: form, page: func() (templates.Page, error) {
 		return p.page(c, form)
 	}})
 }

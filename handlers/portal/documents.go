@@ -19,18 +19,14 @@ import (
 type documents struct {
 	*site
 
-	assets          *static.Assets
-	securityContact string
-	operatorAPI     bool
+	assets *static.Assets
 	// documentation returns the pages about the API, which the first call builds so that the start
 	// is fast.
 	documentation func() ([]templates.DocumentationPage, error)
 }
 
-func newDocuments(d Deps, s *site, assets *static.Assets) documents {
-	return documents{s, assets, d.SecurityContact, d.OperatorAPI, sync.OnceValues(func() ([]templates.DocumentationPage, error) {
-		return newDocumentation(d)
-	})}
+func newDocuments(s *site, assets *static.Assets) documents {
+	return documents{s, assets, sync.OnceValues(func() ([]templates.DocumentationPage, error) { return newDocumentation(s.Deps) })}
 }
 
 // newDocumentation reads the OpenAPI document and the changelog of the API.
@@ -71,12 +67,12 @@ const securityContactAge = 180 * 24 * time.Hour
 
 // showSecurityContact serves security.txt (RFC 9116), or a 404 if there is no contact.
 func (p *documents) showSecurityContact(c *gin.Context) error {
-	if p.securityContact == "" {
+	if p.SecurityContact == "" {
 		return problem.NotFound()
 	}
-	expires := p.now().UTC().Truncate(24 * time.Hour).Add(securityContactAge)
-	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: en\n", p.securityContact, expires.Format(time.RFC3339))
-	if p.baseURL.Scheme == "https" { // Canonical must be an https URL
+	expires := p.Now().UTC().Truncate(24 * time.Hour).Add(securityContactAge)
+	text := fmt.Sprintf("Contact: %s\nExpires: %s\nPreferred-Languages: en\n", p.SecurityContact, expires.Format(time.RFC3339))
+	if p.BaseURL.Scheme == "https" { // Canonical must be an https URL
 		text += fmt.Sprintf("Canonical: %s\n", p.url(c.FullPath()))
 	}
 	c.Header("Cache-Control", "public, max-age=86400")

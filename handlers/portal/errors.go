@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -47,6 +48,18 @@ var errorMessages = map[string]string{
 	problem.CodePayloadTooLarge: "The text is too long. Shorten it, then try again.",
 	problem.CodeUnavailable: "The portal can’t reach its database right now. Your request is fine. " +
 		"Try again in a moment.",
+}
+
+// refusalOf returns the problem that a form explains beside its fields. It reports false unless err
+// is one of these errors or a limit of sign-ins, whose response says when to try again.
+func refusalOf(c *gin.Context, err error, explained ...error) (problem.Problem, bool) {
+	_, limited := errors.AsType[*models.SignInLimitError](err)
+	if !limited && !slices.ContainsFunc(explained, func(one error) bool { return errors.Is(err, one) }) {
+		return problem.Problem{}, false
+	}
+	refusal := problem.From(err)
+	setRetryAfter(c, refusal)
+	return refusal, true
 }
 
 func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {

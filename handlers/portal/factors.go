@@ -7,7 +7,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"rsc.io/qr"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -29,7 +28,7 @@ func (p *accountPages) newSecondFactor(c *gin.Context) error {
 	if !sessionFrom(c).FactorDue {
 		return p.redirect(c, accountPath)
 	}
-	page := templates.SecondFactorPage{Passkeys: p.passkeys != nil, NoApp: p.passwordsOff && p.passkeys != nil, Confirmed: c.Query(paramConfirmed) != ""}
+	page := templates.SecondFactorPage{Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff && p.passkeys != nil, Confirmed: c.Query(paramConfirmed) != ""}
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
@@ -40,7 +39,7 @@ func (p *accountPages) startTOTP(c *gin.Context) error {
 		return p.totpUnchanged(c, err)
 	}
 	page := templates.TOTPPage{Secret: secret}
-	code, err := qr.Encode(templates.TOTPURL(p.name, sessionFrom(c).Email, secret), qr.M)
+	code, err := qr.Encode(templates.TOTPURL(p.Name, sessionFrom(c).Email, secret), qr.M)
 	if err != nil {
 		return err
 	}
@@ -51,10 +50,7 @@ func (p *accountPages) startTOTP(c *gin.Context) error {
 // enableTOTP turns two-step verification on and shows the recovery codes, once.
 func (p *accountPages) enableTOTP(c *gin.Context) error {
 	codes, err := p.credentials.EnableTOTP(c.Request.Context(), sessionFrom(c), c.PostForm("code"), actorOf(c))
-	_, limited := errors.AsType[*models.SignInLimitError](err)
-	if limited || errors.Is(err, models.ErrWrongCode) {
-		refusal := problem.From(err)
-		setRetryAfter(c, refusal)
+	if refusal, ok := refusalOf(c, err, models.ErrWrongCode); ok {
 		page := templates.TOTPPage{Problem: refusal.Message}
 		return p.reply(c, reply{status: refusal.Status, fragment: page, page: present(page)})
 	}
@@ -119,14 +115,11 @@ func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
 		return templates.Factors{}, err
 	}
 	view := templates.Factors{
-		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.passwordsOff,
+		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff,
 	}
 	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
 		return templates.Factors{}, err
 	}
-	if found.AuthenticatorSince != nil {
-		since := templates.NewMoment(*found.AuthenticatorSince, p.now())
-		view.Since = &since
-	}
+	view.Since = optionalMoment(found.AuthenticatorSince, p.Now())
 	return view, nil
 }

@@ -38,6 +38,9 @@ type handler func(*gin.Context) error
 func (s *site) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		err := parseForm(c)
+		if _, ok := c.Params.Get("id"); ok && err == nil && idOf(c) == uuid.Nil {
+			err = problem.NotFound() // as for an unknown id
+		}
 		if err == nil {
 			err = s.actions.Run(func() error { return h(c) })
 		}
@@ -69,13 +72,10 @@ func (s *site) limitChanges(c *gin.Context) {
 	}
 }
 
-// idOf returns the id in the path. A malformed id yields the same 404 as an unknown one.
-func idOf(c *gin.Context) (uuid.UUID, error) {
-	id, ok := parseID(c.Param("id"))
-	if !ok {
-		return uuid.Nil, problem.NotFound()
-	}
-	return id, nil
+// idOf returns the id in the path, which [site.handle] has checked.
+func idOf(c *gin.Context) uuid.UUID {
+	id, _ := parseID(c.Param("id"))
+	return id
 }
 
 // parseID parses an id other than the zero id.
@@ -84,23 +84,20 @@ func parseID(text string) (uuid.UUID, bool) {
 	return id, ok && id != uuid.Nil
 }
 
-// queryID returns an id in the query string, and whether there is one.
-func queryID(c *gin.Context, name string) (id uuid.UUID, found bool, err error) {
+// queryID returns an id in the query string, or the zero id if there is none.
+func queryID(c *gin.Context, name string) (uuid.UUID, error) {
 	text, found := c.GetQuery(name)
-	if !found {
-		return uuid.Nil, false, nil
-	}
 	id, ok := parseID(text)
-	if !ok {
-		return uuid.Nil, false, problem.NotFound()
+	if found && !ok {
+		return uuid.Nil, problem.NotFound()
 	}
-	return id, true, nil
+	return id, nil
 }
 
 // withDeadline calls f while the request's context has the database's time limit.
 func (s *site) withDeadline(c *gin.Context, f func()) {
 	whole := c.Request.Context()
-	ctx, cancel := context.WithTimeout(whole, s.timeout)
+	ctx, cancel := context.WithTimeout(whole, s.Store.Timeout())
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	f()

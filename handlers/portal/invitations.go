@@ -23,7 +23,7 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 	}
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),
-		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
+		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
 		Mailed: invitation.Mailed,
 	}}
 	if page, err := p.page(c); err != nil {
@@ -60,11 +60,7 @@ func (p *peoplePages) refuseInvitation(c *gin.Context, form templates.Invitation
 
 // cancelInvitation cancels a pending invitation.
 func (p *peoplePages) cancelInvitation(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
-	invitation, err := p.invitations.Cancel(c.Request.Context(), sessionFrom(c).AccountID, id, actorOf(c))
+	invitation, err := p.invitations.Cancel(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), actorOf(c))
 	if err != nil {
 		return err
 	}
@@ -85,7 +81,7 @@ func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow,
 	for _, invitation := range invitations {
 		rows = append(rows, templates.InvitationRow{
 			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
-			Expires: templates.NewMoment(invitation.ExpiresAt, p.now()),
+			Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
 		})
 	}
 	return rows, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -17,14 +16,12 @@ const invitationPath = "/invitations"
 
 // showInvitation shows the form that accepts an invitation.
 func (p *signInPages) showInvitation(c *gin.Context) error {
-	hideToken(c)
 	return p.showJoinForm(c, http.StatusOK, templates.JoinForm{})
 }
 
 // join accepts an invitation: it adds the user, who is then signed in. Because it waits in the
 // queue for password hashing, it sets its own deadlines.
 func (p *signInPages) join(c *gin.Context) error {
-	hideToken(c)
 	signedIn, err := p.invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		if err != nil {
@@ -47,7 +44,7 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 		return err
 	}
 	form.Email, form.Action = invitation.Email, c.Request.URL.Path
-	form.NoPasswords = p.passwordsOff
+	form.NoPasswords = p.PasswordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
 	if p.provider != nil {
 		page.Provider, page.ProviderPath = p.provider.Name(), p.provider.joinPath(c.Param("token"))
@@ -60,16 +57,16 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 
 // refuseToJoin shows why the invitation was not accepted. It returns err if err has another cause.
 func (p *signInPages) refuseToJoin(c *gin.Context, err error) error {
-	refusal := problem.From(err)
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		return p.showJoinForm(c, refusal.Status, templates.JoinForm{PasswordProblem: invalid.Message})
+		return p.showJoinForm(c, http.StatusUnprocessableEntity, templates.JoinForm{PasswordProblem: invalid.Message})
 	}
-	if _, limited := errors.AsType[*models.SignInLimitError](err); limited {
-		refusal.Message = fmt.Sprintf("Too many attempts from your network. Wait %s seconds, then try again.", refusal.RetryAfterSeconds())
-	} else if !errors.Is(err, models.ErrInvitationInvalid) && !errors.Is(err, models.ErrSignInDisabled) && !errors.Is(err, models.ErrEmailTaken) {
+	refusal, ok := refusalOf(c, err, models.ErrInvitationInvalid, models.ErrSignInDisabled, models.ErrEmailTaken)
+	if !ok {
 		return err
 	}
-	setRetryAfter(c, refusal)
+	if refusal.Status == http.StatusTooManyRequests {
+		refusal.Message = fmt.Sprintf("Too many attempts from your network. Wait %s seconds, then try again.", refusal.RetryAfterSeconds())
+	}
 	form := templates.JoinForm{Refusal: refusal.Message}
 	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.JoinPage{Form: form})})
 }

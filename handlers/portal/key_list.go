@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -62,27 +61,26 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 func (p *keyPages) listOf(active activeKeys, order keyOrder, replacements ...templates.APIKeyRow) templates.APIKeyList {
 	keys := active.keys
 	list := templates.APIKeyList{
-		Query: order.query(), Version: versionOf(keys, p.now()),
+		Query: order.query(), Version: versionOf(keys, p.Now()),
 		Keys: make([]templates.APIKeyRow, len(keys)), Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
 	}
 	for _, choice := range keyOrders {
 		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
 	}
-	slices.SortStableFunc(keys, order.compare(active)) // equal keys stay newest first
+	order.sort(keys)
 	for i, key := range keys {
-		row := p.row(key, active)
+		list.Keys[i] = p.row(key, active.twins)
 		for _, replacement := range replacements {
 			if replacement.ID == key.ID {
-				row = replacement
+				list.Keys[i] = replacement
 			}
 		}
-		list.Keys[i] = row
 	}
 	return list
 }
 
 // versionOf returns a hash of what the list shows.
-func versionOf(keys []models.Key, now time.Time) string {
+func versionOf(keys []models.KeyUsage, now time.Time) string {
 	var shown strings.Builder
 	for _, key := range keys {
 		used := int64(-1)
@@ -93,7 +91,7 @@ func versionOf(keys []models.Key, now time.Time) string {
 		if expires := templates.NewKeyExpires(key.ExpiresAt, now); expires != nil {
 			shown.WriteString(expires.Words)
 		}
-		fmt.Fprintln(&shown, key.Agents == nil, unused(key, now))
+		fmt.Fprintln(&shown, key.Agents == nil, unused(key.Key, now))
 	}
 	return hashOf(shown.String())
 }
@@ -108,74 +106,66 @@ func hashOf(shown string) string {
 // paramSort is the order of the list in its query string.
 const paramSort = "sort"
 
-// keyOrder is an order of the list.
+// keyOrder is an order of the list: by the rank of each key, as text.
 type keyOrder struct {
-	id, name string
-	compare  keyComparer
+	id, name   string
+	rank       func(models.KeyUsage) string
+	descending bool
 }
-
-// keyComparer returns the comparison of two of these keys.
-type keyComparer func(activeKeys) func(a, b models.Key) int
 
 // keyOrders are the choices, the default first.
 var keyOrders = []keyOrder{
-	{"newest", "Newest", descending(orderBy(created))},
-	{"oldest", "Oldest", orderBy(created)},
-	{"last-used", "Last used", descending(orderBy(lastUsed))},
-	{"unused", "Longest unused", orderBy(lastUsed)},
-	{"requests", "Most requests", descending(orderByRequests)},
-	{"label", "Label", orderByLabel},
+	{"newest", "Newest", created, true},
+	{"oldest", "Oldest", created, false},
+	{"last-used", "Last used", lastUsed, true},
+	{"unused", "Longest unused", lastUsed, false},
+	{"requests", "Most requests", requested, true},
+	{"label", "Label", labelRank, false},
 }
 
-func orderByRequests(active activeKeys) func(a, b models.Key) int {
-	return func(a, b models.Key) int { return cmp.Compare(active.totals[a.ID], active.totals[b.ID]) }
-}
-
-// orderByLabel returns the order of labels without case and accents.
-func orderByLabel(active activeKeys) func(a, b models.Key) int {
-	ranks := map[uuid.UUID]string{}
-	for _, key := range active.keys {
-		ranks[key.ID] = labelRank(key.Label)
+// sort sorts keys. The order of keys with the same rank does not change.
+func (o keyOrder) sort(keys []models.KeyUsage) {
+	ranks := make(map[uuid.UUID]string, len(keys))
+	for _, key := range keys {
+		ranks[key.ID] = o.rank(key)
 	}
-	return func(a, b models.Key) int { return cmp.Compare(ranks[a.ID], ranks[b.ID]) }
+	slices.SortStableFunc(keys, func(a, b models.KeyUsage) int {
+		if o.descending {
+			a, b = b, a
+		}
+		return cmp.Compare(ranks[a.ID], ranks[b.ID])
+	})
 }
+
+func created(key models.KeyUsage) string { return numberRank(key.CreatedAt.UnixNano()) }
+
+func lastUsed(key models.KeyUsage) string {
+	if key.LastUsedAt == nil {
+		return "" // before all times
+	}
+	return numberRank(key.LastUsedAt.UnixNano())
+}
+
+func requested(key models.KeyUsage) string {
+	requests, _ := key.Total()
+	return numberRank(requests)
+}
+
+func numberRank(n int64) string { return fmt.Sprintf("%020d", n) }
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
 const longestNumber = 100 // digits, because a label has at most 100 characters
 
-// labelRank returns a text that sorts as the label does. Numbers have leading zeros, so that "Key
-// 2" is before "key 10". The tables of package collate would add 1.3 MB to the program.
-func labelRank(label string) string {
+// labelRank ignores case and accents. Numbers have leading zeros, so that "Key 2" is before "key
+// 10". The tables of package collate would add 1.3 MB to the program.
+func labelRank(key models.KeyUsage) string {
 	// The chain is not safe for concurrent use, so every call makes its own.
 	// This transformation never fails.
-	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), label)
+	plain, _, _ := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), key.Label)
 	return digits.ReplaceAllStringFunc(strings.ToLower(plain), func(number string) string {
 		return strings.Repeat("0", max(0, longestNumber-len(number))) + number
 	})
-}
-
-func orderBy[T cmp.Ordered](value func(models.Key) T) keyComparer {
-	return func(activeKeys) func(a, b models.Key) int {
-		return func(a, b models.Key) int { return cmp.Compare(value(a), value(b)) }
-	}
-}
-
-func descending(order keyComparer) keyComparer {
-	return func(active activeKeys) func(a, b models.Key) int {
-		compare := order(active)
-		return func(a, b models.Key) int { return compare(b, a) }
-	}
-}
-
-func created(key models.Key) int64 { return key.CreatedAt.UnixNano() }
-
-// lastUsed returns the time of last use, or the lowest number for a key that was never used.
-func lastUsed(key models.Key) int64 {
-	if key.LastUsedAt == nil {
-		return math.MinInt64
-	}
-	return key.LastUsedAt.UnixNano()
 }
 
 // keyOrderOf returns the order of the query string. An unknown value is ignored.
@@ -206,7 +196,7 @@ const (
 
 // listRevoked shows the keys that were revoked in the last 90 days.
 func (p *keyPages) listRevoked(c *gin.Context) error {
-	before, paged, err := queryID(c, paramBefore)
+	before, err := queryID(c, paramBefore)
 	if err != nil {
 		return err
 	}
@@ -214,7 +204,7 @@ func (p *keyPages) listRevoked(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := templates.RevokedKeysPage{Paged: paged, Days: revokedDays}
+	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays}
 	if keys.Next != uuid.Nil {
 		page.Older = revokedPath + "?" + url.Values{paramBefore: {keys.Next.String()}}.Encode()
 	}
@@ -233,7 +223,7 @@ func (p *keyPages) revokedRows(c *gin.Context, keys []models.RevokedKey) ([]temp
 	if err != nil {
 		return nil, err
 	}
-	now := p.now()
+	now := p.Now()
 	rows := make([]templates.RevokedKeyRow, len(keys))
 	for i, key := range keys {
 		_, refusals := usage[key.ID].Total()

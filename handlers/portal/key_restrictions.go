@@ -18,63 +18,62 @@ import (
 	"portal/templates"
 )
 
-// findRestrictions returns the key of the address and the form with its restrictions.
-func (p *keyPages) findRestrictions(c *gin.Context) (key models.Key, form templates.KeyRestrictions, err error) {
-	key, err = p.find(c)
-	if err == nil {
-		form, err = p.restrictionsOf(c, key)
+// restrictionsPage returns the page of the restrictions of the key in the path.
+func (p *keyPages) restrictionsPage(c *gin.Context) (page templates.KeyRestrictionsPage, err error) {
+	if page.Key, err = p.find(c); err != nil {
+		return page, err
 	}
-	return key, form, err
+	page.Note = page.Key.Note
+	page.Restrictions, err = p.restrictionsOf(c, page.Key)
+	return page, err
 }
 
 // editRestrictions shows the restrictions and the note of a key.
 func (p *keyPages) editRestrictions(c *gin.Context) error {
-	key, form, err := p.findRestrictions(c)
+	page, err := p.restrictionsPage(c)
 	if err != nil {
 		return err
 	}
-	return p.showRestrictions(c, http.StatusOK, templates.KeyRestrictionsPage{Key: key, Restrictions: form, Note: key.Note})
+	return p.showRestrictions(c, http.StatusOK, page)
 }
 
 // previewRestrictions shows what a form would change, and saves nothing.
 func (p *keyPages) previewRestrictions(c *gin.Context) error {
-	key, form, err := p.findRestrictions(c)
+	page, err := p.restrictionsPage(c)
 	if err != nil {
 		return err
 	}
-	p.submittedRestrictions(c, &form, key)
-	// Problems are shown when the form is sent.
-	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", ""
-	return p.showRestrictions(c, http.StatusOK, templates.KeyRestrictionsPage{Key: key, Restrictions: form, Note: c.PostForm("note")})
+	page.Note = c.PostForm("note")
+	p.submittedRestrictions(c, &page.Restrictions, page.Key)
+	page.Restrictions.ClearProblems() // they are shown when the form is sent
+	return p.showRestrictions(c, http.StatusOK, page)
 }
 
 // restrict saves the restrictions and the note of a key.
 func (p *keyPages) restrict(c *gin.Context) error {
-	key, form, err := p.findRestrictions(c)
+	page, err := p.restrictionsPage(c)
 	if err != nil {
 		return err
 	}
-	page := templates.KeyRestrictionsPage{Key: key, Note: key.Note}
 	if note, ok := c.GetPostForm("note"); ok {
 		page.Note = note
 	}
-	restrictions, valid := p.submittedRestrictions(c, &form, key)
+	key := page.Key
+	restrictions, valid := p.submittedRestrictions(c, &page.Restrictions, key)
 	if addsAddress(c) {
-		addAddress(c, &form)
-		page.Restrictions = form
+		addAddress(c, &page.Restrictions)
 		return p.showRestrictions(c, http.StatusOK, page)
 	}
 	if valid {
 		_, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, restrictions, page.Note, actorOf(c))
 		if invalid, ok := errors.AsType[*models.InvalidError](err); ok && invalid.Field == "note" {
 			page.NoteProblem, valid = invalid.Message, false
-		} else if explainRestriction(&form, err) {
+		} else if explainRestriction(&page.Restrictions, err) {
 			valid = false
 		}
 	}
 	switch {
 	case !valid:
-		page.Restrictions = form
 		return p.showRestrictions(c, http.StatusUnprocessableEntity, page)
 	case errors.Is(err, models.ErrKeyAlreadyRevoked):
 		return p.redirectRevoked(c, key, true)
@@ -93,7 +92,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	if err != nil {
 		return err
 	}
-	page.Sources = judged(templates.NewKeySources(sources, p.now()), sources, page.Restrictions.Networks)
+	page.Sources = judged(templates.NewKeySources(sources, p.Now()), sources, page.Restrictions.Networks)
 	for _, source := range page.Sources {
 		if source.Refused {
 			page.RefusedSources++
@@ -111,7 +110,7 @@ func (p *keyPages) showRestrictions(c *gin.Context, status int, page templates.K
 	}
 	listed := min(len(page.AgentsUsed), maxAgentsUsed)
 	page.AgentsUsed, page.MoreAgents = page.AgentsUsed[:listed], len(page.AgentsUsed)-listed
-	page.LastUsed = optionalMoment(page.Key.LastUsedAt, p.now())
+	page.LastUsed = optionalMoment(page.Key.LastUsedAt, p.Now())
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
 }
 
@@ -139,7 +138,7 @@ func (p *keyPages) agentsUsed(used map[uuid.UUID]time.Time, form templates.KeyRe
 	for _, agent := range form.Agents {
 		if at, ok := used[agent.ID]; ok {
 			refused := form.OnlyThese && !agent.Chosen
-			uses = append(uses, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.now()), Refused: refused})
+			uses = append(uses, templates.KeyAgentUse{Name: agent.Name, At: templates.NewMoment(at, p.Now()), Refused: refused})
 		}
 	}
 	slices.SortStableFunc(uses, func(a, b templates.KeyAgentUse) int {
@@ -186,7 +185,7 @@ func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.Key
 	form.Expires = form.Expiries[0].Value
 	if limit > 0 {
 		form.Maximum = models.WholeDays(limit)
-		form.ExpiryDate = p.now().UTC().Add(limit - models.Day).Format(time.DateOnly)
+		form.ExpiryDate = p.Now().UTC().Add(limit - models.Day).Format(time.DateOnly)
 	}
 	if key.ExpiresAt != nil {
 		form.Expires, form.ExpiryDate = templates.ExpiresOnDate, templates.LastDay(*key.ExpiresAt).Format(time.DateOnly)
@@ -277,12 +276,12 @@ func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*ti
 		return &end, nil
 	}
 	if limit := p.keys.MaxLifetime(); form.Expires == templates.ExpiresLatest && limit > 0 {
-		end := p.now().Add(limit)
+		end := p.Now().Add(limit)
 		return &end, nil
 	}
 	for _, option := range keyExpiries {
 		if form.Expires == strconv.Itoa(option.days) {
-			end := p.now().Add(time.Duration(option.days) * models.Day)
+			end := p.Now().Add(time.Duration(option.days) * models.Day)
 			return &end, nil
 		}
 	}
@@ -313,8 +312,7 @@ func addsAddress(c *gin.Context) bool { return c.PostForm("add_address") != "" }
 
 // addAddress adds the address of the client to the networks, and says which one it is.
 func addAddress(c *gin.Context, form *templates.KeyRestrictions) {
-	// Errors are shown when the form is sent.
-	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", ""
+	form.ClearProblems() // they are shown when the form is sent
 	address, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
 		form.AddressAdded, form.AddressDoubtful = "Your address is unknown, so none was added.", true

@@ -36,8 +36,8 @@ func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 		return err
 	}
 	if unknown {
-		checked := templates.NewMoment(p.now(), p.now())
-		confirmation.Checked = &checked
+		now := p.Now()
+		confirmation.Checked = optionalMoment(&now, now)
 	}
 	return p.showConfirmation(c, http.StatusOK, key, confirmation)
 }
@@ -48,7 +48,7 @@ func (p *keyPages) showConfirmation(c *gin.Context, status int, key models.Key, 
 		return err
 	}
 	row.Confirmation = &confirmation
-	return p.reply(c, reply{status: status, fragment: row, page: p.pageWith(c, row)})
+	return p.replyWith(c, status, row)
 }
 
 // refuseReason shows the confirmation again with the error of the reason.
@@ -87,11 +87,7 @@ func (p *keyPages) createRevocation(c *gin.Context) error {
 
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
 func (p *keyPages) revoke(c *gin.Context) (key models.Key, already bool, err error) {
-	id, err := idOf(c)
-	if err != nil {
-		return models.Key{}, false, err
-	}
-	key, err = p.keys.RevokeBecause(c.Request.Context(), sessionFrom(c).AccountID, id, c.PostForm("reason"), actorOf(c))
+	key, err = p.keys.RevokeBecause(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), c.PostForm("reason"), actorOf(c))
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return key, true, nil
 	}

@@ -164,10 +164,8 @@ func (p *keyPages) createRotationRevocation(c *gin.Context) error {
 	return p.redirectRevoked(c, key, already)
 }
 
-const (
-	// silentAfter is the time without a request after which a key counts as silent.
-	silentAfter = time.Hour
-)
+// silentAfter is the time without a request after which a key counts as silent.
+const silentAfter = time.Hour
 
 // rotationHours are the hours in a rotation's charts.
 var rotationHours = models.Hours(24)
@@ -205,7 +203,7 @@ func (p *keyPages) rotationPage(c *gin.Context, r rotation) (templates.RotationP
 		progress := p.rotationProgress(r)
 		return templates.RotationPage{Old: progress.Old, Progress: &progress}, nil
 	}
-	now := p.now()
+	now := p.Now()
 	page := templates.RotationPage{
 		Old: p.rotatedKey(r.old, nil, 0), FormID: uuid.New(),
 		Expires: templates.NewKeyExpires(p.keys.RenewedExpiry(r.old, now), now),
@@ -227,7 +225,7 @@ func (p *keyPages) rotationProgress(r rotation) templates.RotationProgress {
 	progress := templates.RotationProgress{
 		Old:         p.rotatedKey(r.old, r.hours[r.old.ID].Requests, highest),
 		Replacement: p.rotatedKey(r.replacement, r.hours[r.replacement.ID].Requests, highest),
-		Silent:      r.old.LastUsedAt == nil || p.now().Sub(*r.old.LastUsedAt) >= silentAfter,
+		Silent:      r.old.LastUsedAt == nil || p.Now().Sub(*r.old.LastUsedAt) >= silentAfter,
 	}
 	progress.Version = rotationVersion(progress)
 	return progress
@@ -235,7 +233,7 @@ func (p *keyPages) rotationProgress(r rotation) templates.RotationProgress {
 
 // rotatedKey returns one of the two keys, with the heights in its chart relative to highest.
 func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) templates.RotatedKey {
-	now := p.now()
+	now := p.Now()
 	rotated := templates.RotatedKey{
 		Key: key, Created: templates.NewMoment(key.CreatedAt, now),
 		LastUsed: optionalMoment(key.LastUsedAt, now), Expires: templates.NewKeyExpires(key.ExpiresAt, now), Hours: templates.Hours(hours, highest),

@@ -20,31 +20,22 @@ var (
 	lastDay, lastHour = models.Hours(25), models.Hours(2)
 )
 
-// activeKeys are an account's active keys and their usage.
+// activeKeys are an account's active keys.
 type activeKeys struct {
-	keys   []models.Key
-	daily  map[uuid.UUID][]int64 // requests on each of the last days
-	totals map[uuid.UUID]int64   // requests on all of these days together
-	twins  map[uuid.UUID]templates.APIKeyTwin
+	keys  []models.KeyUsage                  // on each of the last days
+	twins map[uuid.UUID]templates.APIKeyTwin // of each key under rotation: the other key
 }
 
 // active reads the account's active keys, newest first, and their usage.
 func (p *keyPages) active(c *gin.Context) (activeKeys, error) {
-	usage, err := p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
-	active := activeKeys{keys: make([]models.Key, len(usage)), daily: map[uuid.UUID][]int64{}, totals: map[uuid.UUID]int64{}}
-	for i, key := range usage {
-		active.keys[i], active.daily[key.ID] = key.Key, key.Requests
-		active.totals[key.ID], _ = key.Total()
-	}
-	active.twins = twinsOf(active.keys, p.now())
-	return active, err
+	keys, err := p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
+	return activeKeys{keys, twinsOf(keys, p.Now())}, err
 }
 
-// twinsOf maps each key under rotation to the other key of the rotation.
-func twinsOf(keys []models.Key, now time.Time) map[uuid.UUID]templates.APIKeyTwin {
+func twinsOf(keys []models.KeyUsage, now time.Time) map[uuid.UUID]templates.APIKeyTwin {
 	byID, twins := map[uuid.UUID]models.Key{}, map[uuid.UUID]templates.APIKeyTwin{}
 	for _, key := range keys {
-		byID[key.ID] = key
+		byID[key.ID] = key.Key
 	}
 	for _, key := range keys {
 		if key.ReplacesID == nil {
@@ -58,7 +49,7 @@ func twinsOf(keys []models.Key, now time.Time) map[uuid.UUID]templates.APIKeyTwi
 		// Keys are sorted newest first, and a rotation continues with the newest
 		// replacement.
 		if _, found := twins[old.ID]; !found {
-			twins[old.ID] = twinOf(key, old.ID, now)
+			twins[old.ID] = twinOf(key.Key, old.ID, now)
 		}
 	}
 	return twins
@@ -72,27 +63,21 @@ func twinOf(key models.Key, old uuid.UUID, now time.Time) templates.APIKeyTwin {
 }
 
 func (p *keyPages) find(c *gin.Context) (models.Key, error) {
-	id, err := idOf(c)
-	if err != nil {
-		return models.Key{}, err
-	}
-	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
+	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
 // ended reports whether a key is revoked or has expired.
-func (p *keyPages) ended(key models.Key) bool { return key.EndedAt(p.now()) != nil }
+func (p *keyPages) ended(key models.Key) bool { return key.EndedAt(p.Now()) != nil }
 
-func (p *keyPages) row(key models.Key, active activeKeys) templates.APIKeyRow {
-	now := p.now()
+func (p *keyPages) row(key models.KeyUsage, twins map[uuid.UUID]templates.APIKeyTwin) templates.APIKeyRow {
+	now := p.Now()
+	requests, _ := key.Total()
 	row := templates.APIKeyRow{
-		Expires:    templates.NewKeyExpires(key.ExpiresAt, now),
-		Restricted: key.Agents != nil, Agents: len(key.Agents), Networks: len(key.Networks),
-		ID: key.ID, Label: key.Label, Masked: key.Masked(), Created: templates.NewMoment(key.CreatedAt, now),
-		LastUsed: optionalMoment(key.LastUsedAt, now),
-		Unused:   unused(key, now),
-		Requests: templates.Count(active.totals[key.ID]), Sparkline: templates.Sparkline(active.daily[key.ID]),
+		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
+		Expires: templates.NewKeyExpires(key.ExpiresAt, now), Unused: unused(key.Key, now),
+		Requests: templates.Count(requests), Sparkline: templates.Sparkline(key.Requests),
 	}
-	if twin, ok := active.twins[key.ID]; ok {
+	if twin, ok := twins[key.ID]; ok {
 		row.Twin = &twin
 	}
 	return row
@@ -110,15 +95,18 @@ func unused(key models.Key, now time.Time) bool {
 // readRow reads the account's active keys and returns the row of one of them.
 func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
 	active, err := p.active(c)
-	return p.row(key, active), err
+	used := models.KeyUsage{Key: key}
+	for _, one := range active.keys {
+		if one.ID == key.ID {
+			used = one
+		}
+	}
+	return p.row(used, active.twins), err
 }
 
-// pageWith returns a page function for a reply: the page of keys, in which row replaces the row of
-// the same key.
-func (p *keyPages) pageWith(c *gin.Context, row templates.APIKeyRow) func() (templates.Page, error) {
-	return func() (templates.Page, error) {
-		return p.newPage(c, row)
-	}
+// replyWith replies with a row, or with the page of keys that has it.
+func (p *keyPages) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
+	return p.reply(c, reply{status: status, fragment: row, page: func() (templates.Page, error) { return p.newPage(c, row) }})
 }
 
 // confirmation returns the usage and the open calls of key and the submitted reason, which the
@@ -129,11 +117,11 @@ func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKe
 		return templates.APIKeyConfirmation{}, err
 	}
 	requests, _ := recent[key.ID].Total()
-	now := p.now()
+	now := p.Now()
 	return templates.APIKeyConfirmation{
 		KeyID: key.ID, Reason: c.PostForm("reason"), LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
 		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
-		Calls: (*templates.OpenCalls)(p.calls.Open(c.Request.Context(), key)),
+		Calls: p.calls.Open(c.Request.Context(), key),
 	}, nil
 }
 
@@ -152,21 +140,17 @@ func (p *keyPages) editName(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.askName(c, key, http.StatusOK, templates.APIKeyRename{Label: key.Label})
+	return p.askName(c, key, http.StatusOK, templates.Rename{Name: key.Label})
 }
 
 func (p *keyPages) rename(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
 	label := c.PostForm("name")
-	key, err := p.keys.Rename(c.Request.Context(), sessionFrom(c).AccountID, id, label, actorOf(c))
+	key, err := p.keys.Rename(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), label, actorOf(c))
 	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
 		if key, err = p.find(c); err != nil {
 			return err
 		}
-		return p.askName(c, key, http.StatusUnprocessableEntity, templates.APIKeyRename{Label: label, Problem: invalid.Message})
+		return p.askName(c, key, http.StatusUnprocessableEntity, templates.Rename{Name: label, Problem: invalid.Message})
 	}
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return p.showRevoked(c, key, true)
@@ -185,7 +169,7 @@ func (p *keyPages) rename(c *gin.Context) error {
 	})
 }
 
-func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename templates.APIKeyRename) error {
+func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename templates.Rename) error {
 	if p.ended(key) {
 		return p.showRevoked(c, key, true)
 	}
@@ -194,5 +178,5 @@ func (p *keyPages) askName(c *gin.Context, key models.Key, status int, rename te
 		return err
 	}
 	row.Rename = &rename
-	return p.reply(c, reply{status: status, fragment: row, page: p.pageWith(c, row)})
+	return p.replyWith(c, status, row)
 }

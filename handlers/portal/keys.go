@@ -113,7 +113,7 @@ func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIK
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		LeaksReported: p.leaksReported,
+		LeaksReported: p.LeaksReported,
 	}
 }
 
@@ -173,7 +173,7 @@ func (p *keyPages) showFirstUse(c *gin.Context) error {
 	}
 	r := reply{
 		fragment: templates.FirstUse{
-			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.now()),
+			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.Now()),
 		},
 		location: homePath + "#revoke-" + key.ID.String(),
 	}

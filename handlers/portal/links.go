@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -26,18 +25,16 @@ func (p *signInPages) createPasswordReset(c *gin.Context) error {
 	form := templates.ForgottenForm{Email: strings.TrimSpace(c.PostForm("email"))}
 	err := p.credentials.RequestPasswordReset(c.Request.Context(), form.Email, p.newClient(c))
 	status := http.StatusOK
-	_, limited := errors.AsType[*models.SignInLimitError](err)
-	_, invalid := errors.AsType[*models.InvalidError](err)
+	invalid, isInvalid := errors.AsType[*models.InvalidError](err)
+	refusal, limited := refusalOf(c, err)
 	switch {
 	case err == nil:
 		form.Sent = true
-	case limited, invalid:
-		refusal := problem.From(err)
-		setRetryAfter(c, refusal)
-		status, form.Problem = refusal.Status, refusal.Message
-		if limited {
-			form.Problem = "Too many requests. Wait " + refusal.RetryAfterSeconds() + " seconds, then try again."
-		}
+	case limited:
+		status = refusal.Status
+		form.Problem = "Too many requests. Wait " + refusal.RetryAfterSeconds() + " seconds, then try again."
+	case isInvalid:
+		status, form.Problem = http.StatusUnprocessableEntity, invalid.Message
 	default:
 		return err
 	}
@@ -47,7 +44,6 @@ func (p *signInPages) createPasswordReset(c *gin.Context) error {
 // showPasswordReset shows the form for the new password. Opening the page does not use the link,
 // because programs that scan messages open the links in them.
 func (p *signInPages) showPasswordReset(c *gin.Context) error {
-	hideToken(c)
 	user, err := p.credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refusePasswordReset(c, err)
@@ -59,7 +55,6 @@ func (p *signInPages) showPasswordReset(c *gin.Context) error {
 // usePasswordReset sets the new password and signs in. Because it waits in the queue for password
 // hashing, it sets its own deadlines.
 func (p *signInPages) usePasswordReset(c *gin.Context) error {
-	hideToken(c)
 	token := c.Param("token")
 	user, err := p.credentials.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
 	p.withDeadline(c, func() {
@@ -90,10 +85,10 @@ func (p *signInPages) refuseNewPassword(c *gin.Context, token, message string) e
 
 // refusePasswordReset shows why the link does not work. It returns err if err has another cause.
 func (p *signInPages) refusePasswordReset(c *gin.Context, err error) error {
-	if !errors.Is(err, models.ErrMailLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
+	refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled)
+	if !ok {
 		return err
 	}
-	refusal := problem.From(err)
 	return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 }
 
@@ -103,7 +98,6 @@ const emailChangePath = "/email-changes"
 // showEmailChange shows the button that uses the link. Opening the page does not use the link,
 // because programs that scan messages open the links in them.
 func (p *signInPages) showEmailChange(c *gin.Context) error {
-	hideToken(c)
 	email, err := p.credentials.NewEmail(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return p.refuseEmailChange(c, err)
@@ -113,7 +107,6 @@ func (p *signInPages) showEmailChange(c *gin.Context) error {
 
 // confirmEmail changes the email. It neither needs a session nor starts one.
 func (p *signInPages) confirmEmail(c *gin.Context) error {
-	hideToken(c)
 	email, err := p.credentials.ConfirmEmail(c.Request.Context(), c.Param("token"), c.ClientIP())
 	if err != nil {
 		return p.refuseEmailChange(c, err)
@@ -123,10 +116,10 @@ func (p *signInPages) confirmEmail(c *gin.Context) error {
 
 // refuseEmailChange shows why the link does not work. It returns err if err has another cause.
 func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
-	if !errors.Is(err, models.ErrMailLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) && !errors.Is(err, models.ErrEmailTaken) {
+	refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled, models.ErrEmailTaken)
+	if !ok {
 		return err
 	}
-	refusal := problem.From(err)
 	if errors.Is(err, models.ErrMailLinkInvalid) {
 		refusal.Message = "This link has already been used or has expired. For a new link, change your email again on the Account page."
 	}
@@ -143,14 +136,12 @@ func (p *signInPages) showSignInLink(c *gin.Context) error {
 	if err != nil {
 		return p.refuseSignInLink(c, err)
 	}
-	hideToken(c)
 	page := templates.SignInLinkPage{Email: user.Email, Action: c.Request.URL.Path}
 	return p.sendPage(c, http.StatusOK, page)
 }
 
 // useSignInLink signs the user of the link in, and ends the browser's session, if there is one.
 func (p *signInPages) useSignInLink(c *gin.Context) error {
-	hideToken(c)
 	signedIn, err := p.signIns.UseLink(c.Request.Context(), c.Param("token"), p.newClient(c))
 	if err != nil {
 		return p.refuseSignInLink(c, err)
@@ -160,10 +151,10 @@ func (p *signInPages) useSignInLink(c *gin.Context) error {
 
 // refuseSignInLink shows why the link does not work. If err has another cause, it returns err.
 func (p *signInPages) refuseSignInLink(c *gin.Context, err error) error {
-	if !errors.Is(err, models.ErrLinkInvalid) && !errors.Is(err, models.ErrSignInDisabled) {
+	refusal, ok := refusalOf(c, err, models.ErrLinkInvalid, models.ErrSignInDisabled)
+	if !ok {
 		return err
 	}
-	refusal := problem.From(err)
 	return p.sendPage(c, refusal.Status, templates.SignInLinkPage{Problem: refusal.Message})
 }
 

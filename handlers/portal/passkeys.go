@@ -92,11 +92,7 @@ func (p *accountPages) passkeyRefused(c *gin.Context) error {
 
 // removePasskey removes one of the user's passkeys.
 func (p *accountPages) removePasskey(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
-	err = p.credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), id, actorOf(c))
+	err := p.credentials.RemovePasskey(c.Request.Context(), sessionFrom(c), idOf(c), actorOf(c))
 	switch {
 	case errors.Is(err, models.ErrOnlySignIn):
 		return p.redirectWith(c, accountPath, "This is your only way to sign in. Set a password or add another passkey first.")
@@ -173,12 +169,10 @@ func (p *signInPages) verifyPasskey(c *gin.Context) (models.Passkey, string, err
 func (p *accountPages) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
 	passkeys, err := p.credentials.Passkeys(c.Request.Context(), sessionFrom(c))
 	for _, passkey := range passkeys {
-		item := templates.PasskeyItem{ID: passkey.ID, Name: passkey.Name, Created: templates.NewMoment(passkey.CreatedAt, p.now())}
-		if passkey.LastUsedAt != nil {
-			used := templates.NewMoment(*passkey.LastUsedAt, p.now())
-			item.Used = &used
-		}
-		items = append(items, item)
+		items = append(items, templates.PasskeyItem{
+			ID: passkey.ID, Name: passkey.Name,
+			Created: templates.NewMoment(passkey.CreatedAt, p.Now()), Used: optionalMoment(passkey.LastUsedAt, p.Now()),
+		})
 	}
 	return items, err
 }

@@ -62,11 +62,7 @@ func (p *peoplePages) newRole(c *gin.Context) error {
 
 // updateRole changes the role of a person.
 func (p *peoplePages) updateRole(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
-	role := models.Role(c.PostForm("role"))
+	id, role := idOf(c), models.Role(c.PostForm("role"))
 	user, err := p.people.SetRole(c.Request.Context(), sessionFrom(c).AccountID, id, role, actorOf(c))
 	if err != nil {
 		return p.explain(c, err)
@@ -85,7 +81,7 @@ func (p *peoplePages) updateRole(c *gin.Context) error {
 	}
 	return p.reply(c, reply{
 		notice:   fmt.Sprintf("%s is now %s.", user.Email, roleName(user.Role)),
-		fragment: templates.PeopleChanged{Page: page}, location: fmt.Sprintf("%s#role-%s", peoplePath, id),
+		fragment: page, location: fmt.Sprintf("%s#role-%s", peoplePath, id),
 	})
 }
 
@@ -111,10 +107,7 @@ func (p *peoplePages) explain(c *gin.Context, err error) error {
 // showRow shows the page of people after change has changed the row of the person in the path. If
 // location is not empty, a browser goes there instead.
 func (p *peoplePages) showRow(c *gin.Context, location string, change func(*templates.PersonRow) error) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
+	id := idOf(c)
 	user, err := p.people.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
 	if err == nil && user.RemovedAt != nil {
 		err = models.ErrUserNotFound
@@ -140,7 +133,7 @@ func (p *peoplePages) showRow(c *gin.Context, location string, change func(*temp
 // page returns the page of people that the query string selects.
 func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	session, ctx := sessionFrom(c), c.Request.Context()
-	after, paged, err := queryID(c, paramAfter)
+	after, err := queryID(c, paramAfter)
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
@@ -148,7 +141,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
-	list := templates.PeopleList{Manage: may(session, managePeople), Paged: paged}
+	list := templates.PeopleList{Manage: owns(session), Paged: after != uuid.Nil}
 	if users.Next != uuid.Nil {
 		list.Next = peoplePath + "?" + url.Values{paramAfter: {users.Next.String()}}.Encode()
 	}
@@ -159,7 +152,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	if list.Manage {
 		page.Form = &templates.InvitationForm{}
 	}
-	if !paged {
+	if !list.Paged {
 		page.List.Invitations, err = p.invitationRows(c)
 	}
 	return page, err
@@ -168,7 +161,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 func (p *peoplePages) row(c *gin.Context, user models.User) templates.PersonRow {
 	return templates.PersonRow{
 		ID: user.ID, Email: user.Email, Owner: user.Role == models.RoleOwner, You: user.ID == sessionFrom(c).UserID,
-		Disabled: user.DisabledAt != nil, LastSignIn: optionalMoment(user.LastSignInAt, p.now()),
+		Disabled: user.DisabledAt != nil, LastSignIn: optionalMoment(user.LastSignInAt, p.Now()),
 	}
 }
 
@@ -187,11 +180,7 @@ func (p *peoplePages) newRemoval(c *gin.Context) error {
 // createRemoval removes a person from the account. Owners who remove themselves are signed
 // out.
 func (p *peoplePages) createRemoval(c *gin.Context) error {
-	id, err := idOf(c)
-	if err != nil {
-		return err
-	}
-	session, ctx := sessionFrom(c), c.Request.Context()
+	id, session, ctx := idOf(c), sessionFrom(c), c.Request.Context()
 	user, err := p.people.Find(ctx, session.AccountID, id)
 	if err != nil {
 		return err
@@ -222,7 +211,7 @@ func (p *peoplePages) createRemoval(c *gin.Context) error {
 // none.
 func (p *peoplePages) leftKeys(c *gin.Context) (*templates.LeftKeys, error) {
 	id, ok := parseID(c.Query(paramRemoved))
-	if !ok || !may(sessionFrom(c), managePeople) {
+	if !ok || !owns(sessionFrom(c)) {
 		return nil, nil
 	}
 	user, err := p.people.Find(c.Request.Context(), sessionFrom(c).AccountID, id)
@@ -241,9 +230,5 @@ func (p *peoplePages) keysOf(c *gin.Context, user models.User) (*templates.LeftK
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	left := &templates.LeftKeys{Email: user.Email}
-	for _, key := range keys {
-		left.Keys = append(left.Keys, templates.LeftKey{ID: key.ID, Label: key.Label, Masked: key.Masked()})
-	}
-	return left, nil
+	return &templates.LeftKeys{Email: user.Email, Keys: keys}, nil
 }

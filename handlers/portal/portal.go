@@ -55,9 +55,10 @@ type Portal struct {
 	documents documents
 }
 
-// site has what every page needs: the session, the cookies and the templates.
+// site has what every page needs: the dependencies, the cookies and the templates.
 type site struct {
-	sessions     *models.Sessions
+	Deps
+
 	sessionToken cookie
 	flash        cookie
 	revealed     cookie
@@ -65,15 +66,7 @@ type site struct {
 	templates    *templates.Templates
 	actions      middleware.Slots
 	changes      *middleware.Limiter // of each user
-	timeout      time.Duration       // of the database
-	now          func() time.Time
-	baseURL      *url.URL
-	name         string   // of the product
-	pages        []string // patterns of the paths that sign-in may lead back to
-	passwordsOff bool
-
-	leaksReported bool   // GitHub or GitLab can report leaked keys
-	providerName  string // of the OpenID Connect provider; empty: none
+	pages        []string            // patterns of the paths that sign-in may lead back to
 }
 
 // embeddedFiles are the templates and the assets. They do not depend on the configuration.
@@ -105,9 +98,8 @@ func New(d Deps) (*Portal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
-	store := d.Store
 	s := &site{
-		sessions:     store.Sessions,
+		Deps:         d,
 		sessionToken: newCookie(d, "session", d.SessionMax),
 		flash:        newCookie(d, "flash", flashAge),
 		revealed:     newCookie(d, "revealed", 0),
@@ -115,18 +107,9 @@ func New(d Deps) (*Portal, error) {
 		templates:    files.templates,
 		actions:      middleware.NewSlots(maxActions),
 		changes:      middleware.NewLimiter(changeRate, d.Now),
-		timeout:      store.Timeout(),
-		now:          d.Now,
-		baseURL:      d.BaseURL,
-		name:         d.Name,
-		passwordsOff: d.PasswordsOff,
-
-		leaksReported: d.LeaksReported,
 	}
-	if d.Provider != nil {
-		s.providerName = d.Provider.Name
-	}
-	oidc := newProvider(d, s)
+	store := d.Store
+	oidc := newProvider(s)
 	return &Portal{
 		site:     s,
 		keys:     keyPages{s, store.Keys, store.Agents, store.Calls},
@@ -134,16 +117,15 @@ func New(d Deps) (*Portal, error) {
 		usage:    usagePages{s, store.Keys},
 		activity: activityPages{s, store.Activity, store.Keys, store.People},
 		people:   peoplePages{s, store.People, store.Invitations, store.Keys},
-		account:  accountPages{s, store.Credentials, keys, oidc, store.Outbox.Enabled()},
+		account:  accountPages{s, store.Credentials, keys, oidc},
 		settings: settingsPages{s, store.Accounts, store.Credentials, store.Keys},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, provider: oidc, pending: newCookie(d, "pending", pendingAge),
-			ping: store.Ping, mail: store.Outbox.Enabled(), supportURL: d.SupportURL,
 		},
-		documents: newDocuments(d, s, files.assets),
+		documents: newDocuments(s, files.assets),
 	}, nil
 }
 
 // url returns the public URL of a path.
-func (s *site) url(path ...string) string { return s.baseURL.JoinPath(path...).String() }
+func (s *site) url(path ...string) string { return s.BaseURL.JoinPath(path...).String() }

@@ -21,7 +21,7 @@ const passwordField = "current_password"
 // for the password and then sends the form again. It must run after requireSession, and before
 // deadline because it waits in the queue for password hashing.
 func (s *site) requireFreshSignIn(c *gin.Context) {
-	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(s.now()) {
+	if c.Request.Method != http.MethodPost || sessionFrom(c).Fresh(s.Now()) {
 		return
 	}
 	passed := false
@@ -46,30 +46,31 @@ func (s *site) reauthenticate(c *gin.Context) (passed bool, err error) {
 	if !sent {
 		return false, s.askPassword(c, problem.Problem{Status: http.StatusForbidden})
 	}
-	token, err := s.sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
+	token, err := s.Store.Sessions.Reauthenticate(c.Request.Context(), session, password, actorOf(c))
 	if err == nil {
-		session.AuthenticatedAt = s.now()
+		session.AuthenticatedAt = s.Now()
 		c.Set(sessionContextKey, session)
 		return true, s.sessionToken.set(c, token)
 	}
-	refusal := problem.From(err)
-	_, limited := errors.AsType[*models.SignInLimitError](err)
-	switch {
-	case errors.Is(err, models.ErrWrongCredentials):
-		refusal.Message = "The current password is incorrect."
-	case !limited:
+	refusal, ok := refusalOf(c, err, models.ErrWrongCredentials)
+	if !ok {
 		return false, err
+	}
+	if errors.Is(err, models.ErrWrongCredentials) {
+		refusal.Message = "The current password is incorrect."
 	}
 	return false, s.askPassword(c, refusal)
 }
 
 // askPassword shows the page that asks for the password, with the refusal's message if it has one.
 func (s *site) askPassword(c *gin.Context, refusal problem.Problem) error {
-	setRetryAfter(c, refusal)
 	session := sessionFrom(c)
 	page := templates.ReauthenticationPage{
 		Email: session.Email, NoPassword: session.NoPassword, Problem: refusal.Message,
-		Action: c.Request.URL.Path, Cancel: s.section(c), Provider: s.providerName, Section: templates.Section(strings.TrimPrefix(s.section(c), "/")),
+		Action: c.Request.URL.Path, Cancel: s.section(c), Section: templates.Section(strings.TrimPrefix(s.section(c), "/")),
+	}
+	if s.Provider != nil {
+		page.Provider = s.Provider.Name
 	}
 	for name, values := range c.Request.PostForm {
 		if name == passwordField {

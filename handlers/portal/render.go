@@ -44,7 +44,7 @@ func (s *site) reply(c *gin.Context, r reply) error {
 			c.Header("HX-Replace-Url", r.address)
 		}
 		if r.status == http.StatusNoContent {
-			sendNothing(c)
+			send(c, r.status, nil)
 			return nil
 		}
 		html, err := s.templates.Fragment(r.fragment, r.notice)
@@ -135,13 +135,13 @@ func (s *site) sendError(c *gin.Context, page templates.ErrorPage) error {
 }
 
 func (s *site) sendPage(c *gin.Context, status int, page templates.Page) error {
-	frame := templates.Frame{Product: s.name, Now: s.now().UTC().Format(time.RFC3339)}
+	frame := templates.Frame{Product: s.Name, Now: s.Now().UTC().Format(time.RFC3339)}
 	// An error page may be the response to an image or a script, so it keeps the flash message.
 	if status < http.StatusBadRequest {
 		frame.Notice = s.takeFlash(c)
 	}
 	if session, ok := lookupSession(c); ok {
-		frame.Account, frame.Email, frame.Owner = session.AccountName, session.Email, may(session, managePeople)
+		frame.Account, frame.Email, frame.Owner = session.AccountName, session.Email, owns(session)
 	}
 	html, err := s.templates.Page(frame, page)
 	if err != nil {
@@ -169,12 +169,6 @@ func send(c *gin.Context, status int, html []byte) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("Vary", "HX-Request")
 	c.Data(status, "text/html; charset=utf-8", compressed(c, html))
-}
-
-func sendNothing(c *gin.Context) {
-	c.Header("Cache-Control", "no-store")
-	c.Status(http.StatusNoContent)
-	c.Writer.WriteHeaderNow()
 }
 
 func askedByHTMX(c *gin.Context) bool { return c.GetHeader("HX-Request") == "true" }

@@ -54,36 +54,37 @@ func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get("/docs/errors", p.documents.show)
 	anyone.get("/docs/gateway", p.documents.show)
 	anyone.get("/docs/changelog", p.documents.show)
-	if p.documents.operatorAPI {
+	if p.OperatorAPI {
 		anyone.get("/docs/operate", p.documents.show)
 		anyone.get("/docs/operate/people", p.documents.show)
 	}
 }
 
 func (p *Portal) registerSignIn(anyone, quick routes) {
+	tokens, quickTokens := anyone.group(hideToken), quick.group(hideToken)
 	quick.get(signInPath, p.signIn.show)
 	anyone.post(signInPath, p.signIn.signInWithPassword)
 	quick.get(secondStepPath, p.signIn.showSecondStep)
 	quick.post(secondStepPath, p.signIn.finishSecondStep)
 	quick.post("/logout", p.signIn.signOut)
-	quick.get(SignInLinkPath+"/:token", p.signIn.showSignInLink)
-	quick.post(SignInLinkPath+"/:token", p.signIn.useSignInLink)
-	quick.get(invitationPath+"/:token", p.signIn.showInvitation)
-	anyone.post(invitationPath+"/:token", p.signIn.join)
-	if p.signIn.mail && !p.passwordsOff {
+	quickTokens.get(SignInLinkPath+"/:token", p.signIn.showSignInLink)
+	quickTokens.post(SignInLinkPath+"/:token", p.signIn.useSignInLink)
+	quickTokens.get(invitationPath+"/:token", p.signIn.showInvitation)
+	tokens.post(invitationPath+"/:token", p.signIn.join)
+	if p.Store.Outbox.Enabled() && !p.PasswordsOff {
 		quick.get(passwordResetPath, p.signIn.newPasswordReset)
 		quick.post(passwordResetPath, p.signIn.createPasswordReset)
-		quick.get(passwordResetPath+"/:token", p.signIn.showPasswordReset)
-		anyone.post(passwordResetPath+"/:token", p.signIn.usePasswordReset)
+		quickTokens.get(passwordResetPath+"/:token", p.signIn.showPasswordReset)
+		tokens.post(passwordResetPath+"/:token", p.signIn.usePasswordReset)
 	}
-	if p.signIn.mail {
-		quick.get(emailChangePath+"/:token", p.signIn.showEmailChange)
-		quick.post(emailChangePath+"/:token", p.signIn.confirmEmail)
+	if p.Store.Outbox.Enabled() {
+		quickTokens.get(emailChangePath+"/:token", p.signIn.showEmailChange)
+		quickTokens.post(emailChangePath+"/:token", p.signIn.confirmEmail)
 	}
 	if p.signIn.provider != nil {
 		anyone.get(providerPath, p.signIn.startProviderSignIn)
-		anyone.get(CallbackPath, p.signIn.finishProviderSignIn)
-		anyone.get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
+		tokens.get(CallbackPath, p.signIn.finishProviderSignIn)
+		tokens.get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
 	}
 	if p.signIn.passkeys != nil {
 		anyone.get(passkeySignInPath, p.signIn.leadToSignIn)
@@ -118,7 +119,7 @@ func (p *Portal) registerAccount(signedIn routes) {
 	users.change("/account/sessions/:id/revocation", p.account.revokeSession)
 	users.page("/account/other-sessions/revocation", p.account.newOthersRevocation)
 	users.change("/account/other-sessions/revocation", p.account.revokeOtherSessions)
-	if p.account.mail {
+	if p.Store.Outbox.Enabled() {
 		signedIn.change("/account/email", p.account.requestEmailChange)
 	}
 	signedIn.change("/account/password", p.account.changePassword)
@@ -145,7 +146,7 @@ func (p *Portal) registerAccount(signedIn routes) {
 // registerPeople adds the page that everyone sees, and what owners change.
 func (p *Portal) registerPeople(signedIn routes) {
 	signedIn.group(p.deadline).page(peoplePath, p.people.list)
-	owners := signedIn.group(p.require(managePeople), p.requireFreshSignIn, p.deadline)
+	owners := signedIn.group(p.requireOwner, p.requireFreshSignIn, p.deadline)
 	owners.page("/people/:id", p.people.show)
 	owners.page("/people/:id/role", p.people.newRole)
 	owners.change("/people/:id/role", p.people.updateRole)
@@ -156,7 +157,7 @@ func (p *Portal) registerPeople(signedIn routes) {
 	owners.change("/people/invitations", p.people.createInvitation)
 	owners.change("/people/invitations/:id/cancellation", p.people.cancelInvitation)
 	owners.page(settingsPath, p.settings.show)
-	signedIn.group(p.require(managePeople), p.deadline).change(settingsPath+"/name", p.settings.rename)
+	signedIn.group(p.requireOwner, p.deadline).change(settingsPath+"/name", p.settings.rename)
 	owners.page(settingsPath+"/two-step", p.settings.newRequirement)
 	owners.change(settingsPath+"/two-step", p.settings.createRequirement)
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -35,17 +38,13 @@ func (s *site) requireSession(c *gin.Context) {
 			notice = "Your session has ended. Your changes were not saved."
 		}
 		query := url.Values{"next": {s.returnPath(c)}}
-		if err := s.redirectWith(c, signInPath+"?"+query.Encode(), notice); err != nil {
-			s.Render(c, err)
-		}
+		_ = s.redirectWith(c, signInPath+"?"+query.Encode(), notice)
 		c.Abort()
 	default:
 		c.Set(sessionContextKey, *session)
 		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
 		if mustSetUp(c, *session) {
-			if err := s.redirect(c, secondFactorPath); err != nil {
-				s.Render(c, err)
-			}
+			_ = s.redirect(c, secondFactorPath)
 			c.Abort()
 		}
 	}
@@ -62,9 +61,9 @@ func (s *site) currentSession(c *gin.Context) (session *models.Session, err erro
 	s.withDeadline(c, func() {
 		err = s.actions.Run(func() (err error) {
 			if c.GetBool(backgroundKey) {
-				found, err = s.sessions.Peek(c.Request.Context(), token)
+				found, err = s.Store.Sessions.Peek(c.Request.Context(), token)
 			} else {
-				found, err = s.sessions.Find(c.Request.Context(), token, clientOf(c))
+				found, err = s.Store.Sessions.Find(c.Request.Context(), token, clientOf(c))
 			}
 			return err
 		})
@@ -80,7 +79,7 @@ func (s *site) endSession(c *gin.Context, session *models.Session) error {
 	if session == nil {
 		return nil
 	}
-	err := s.sessions.End(c.Request.Context(), session.AccountID, session.ID, models.UserActor(session.UserID, c.ClientIP()))
+	err := s.Store.Sessions.End(c.Request.Context(), session.AccountID, session.ID, models.UserActor(session.UserID, c.ClientIP()))
 	if errors.Is(err, models.ErrSessionNotFound) {
 		return nil
 	}
@@ -122,6 +121,18 @@ func clientOf(c *gin.Context) models.Client {
 	return models.Client{Address: c.ClientIP(), UserAgent: c.Request.UserAgent()}
 }
 
+// owns reports whether the user of the session is an owner, who may also invite and remove people,
+// change roles, and change settings that apply to everyone in the account.
+func owns(session models.Session) bool { return session.Role == models.RoleOwner }
+
+// requireOwner refuses the requests of members. It must run after requireSession.
+func (s *site) requireOwner(c *gin.Context) {
+	if !owns(sessionFrom(c)) {
+		s.Render(c, models.ErrNotOwner)
+		c.Abort()
+	}
+}
+
 // actorOf returns the signed-in user as the actor of an activity.
 func actorOf(c *gin.Context) models.Actor {
 	return models.UserActor(sessionFrom(c).UserID, c.ClientIP())
@@ -136,4 +147,54 @@ func (s *site) newClient(c *gin.Context) models.Client {
 	client := clientOf(c)
 	s.device.get(c, &client.Device)
 	return client
+}
+
+// returnPath returns the path to open after sign-in: the requested page or, for a form or a
+// download, the page of its section.
+func (s *site) returnPath(c *gin.Context) string {
+	if c.Request.Method == http.MethodGet && slices.Contains(s.pages, c.FullPath()) {
+		return s.destination(c.Request.URL.RequestURI())
+	}
+	return s.section(c)
+}
+
+// section returns the path of the page of the request's section.
+func (s *site) section(c *gin.Context) string {
+	section, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
+	return s.destination("/" + section)
+}
+
+// maxDestination limits an address in bytes, because a cookie has 4 KiB and may hold it.
+const maxDestination = 1024
+
+// destination returns next if it is the address of a page of the portal, and the first page
+// otherwise. It builds a new URL from the path and the query, so that no browser can find another
+// host in it.
+func (s *site) destination(next string) string {
+	address, err := url.Parse(next)
+	if err != nil || len(next) > maxDestination || address.IsAbs() || address.Host != "" || address.User != nil || address.RawPath != "" ||
+		strings.Contains(next, "\\") || !strings.HasPrefix(next, "/") || path.Clean(address.Path) != address.Path {
+		return homePath
+	}
+	for _, pattern := range s.pages {
+		if matchesRoute(pattern, address.Path) {
+			if built := (&url.URL{Path: address.Path, RawQuery: address.Query().Encode()}).String(); len(built) <= maxDestination {
+				return built
+			}
+			return homePath
+		}
+	}
+	return homePath
+}
+
+// matchesRoute reports whether path matches the pattern of a route, where ":id" matches an id.
+func matchesRoute(pattern, path string) bool {
+	wanted, segments := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(wanted, segments, func(want, segment string) bool {
+		if want == ":id" {
+			_, ok := parseID(segment)
+			return ok
+		}
+		return want == segment
+	})
 }

@@ -94,7 +94,7 @@ func (p *settingsPages) page(c *gin.Context) (templates.SettingsPage, error) {
 	factors, err := p.credentials.Factors(c.Request.Context(), session)
 	page := templates.SettingsPage{
 		Name:    templates.AccountNameForm{Name: session.AccountName},
-		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.passwordsOff},
+		TwoStep: templates.TwoStepRequirement{Required: factors.Required, Own: factors.HasAny, NoApp: p.PasswordsOff},
 	}
 	limit := p.keys.MaxLifetime()
 	if err != nil || limit == 0 {

@@ -1,14 +1,14 @@
 package portal
 
 import (
-	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -23,9 +23,6 @@ type signInPages struct {
 	passkeys    *passkeys // nil: none
 	provider    *provider // nil: none
 	pending     cookie    // a sign-in that waits for its second step
-	ping        func(context.Context) error
-	mail        bool   // the portal sends mail
-	supportURL  string // leads to help with a forgotten password; may be empty
 }
 
 // show shows the sign-in page.
@@ -39,7 +36,7 @@ func (p *signInPages) show(c *gin.Context) error {
 		return p.redirect(c, next)
 	}
 	// Without the database the form cannot work, so the page is an error.
-	if err := p.ping(c.Request.Context()); err != nil {
+	if err := p.Store.Ping(c.Request.Context()); err != nil {
 		return err
 	}
 	form := p.form(next)
@@ -47,8 +44,8 @@ func (p *signInPages) show(c *gin.Context) error {
 }
 
 func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
-	page := templates.SignInPage{Form: form, ForgottenURL: p.supportURL, Passkeys: p.passkeys != nil}
-	if p.mail {
+	page := templates.SignInPage{Form: form, ForgottenURL: p.SupportURL, Passkeys: p.passkeys != nil}
+	if p.Store.Outbox.Enabled() {
 		page.ForgottenURL = passwordResetPath
 	}
 	if p.provider != nil {
@@ -59,7 +56,7 @@ func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
 }
 
 func (p *signInPages) form(next string) templates.SignInForm {
-	return templates.SignInForm{Next: next, NoPasswords: p.passwordsOff}
+	return templates.SignInForm{Next: next, NoPasswords: p.PasswordsOff}
 }
 
 // signInWithPassword signs in. Every sign-in creates a session with a new token.
@@ -70,14 +67,9 @@ func (p *signInPages) signInWithPassword(c *gin.Context) error {
 	if err == nil {
 		p.withDeadline(c, func() { err = p.start(c, user, models.WithPassword, form.Next) })
 	}
-	_, limited := errors.AsType[*models.SignInLimitError](err)
-	if limited || errors.Is(err, models.ErrWrongCredentials) || errors.Is(err, models.ErrSignInDisabled) {
-		refusal := problem.From(err)
-		setRetryAfter(c, refusal)
+	if refusal, ok := refusalOf(c, err, models.ErrWrongCredentials, models.ErrSignInDisabled); ok {
 		form.Problem = refusal.Message
-		return p.reply(c, reply{
-			status: refusal.Status, fragment: form, page: present(p.page(form)),
-		})
+		return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(p.page(form))})
 	}
 	return err
 }
@@ -136,4 +128,69 @@ func (p *signInPages) signOut(c *gin.Context) error {
 	}
 	p.sessionToken.drop(c)
 	return p.redirect(c, signInPath)
+}
+
+const (
+	secondStepPath = "/login/verification"
+	// pendingAge is the lifetime of the cookie with a sign-in that waits for its second step.
+	pendingAge = 10 * time.Minute
+)
+
+// startSecondStep gives the browser the token of the pending sign-in and asks for the code.
+func (p *signInPages) startSecondStep(c *gin.Context, token, next string) error {
+	if err := p.pending.set(c, token); err != nil {
+		return err
+	}
+	return p.redirect(c, secondStepPath+"?"+url.Values{"next": {next}}.Encode())
+}
+
+// pendingToken returns the token of the browser's pending sign-in, or "" if there is none.
+func (p *signInPages) pendingToken(c *gin.Context) (token string) {
+	p.pending.get(c, &token)
+	return token
+}
+
+// showSecondStep asks for the code of the second step, or for a passkey if the user has no
+// authenticator app.
+func (p *signInPages) showSecondStep(c *gin.Context) error {
+	form := templates.SecondStepForm{Next: p.destination(c.Query("next"))}
+	user, err := p.signIns.PendingUser(c.Request.Context(), p.pendingToken(c))
+	if err != nil {
+		return p.refuseCode(c, form, err)
+	}
+	factors, err := p.credentials.Factors(c.Request.Context(), models.Session{AccountID: user.AccountID, UserID: user.ID})
+	if err != nil {
+		return err
+	}
+	page := templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil, PasskeyOnly: factors.AuthenticatorSince == nil}
+	return p.reply(c, reply{fragment: form, page: present(page)})
+}
+
+// finishSecondStep checks the code of the second step and signs in.
+func (p *signInPages) finishSecondStep(c *gin.Context) error {
+	form := templates.SecondStepForm{Next: p.destination(c.PostForm("next"))}
+	signedIn, err := p.signIns.Finish(c.Request.Context(), p.pendingToken(c), c.PostForm("code"), p.newClient(c))
+	if err != nil {
+		return p.refuseCode(c, form, err)
+	}
+	p.pending.drop(c)
+	return p.signedIn(c, signedIn, form.Next)
+}
+
+// refuseCode shows the form again with the reason for the refusal. If no sign-in is pending, it
+// leads back to the first step; if err has another cause, it returns err.
+func (p *signInPages) refuseCode(c *gin.Context, form templates.SecondStepForm, err error) error {
+	if errors.Is(err, models.ErrSignInNotPending) {
+		notice := ""
+		if c.Request.Method == http.MethodPost {
+			notice = "The sign-in has expired. Sign in again."
+		}
+		return p.redirectWith(c, signInPath+"?"+url.Values{"next": {form.Next}}.Encode(), notice)
+	}
+	refusal, ok := refusalOf(c, err, models.ErrWrongCode, models.ErrSignInDisabled)
+	if !ok {
+		return err
+	}
+	form.Problem = refusal.Message
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.SecondStepPage{Form: form, Passkeys: p.passkeys != nil})})
 }

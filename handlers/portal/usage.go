@@ -60,7 +60,7 @@ func (p *usagePages) view(c *gin.Context) (view usageView, err error) {
 	if view.span == (models.UsageSpan{}) {
 		return view, problem.NotFound()
 	}
-	if view.key, _, err = queryID(c, paramKey); err != nil {
+	if view.key, err = queryID(c, paramKey); err != nil {
 		return view, err
 	}
 	ctx, account := c.Request.Context(), sessionFrom(c).AccountID
@@ -96,7 +96,7 @@ func (usageView) address(path, period string, key uuid.UUID) string {
 
 func (p *usagePages) chartedKey(c *gin.Context, key models.Key) (*templates.ChartedKey, error) {
 	creator, err := p.keys.Creator(c.Request.Context(), key.AccountID, key.ID)
-	now := p.now()
+	now := p.Now()
 	return &templates.ChartedKey{
 		Key: key, LastUsed: optionalMoment(key.LastUsedAt, now), Created: templates.NewMoment(key.CreatedAt, now), Creator: creator,
 	}, err
@@ -122,7 +122,7 @@ func (p *usagePages) show(c *gin.Context) error {
 		requests, refusals := usage.Total()
 		page.Keys = append(page.Keys, templates.UsageRow{
 			Key: usage.Key, URL: view.address(usagePath, view.period, usage.ID),
-			Requests: templates.Count(requests), Refused: templates.Count(refusals), Charted: usage.ID == view.key, Expired: usage.Expired(p.now()),
+			Requests: templates.Count(requests), Refused: templates.Count(refusals), Charted: usage.ID == view.key, Expired: usage.Expired(p.Now()),
 		})
 	}
 	if len(view.usages) > 0 {
@@ -138,9 +138,9 @@ func (p *usagePages) show(c *gin.Context) error {
 			if err != nil {
 				return err
 			}
-			page.Sources = templates.NewKeySources(sources, p.now())
+			page.Sources = templates.NewKeySources(sources, p.Now())
 		}
-		page.Chart = templates.NewUsageChart(charted, view.span, p.now())
+		page.Chart = templates.NewUsageChart(charted, view.span, p.Now())
 	} else {
 		ended, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
 		if err != nil {
@@ -165,7 +165,7 @@ func (p *usagePages) export(c *gin.Context) (err error) {
 		return err
 	}
 	p.startCSV(c, "usage")
-	starts := view.span.Starts(p.now())
+	starts := view.span.Starts(p.Now())
 	lines := csvLine([]string{"time", "key_id", "label", "key", "requests", "refused"})
 	for _, usage := range view.usages {
 		if view.key != uuid.Nil && usage.ID != view.key {
