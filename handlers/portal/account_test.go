@@ -46,102 +46,89 @@ func TestAccountListsTheSessionsOfItsUser(t *testing.T) {
 }
 
 func TestEndingOneSessionOrAllOthers(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			phone, third := c.elsewhere(iPhone), c.elsewhere(firefox)
-			v := as.of(t, c.visitor)
-			page := c.get("/account")
-			page.one("button", "End all other sessions")
-			var path string
-			for _, item := range sessionItems(page) {
-				if strings.Contains(item.text(), "iPhone") {
-					path = item.one("button", "End session").form().attr("action")
-				}
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		phone, third := c.elsewhere(iPhone), c.elsewhere(firefox)
+		page := c.get("/account")
+		page.one("button", "End all other sessions")
+		var path string
+		for _, item := range sessionItems(page) {
+			if strings.Contains(item.text(), "iPhone") {
+				path = item.one("button", "End session").form().attr("action")
 			}
+		}
 
-			ended := follow(v, v.post(path, nil))
-			ended.says("Session ended.")
-			phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
-			third.get("/api-keys").is(http.StatusOK)
-			v.post(path, nil).is(http.StatusNotFound).says("may have already ended")
+		ended := follow(v, v.post(path, nil))
+		ended.says("Session ended.")
+		phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+		third.get("/api-keys").is(http.StatusOK)
+		v.post(path, nil).is(http.StatusNotFound).says("may have already ended")
 
-			asked := v.get("/account/other-sessions/revocation").is(http.StatusOK)
-			asked.says("End 1 other session?")
-			asked.none("button", "End all other sessions")
-			if cancel := asked.one("button", "Cancel"); !cancel.has("autofocus") {
-				t.Error("Cancel does not have the focus")
-			}
-			v.get("/account?asked=yes").one("button", "End all other sessions")
-			third.get("/api-keys").is(http.StatusOK)
-			ended = follow(v, v.post("/account/other-sessions/revocation", nil))
-			ended.says("Signed out of all other sessions")
-			ended.none("button", "End all other sessions")
-			third.get("/api-keys").redirects("/login?next=%2Fapi-keys")
-			if items := sessionItems(ended); len(items) != 1 {
-				t.Errorf("%d sessions are left, want 1", len(items))
-			}
-			c.get("/activity").says("ended another session of Safari on iPhone", "signed out of 1 session")
-		})
+		asked := v.get("/account/other-sessions/revocation").is(http.StatusOK)
+		asked.says("End 1 other session?")
+		asked.none("button", "End all other sessions")
+		asked.one("button", "Cancel").with("autofocus", "")
+		v.get("/account?asked=yes").one("button", "End all other sessions")
+		third.get("/api-keys").is(http.StatusOK)
+		ended = follow(v, v.post("/account/other-sessions/revocation", nil))
+		ended.says("Signed out of all other sessions")
+		ended.none("button", "End all other sessions")
+		third.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+		if items := sessionItems(ended); len(items) != 1 {
+			t.Errorf("%d sessions are left, want 1", len(items))
+		}
+		c.get("/activity").says("ended another session of Safari on iPhone", "signed out of 1 session")
 	})
 }
 
 func TestChangingThePassword(t *testing.T) {
 	const another = "a much longer battery staple"
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			phone := c.elsewhere(iPhone)
-			v := as.of(t, c.visitor)
-			changed := follow(v, v.post("/account/password", passwords(password, another)))
-			changed.says("Password changed")
-			c.get("/account").is(http.StatusOK)
-			phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
-			s.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
-			s.visitor(t).signIn(c.email, another).redirects("/api-keys")
-		})
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		phone := c.elsewhere(iPhone)
+		changed := follow(v, v.post("/account/password", passwords(password, another)))
+		changed.says("Password changed")
+		c.get("/account").is(http.StatusOK)
+		phone.get("/api-keys").redirects("/login?next=%2Fapi-keys")
+		c.site.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
+		c.site.visitor(t).signIn(c.email, another).redirects("/api-keys")
 	})
 }
 
 func TestPasswordErrorsAreBesideTheWrongFields(t *testing.T) {
 	const long = "a much longer battery staple"
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			v := as.of(t, c.visitor)
-			for _, test := range []struct {
-				current, next string
-				wrong         map[string]string // the alert of each wrong field
-				focused       string
-			}{
-				{"not the password", long, map[string]string{"Current password": "is incorrect"}, "Current password"},
-				{"not the password", "short", map[string]string{"Current password": "is incorrect", "New password": "12"}, "Current password"},
-				{password, "short", map[string]string{"New password": "12"}, "New password"},
-				{password, "password1234", map[string]string{"New password": ""}, "New password"},
-			} {
-				refused := v.post("/account/password", passwords(test.current, test.next)).is(http.StatusUnprocessableEntity)
-				for _, name := range []string{"Current password", "New password"} {
-					field := refused.one("textbox", name)
-					alert, wrong := test.wrong[name]
-					if (field.attr("aria-invalid") == "true") != wrong || field.has("autofocus") != (name == test.focused) {
-						t.Errorf("%+v: the mark or the focus of %s is wrong", test, name)
-					}
-					described := slices.ContainsFunc(refused.all("alert", alert), func(a element) bool {
-						return a.attr("id") != "" && strings.Contains(field.attr("aria-describedby"), a.attr("id"))
-					})
-					if field.attr("type") != "password" || wrong && !described {
-						t.Errorf("%+v: no alert that says %q describes %s, or it shows the password", test, alert, name)
-					}
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		for _, test := range []struct {
+			current, next string
+			wrong         map[string]string // the alert of each wrong field
+			focused       string
+		}{
+			{"not the password", long, map[string]string{"Current password": "is incorrect"}, "Current password"},
+			{"not the password", "short", map[string]string{"Current password": "is incorrect", "New password": "12"}, "Current password"},
+			{password, "short", map[string]string{"New password": "12"}, "New password"},
+			{password, "password1234", map[string]string{"New password": ""}, "New password"},
+		} {
+			refused := v.post("/account/password", passwords(test.current, test.next)).is(http.StatusUnprocessableEntity)
+			for _, name := range []string{"Current password", "New password"} {
+				field := refused.one("textbox", name)
+				alert, wrong := test.wrong[name]
+				if (field.attr("aria-invalid") == "true") != wrong || field.has("autofocus") != (name == test.focused) {
+					t.Errorf("%+v: the mark or the focus of %s is wrong", test, name)
 				}
-				for _, input := range []string{test.current, test.next} {
-					if strings.Contains(refused.body, input) {
-						t.Errorf("the input %q is sent back", input)
-					}
+				described := slices.ContainsFunc(refused.all("alert", alert), func(a element) bool {
+					return a.attr("id") != "" && strings.Contains(field.attr("aria-describedby"), a.attr("id"))
+				})
+				if field.attr("type") != "password" || wrong && !described {
+					t.Errorf("%+v: no alert that says %q describes %s, or it shows the password", test, alert, name)
 				}
 			}
-			empty := v.post("/account/password", passwords("", "")).is(http.StatusUnprocessableEntity)
-			empty.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
-		})
+			for _, input := range []string{test.current, test.next} {
+				if strings.Contains(refused.body, input) {
+					t.Errorf("the input %q is sent back", input)
+				}
+			}
+		}
+		empty := v.post("/account/password", passwords("", newPassword)).is(http.StatusUnprocessableEntity)
+		empty.says("The current password is incorrect.", "Changing your password signs you out of all other sessions.")
+		c.get("/account").none("button", "Set password")
 	})
 }
 
@@ -159,9 +146,7 @@ func TestGuessesOfCurrentPasswordAreLimited(t *testing.T) {
 				v.post("/account/email", emails(password, "new@example.com")),
 			} {
 				limited.is(http.StatusTooManyRequests).one("alert", "Too many incorrect passwords")
-				if limited.header.Get("Retry-After") == "" {
-					t.Error("it does not say when to try again")
-				}
+				limited.saysWhenToRetry()
 			}
 		})
 		const deed = "entered an incorrect current password 10 times"

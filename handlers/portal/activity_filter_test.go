@@ -25,50 +25,33 @@ func TestActivityFilter(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			keys := v.get("/activity?kind=api_key.generated").is(http.StatusOK)
-			items := activityItems(keys)
-			if len(items) != 1 {
-				t.Fatalf("%d activities are listed, want 1", len(items))
-			}
+			items := keys.activities(1)
 			items[0].says("generated the API key production")
 
 			newest := v.get("/activity?kind=agent.created").is(http.StatusOK)
 			newest.none("link", "Newest")
-			if items := activityItems(newest); len(items) != 50 {
-				t.Errorf("the first page of agents has %d activities, want 50", len(items))
-			}
+			newest.activities(50)
 			older := v.get(newest.one("link", "Older").attr("href")).is(http.StatusOK)
-			if items := activityItems(older); len(items) != 10 {
-				t.Errorf("the second page of agents has %d activities, want 10", len(items))
-			}
+			older.activities(10)
 			older.none("link", "Older")
-			if got := older.one("link", "Newest").attr("href"); got != "/activity?kind=agent.created" {
-				t.Errorf("Newest leads to %q", got)
-			}
+			older.one("link", "Newest").with("href", "/activity?kind=agent.created")
 			v.get("/activity?kind=password.reset").is(http.StatusOK).says("No matching activity")
 			v.get("/activity?kind=").is(http.StatusOK).says("agent 59")
-			v.get("/activity?kind=nothing").is(http.StatusNotFound)
-			if items := activityItems(v.get("/activity?kind=keys").is(http.StatusOK)); len(items) != 1 {
-				t.Errorf("%d key events are listed, want 1", len(items))
+			for _, query := range []string{"kind=nothing", "before=yesterday", "before="} {
+				v.get("/activity?" + query).is(http.StatusNotFound)
 			}
+			v.get("/activity?before=" + uuid.NewString()).is(http.StatusOK)
+			v.get("/activity?kind=keys").activities(1)
 			if items := activityItems(v.get("/activity?kind=sessions").is(http.StatusOK)); len(items) == 0 || !strings.Contains(items[0].text(), "signed in") {
 				t.Error("the sign-in is not listed")
 			}
 		})
-		chosen, ok := c.get("/activity?kind=agent.created").byID("activity-kind")
-		if !ok {
-			t.Fatal("there is no choice of kinds")
-		}
-		for node := range chosen.node.Descendants() {
-			option := element{t, node}
-			if option.has("selected") && option.attr("value") != "agent.created" {
-				t.Errorf("%q is chosen", option.attr("value"))
-			}
-		}
+		c.get("/activity?kind=agent.created").byID("activity-kind").chosen("agent.created")
 	})
 }
 
 func TestEveryKindOfActivityHasAFilter(t *testing.T) {
-	filter, _ := sqliteSite(t, httpBase).customer(t).get("/activity").byID("activity-kind")
+	filter := sqliteSite(t, httpBase).customer(t).get("/activity").byID("activity-kind")
 	for _, action := range allActions {
 		if option, ok := filter.find("value", string(action)); !ok || option.text() == "" {
 			t.Errorf("the filter does not offer %s", action)
@@ -106,9 +89,7 @@ func TestActivityOfOneKey(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			v := as.of(t, c.visitor)
 			for _, query := range []string{"key=" + key.ID.String(), "q=PRODUCT", "q=" + key.LastFour, "q=nas_..." + key.LastFour} {
-				if items := activityItems(v.get("/activity?" + query).is(http.StatusOK)); len(items) != 2 {
-					t.Errorf("%s: %d activities are listed, want 2", query, len(items))
-				}
+				v.get("/activity?" + query).activities(2)
 			}
 			v.get("/activity?q=%25").is(http.StatusOK).says("No matching activity")
 			v.get("/activity?key=" + uuid.NewString()).is(http.StatusNotFound)
@@ -118,8 +99,8 @@ func TestActivityOfOneKey(t *testing.T) {
 			want := "/activity?kind=keys&q=" + key.LastFour
 			if !as.htmx {
 				filtered.redirects(want)
-			} else if items := activityItems(filtered); len(items) != 2 || filtered.header.Get("HX-Replace-Url") != want {
-				t.Errorf("%d activities are listed at %q", len(items), filtered.header.Get("HX-Replace-Url"))
+			} else {
+				filtered.headed("HX-Replace-Url", want).activities(2)
 			}
 		})
 		export := c.get("/activity/export?key=" + key.ID.String())
@@ -136,17 +117,15 @@ func TestActivityFilterOffersRevokedKeys(t *testing.T) {
 		c.revoke(revoked)
 		other.revoke(other.key("foreign"))
 		page := c.get("/activity?key=" + revoked.ID.String()).is(http.StatusOK)
-		field, _ := page.byID("activity-key")
+		field := page.byID("activity-key")
 		offered := map[string]string{} // the groups of the options, by the key's id
 		for node := range field.node.Descendants() {
 			option := element{t, node}
 			if id := option.attr("value"); id != "" {
-				offered[id] = element{t, node.Parent}.attr("label")
-				if option.has("selected") != (id == revoked.ID.String()) {
-					t.Errorf("%s is chosen", option.text())
-				}
+				offered[id] = option.parent().attr("label")
 			}
 		}
+		field.chosen(revoked.ID.String())
 		if want := map[string]string{active.ID.String(): "", revoked.ID.String(): "Revoked or expired"}; !maps.Equal(offered, want) {
 			t.Errorf("offered: %v, want %v", offered, want)
 		}
@@ -198,18 +177,11 @@ func TestActivityOfOneActor(t *testing.T) {
 			"visitor":                  "Someone entered an incorrect password for " + c.email,
 		} {
 			page := c.get("/activity?who=" + who).is(http.StatusOK)
-			items := activityItems(page)
-			if len(items) != 1 {
-				t.Fatalf("%s: %d activities are listed, want 1", who, len(items))
-			}
+			items := page.activities(1)
 			items[0].says(want)
 			page.one("heading", time.Now().UTC().Format("2 Jan 2006")+" UTC")
-			if got := page.one("link", "Export CSV").attr("href"); got != "/activity/export?who="+who {
-				t.Errorf("the export is at %q", got)
-			}
+			page.one("link", "Export CSV").with("href", "/activity/export?who="+who)
 		}
-		if items := activityItems(c.get("/activity?who=" + uuid.NewString())); len(items) != 0 {
-			t.Errorf("%d activities of nobody are listed", len(items))
-		}
+		c.get("/activity?who=" + uuid.NewString()).activities(0)
 	})
 }

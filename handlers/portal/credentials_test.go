@@ -26,42 +26,36 @@ func (c customer) changeEmail(email string) customer {
 }
 
 func TestChangingTheEmail(t *testing.T) {
-	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			phone := c.elsewhere(iPhone)
-			next := "New." + c.email
-			v := as.of(t, c.visitor)
-			follow(v, v.post("/account/email", emails(password, "first-"+c.email)))
-			replaced := "/email-changes/" + s.mailedToken(t, "first-"+c.email)
-			asked := follow(v, v.post("/account/email", emails(password, " "+next+" ")))
-			asked.says("Open the link", next, c.email)
-			link := "/email-changes/" + s.mailedToken(t, next)
-			s.visitor(t).signIn(next, password).is(http.StatusUnprocessableEntity)
+	asCustomer(t, models.Options{Mail: true}, func(t *testing.T, c customer, v *visitor) {
+		phone := c.elsewhere(iPhone)
+		next := "New." + c.email
+		follow(v, v.post("/account/email", emails(password, "first-"+c.email)))
+		replaced := "/email-changes/" + c.mailedToken(t, "first-"+c.email)
+		asked := follow(v, v.post("/account/email", emails(password, " "+next+" ")))
+		asked.says("Open the link", next, c.email)
+		link := "/email-changes/" + c.mailedToken(t, next)
+		c.site.visitor(t).signIn(next, password).is(http.StatusUnprocessableEntity)
 
-			mailbox := s.visitor(t) // the mail is read on another device
-			for range 2 {           // looking at the page does not use the link
-				page := mailbox.get(link).is(http.StatusOK)
-				page.one("heading", "Confirm your new email")
-				page.one("button", "Confirm email")
-				page.says(next)
-				if policy := page.header.Get("Referrer-Policy"); policy != "strict-origin" {
-					t.Errorf("Referrer-Policy is %q", policy)
-				}
-			}
-			c.get("/account").is(http.StatusOK).says(c.email)
-			mailbox.post(link, nil).is(http.StatusOK).says("Email changed", next)
-			mailbox.get("/account").is(http.StatusSeeOther)
-			c.get("/account").is(http.StatusOK).says(next)
-			phone.get("/api-keys").is(http.StatusOK)
-			c.get("/activity").says("changed the email of " + c.email + " to " + next)
-			s.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
-			s.visitor(t).signIn(strings.ToLower(next), password).redirects("/api-keys")
-			for _, used := range []string{link, replaced, "/email-changes/x"} {
-				mailbox.get(used).is(http.StatusGone).one("alert", "already been used or has expired")
-				mailbox.post(used, nil).is(http.StatusGone).one("alert", "already been used or has expired")
-			}
-		})
+		mailbox := c.site.visitor(t) // the mail is read on another device
+		for range 2 {                // looking at the page does not use the link
+			page := mailbox.get(link).is(http.StatusOK)
+			page.one("heading", "Confirm your new email")
+			page.one("button", "Confirm email")
+			page.says(next)
+			page.headed("Referrer-Policy", "strict-origin")
+		}
+		c.get("/account").is(http.StatusOK).says(c.email)
+		mailbox.post(link, nil).is(http.StatusOK).says("Email changed", next)
+		mailbox.get("/account").is(http.StatusSeeOther)
+		c.get("/account").is(http.StatusOK).says(next)
+		phone.get("/api-keys").is(http.StatusOK)
+		c.get("/activity").says("changed the email of " + c.email + " to " + next)
+		c.site.visitor(t).signIn(c.email, password).is(http.StatusUnprocessableEntity)
+		c.site.visitor(t).signIn(strings.ToLower(next), password).redirects("/api-keys")
+		for _, used := range []string{link, replaced, "/email-changes/x"} {
+			mailbox.get(used).is(http.StatusGone).one("alert", "already been used or has expired")
+			mailbox.post(used, nil).is(http.StatusGone).one("alert", "already been used or has expired")
+		}
 	})
 }
 
@@ -96,31 +90,23 @@ func TestWithoutMailAnOperatorChangesEmails(t *testing.T) {
 }
 
 func TestEmailIsRefusedWithTheInputKept(t *testing.T) {
-	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			v := as.of(t, c.visitor)
-			for _, test := range []struct{ password, email, field, alert string }{
-				{"not the password", "new@example.com", "Your password", "The password is incorrect."},
-				{password, "new", "New email", "Enter an email address"},
-				{password, strings.ToUpper(c.email), "New email", "already your email"},
-				{password, password, "New email", "Enter an email address"},
-			} {
-				refused := v.post("/account/email", emails(test.password, test.email)).is(http.StatusUnprocessableEntity)
-				refused.one("alert", test.alert)
-				field := refused.one("textbox", test.field)
-				if field.attr("aria-invalid") != "true" || !field.has("autofocus") {
-					t.Errorf("%+v: the field is not marked or not focused", test)
-				}
-				if got := refused.one("textbox", "New email").attr("value"); got != test.email {
-					t.Errorf("%+v: the field holds %q", test, got)
-				}
-				if test.password != test.email && strings.Contains(refused.body, test.password) {
-					t.Errorf("%+v: the password is sent back", test)
-				}
+	asCustomer(t, models.Options{Mail: true}, func(t *testing.T, c customer, v *visitor) {
+		for _, test := range []struct{ password, email, field, alert string }{
+			{"not the password", "new@example.com", "Your password", "The password is incorrect."},
+			{"", "new@example.com", "Your password", "The password is incorrect."},
+			{password, "new", "New email", "Enter an email address"},
+			{password, strings.ToUpper(c.email), "New email", "already your email"},
+			{password, password, "New email", "Enter an email address"},
+		} {
+			refused := v.post("/account/email", emails(test.password, test.email)).is(http.StatusUnprocessableEntity)
+			refused.one("alert", test.alert)
+			refused.one("textbox", test.field).with("aria-invalid", "true").with("autofocus", "")
+			refused.one("textbox", "New email").with("value", test.email)
+			if test.password != "" && test.password != test.email && strings.Contains(refused.body, test.password) {
+				t.Errorf("%+v: the password is sent back", test)
 			}
-			c.get("/account").says(c.email)
-		})
+		}
+		c.get("/account").says(c.email)
 	})
 }
 
@@ -137,74 +123,50 @@ func (c customer) newMember() (v *visitor, email string) {
 }
 
 func TestFirstPasswordIsSet(t *testing.T) {
-	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			member, email := c.newMember()
-			page := member.get("/account").is(http.StatusOK)
-			page.one("heading", "Set a password")
-			page.none("textbox", "Current password")
-			page.none("textbox", "Your password")
-			if action := page.one("button", "Set password").form().attr("action"); action != "/account/password" {
-				t.Errorf("the form leads to %q", action)
-			}
-			v, stolen := as.of(t, member), member.copied()
-			refused := v.post("/account/password", passwords("", "short")).is(http.StatusUnprocessableEntity)
-			refused.one("alert", "12")
-			refused.none("textbox", "Current password")
-			if field := refused.one("textbox", "New password"); field.attr("aria-invalid") != "true" || !field.has("autofocus") {
-				t.Error("the field is not marked or not focused")
-			}
+	asCustomer(t, models.Options{Mail: true}, func(t *testing.T, c customer, v *visitor) {
+		member, email := c.newMember()
+		page := member.get("/account").is(http.StatusOK)
+		page.one("heading", "Set a password")
+		page.none("textbox", "Current password")
+		page.none("textbox", "Your password")
+		page.one("button", "Set password").form().with("action", "/account/password")
+		stolen := member.copied()
+		v = member.like(v)
+		refused := v.post("/account/password", passwords("", "short")).is(http.StatusUnprocessableEntity)
+		refused.one("alert", "12")
+		refused.none("textbox", "Current password")
+		refused.one("textbox", "New password").with("aria-invalid", "true").with("autofocus", "")
 
-			set := follow(v, v.post("/account/password", passwords("", firstPassword)))
-			set.says("Password set.", "Change password")
-			for _, name := range []string{"Current password", "Your password"} {
-				set.one("textbox", name)
-				member.get("/account").is(http.StatusOK).one("textbox", name)
-			}
-			stolen.get("/account").is(http.StatusSeeOther)
-			member.get("/activity").says("changed the password of " + email)
-			s.visitor(t).signIn(email, firstPassword).redirects("/api-keys")
-		})
-	})
-}
-
-func TestPasswordIsNotSetWithoutTheCurrentOne(t *testing.T) {
-	onSiteWith(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			page := c.get("/account").is(http.StatusOK)
-			page.one("heading", "Change password")
-			page.none("button", "Set password")
-			v := as.of(t, c.visitor)
-			v.post("/account/password", passwords("", firstPassword)).is(http.StatusUnprocessableEntity).one("alert", "current password is incorrect")
-			v.post("/account/email", emails("", "new@example.com")).is(http.StatusUnprocessableEntity).one("alert", "password is incorrect")
-			s.visitor(t).signIn(c.email, password).redirects("/api-keys")
-		})
+		set := follow(v, v.post("/account/password", passwords("", firstPassword)))
+		set.says("Password set.", "Change password")
+		for _, name := range []string{"Current password", "Your password"} {
+			set.one("textbox", name)
+			member.get("/account").is(http.StatusOK).one("textbox", name)
+		}
+		stolen.get("/account").is(http.StatusSeeOther)
+		member.get("/activity").says("changed the password of " + email)
+		c.site.visitor(t).signIn(email, firstPassword).redirects("/api-keys")
 	})
 }
 
 func TestFirstPasswordAndEmailTakeAFreshSignIn(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
-	onSiteWith(t, models.Options{Now: clock.Now, Mail: true}, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			member, email := c.newMember()
-			v := as.of(t, member)
-			clock.Advance(10*time.Minute - time.Second)
-			follow(v, v.post("/account/email", emails("", "new-"+email))).says("Open the link", "new-"+email)
-			clock.Advance(time.Second)
-			for _, refused := range []answer{
-				v.post("/account/password", passwords("", firstPassword)),
-				v.post("/account/email", emails("", email)),
-			} {
-				refused.is(http.StatusUnprocessableEntity).one("alert", "Sign in with a new sign-in link")
-				refused.none("textbox", "Current password")
-				refused.none("textbox", "Your password")
-			}
-			page := member.get("/account").is(http.StatusOK)
-			page.one("button", "Set password")
-			page.says(email)
-		})
+	asCustomer(t, models.Options{Now: clock.Now, Mail: true}, func(t *testing.T, c customer, v *visitor) {
+		member, email := c.newMember()
+		v = member.like(v)
+		clock.Advance(10*time.Minute - time.Second)
+		follow(v, v.post("/account/email", emails("", "new-"+email))).says("Open the link", "new-"+email)
+		clock.Advance(time.Second)
+		for _, refused := range []answer{
+			v.post("/account/password", passwords("", firstPassword)),
+			v.post("/account/email", emails("", email)),
+		} {
+			refused.is(http.StatusUnprocessableEntity).one("alert", "Sign in with a new sign-in link")
+			refused.none("textbox", "Current password")
+			refused.none("textbox", "Your password")
+		}
+		page := member.get("/account").is(http.StatusOK)
+		page.one("button", "Set password")
+		page.says(email)
 	})
 }

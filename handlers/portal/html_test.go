@@ -66,8 +66,15 @@ func (e element) all(role, name string) []element {
 	return found
 }
 
-// byID returns the element with the id, for elements that have no role.
-func (e element) byID(id string) (element, bool) { return e.find("id", id) }
+// byID returns the element with the id, for elements that have no role. There must be one.
+func (e element) byID(id string) element {
+	e.t.Helper()
+	found, ok := e.find("id", id)
+	if !ok {
+		e.t.Fatalf("no element has the id %q in:\n%s", id, e.text())
+	}
+	return found
+}
 
 // named returns the element with the name attribute.
 func (e element) named(name string) (element, bool) { return e.find("name", name) }
@@ -107,6 +114,23 @@ func (e element) says(parts ...string) {
 		if got := e.text(); !strings.Contains(got, part) {
 			e.t.Errorf("it says %q, which lacks %q", got, part)
 		}
+	}
+}
+
+// with checks the value of an attribute, which is empty if the attribute has none.
+func (e element) with(name, value string) element {
+	e.t.Helper()
+	if got, ok := e.lookup(name); !ok || got != value {
+		e.t.Errorf("%s of %q is %q (%t), want %q", name, e.text(), got, ok, value)
+	}
+	return e
+}
+
+// describes checks that the element describes a field.
+func (e element) describes(field element) {
+	e.t.Helper()
+	if id := e.attr("id"); id == "" || !slices.Contains(strings.Fields(field.attr("aria-describedby")), id) {
+		e.t.Errorf("%q does not describe the field", e.text())
 	}
 }
 
@@ -184,7 +208,7 @@ func (e element) name(within element) string {
 		return label
 	}
 	if id := e.attr("aria-labelledby"); id != "" {
-		if label, ok := within.byID(id); ok {
+		if label, ok := within.find("id", id); ok {
 			return label.text()
 		}
 	}
@@ -206,6 +230,16 @@ func (e element) name(within element) string {
 		}
 	}
 	return e.text()
+}
+
+// chosen checks which option of the element is chosen, by its value.
+func (e element) chosen(value string) {
+	e.t.Helper()
+	for node := range e.node.Descendants() {
+		if option := (element{e.t, node}); node.Data == "option" && option.has("selected") != (option.attr("value") == value) {
+			e.t.Errorf("the option %q is wrong", option.text())
+		}
+	}
 }
 
 // parent returns the parent element.

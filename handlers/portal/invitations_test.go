@@ -19,52 +19,46 @@ func (c customer) invite(email string) string {
 }
 
 func TestInvitationIsShownOnceAndUsedOnce(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			email := "bob-" + c.email
-			v := as.of(t, c.visitor)
-			created := v.post("/people/invitations", url.Values{"email": {" " + email}, "role": {"member"}}).is(http.StatusOK)
-			created.one("heading", "Invitation created")
-			field := created.one("textbox", "Invitation link")
-			if !field.has("readonly") || strings.Count(created.body, field.attr("value")) != 1 {
-				t.Errorf("the link is not shown once, or not read-only: %v", field.node.Attr)
-			}
-			path, ok := strings.CutPrefix(field.attr("value"), httpBase)
-			if !ok {
-				t.Fatalf("the link is %s", field.attr("value"))
-			}
-			listed := c.get("/people").is(http.StatusOK)
-			row := listed.person(email)
-			row.all("cell", "")[1].exactly("Invited")
-			row.one("button", "Cancel invitation")
-			if strings.Contains(listed.body, path) {
-				t.Error("the list has the link")
-			}
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		email := "bob-" + c.email
+		created := v.post("/people/invitations", url.Values{"email": {" " + email}, "role": {"member"}}).is(http.StatusOK)
+		created.one("heading", "Invitation created")
+		field := created.one("textbox", "Invitation link")
+		if !field.has("readonly") || strings.Count(created.body, field.attr("value")) != 1 {
+			t.Errorf("the link is not shown once, or not read-only: %v", field.node.Attr)
+		}
+		path, ok := strings.CutPrefix(field.attr("value"), httpBase)
+		if !ok {
+			t.Fatalf("the link is %s", field.attr("value"))
+		}
+		listed := c.get("/people").is(http.StatusOK)
+		row := listed.person(email)
+		row.all("cell", "")[1].exactly("Invited")
+		row.one("button", "Cancel invitation")
+		if strings.Contains(listed.body, path) {
+			t.Error("the list has the link")
+		}
 
-			guest := as.of(t, s.visitor(t))
-			page := s.visitor(t).get(path).is(http.StatusOK)
-			page.one("heading", "Join Example Ltd")
-			page.says(email, "a member")
-			if got := page.header.Get("Referrer-Policy"); got != "strict-origin" {
-				t.Errorf("Referrer-Policy %q", got)
-			}
-			refused := guest.post(path, url.Values{"password": {"short"}}).is(http.StatusUnprocessableEntity)
-			refused.one("alert", "12 characters")
-			if refused.one("textbox", "Password").has("value") {
-				t.Error("the password is in the page")
-			}
-			guest.post(path, url.Values{"password": {password}}).redirects("/api-keys")
-			guest.get("/people").is(http.StatusOK).person(email).says("You", "Member")
-			v.get("/activity").says("accepted the invitation to this account")
+		guest := c.site.visitor(t).like(v)
+		page := c.site.visitor(t).get(path).is(http.StatusOK)
+		page.one("heading", "Join Example Ltd")
+		page.says(email, "a member")
+		page.headed("Referrer-Policy", "strict-origin")
+		refused := guest.post(path, url.Values{"password": {"short"}}).is(http.StatusUnprocessableEntity)
+		refused.one("alert", "12 characters")
+		if refused.one("textbox", "Password").has("value") {
+			t.Error("the password is in the page")
+		}
+		guest.post(path, url.Values{"password": {password}}).redirects("/api-keys")
+		guest.get("/people").is(http.StatusOK).person(email).says("You", "Member")
+		v.get("/activity").says("accepted the invitation to this account")
 
-			// Somebody to whom the link was forwarded comes too late.
-			late := as.of(t, s.visitor(t))
-			for _, again := range []answer{late.get(path), late.post(path, url.Values{"password": {password}})} {
-				again.is(http.StatusGone).one("alert", "no longer valid. It may have been used")
-			}
-			late.get("/people").redirects("/login?next=%2Fpeople")
-		})
+		// Somebody to whom the link was forwarded comes too late.
+		late := c.site.visitor(t).like(v)
+		for _, again := range []answer{late.get(path), late.post(path, url.Values{"password": {password}})} {
+			again.is(http.StatusGone).one("alert", "no longer valid. It may have been used")
+		}
+		late.get("/people").redirects("/login?next=%2Fpeople")
 	})
 }
 
@@ -97,24 +91,19 @@ func TestInvitationThatEnded(t *testing.T) {
 }
 
 func TestInvitationIsRefusedWithTheInputKept(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c, other := s.customer(t), s.customer(t)
-			member := c.colleague(models.RoleMember)
-			c.invite("bob-" + c.email)
-			v := as.of(t, c.visitor)
-			for email, message := range map[string]string{
-				"eve": "Enter an email address", "bob-" + c.email: "already been invited",
-				member.email: "already in this account", other.email: "already in use",
-			} {
-				refused := v.post("/people/invitations", url.Values{"email": {email}, "role": {"owner"}}).is(http.StatusUnprocessableEntity)
-				refused.one("alert", message)
-				if got := refused.one("textbox", "Email").attr("value"); got != email {
-					t.Errorf("the field holds %q, want %q", got, email)
-				}
-			}
-			v.post("/people/invitations", url.Values{"email": {"x-" + c.email}, "role": {"admin"}}).is(http.StatusUnprocessableEntity).one("alert", "role")
-		})
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		other := c.site.customer(t)
+		member := c.colleague(models.RoleMember)
+		c.invite("bob-" + c.email)
+		for email, message := range map[string]string{
+			"eve": "Enter an email address", "bob-" + c.email: "already been invited",
+			member.email: "already in this account", other.email: "already in use",
+		} {
+			refused := v.post("/people/invitations", url.Values{"email": {email}, "role": {"owner"}}).is(http.StatusUnprocessableEntity)
+			refused.one("alert", message)
+			refused.one("textbox", "Email").with("value", email)
+		}
+		v.post("/people/invitations", url.Values{"email": {"x-" + c.email}, "role": {"admin"}}).is(http.StatusUnprocessableEntity).one("alert", "role")
 	})
 }
 
@@ -139,9 +128,7 @@ func TestGuessesOfInvitationsGet429(t *testing.T) {
 	}
 	refused := guest.post(path, url.Values{"password": {password}}).is(http.StatusTooManyRequests)
 	refused.one("alert", "Too many attempts")
-	if refused.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
+	refused.saysWhenToRetry()
 }
 
 func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {

@@ -46,8 +46,7 @@ func TestGeneratingAKeyWithRestrictions(t *testing.T) {
 		c := s.customer(t)
 		front, back := c.agent("Front desk"), c.agent("Back office")
 		page := c.get("/api-keys").is(http.StatusOK)
-		details, ok := page.byID("restrictions")
-		if !ok || details.node.Data != "details" || details.has("open") {
+		if details := page.byID("restrictions"); details.node.Data != "details" || details.has("open") {
 			t.Error("the restrictions are not collapsed")
 		}
 		all, selected := page.options("Expires")
@@ -121,12 +120,8 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 						role = "textbox"
 					}
 					control := page.one(role, test.control)
-					if !strings.Contains(control.attr("aria-describedby"), alert.attr("id")) {
-						t.Error("the alert does not describe the control")
-					}
-					if details, _ := page.byID("restrictions"); !details.has("open") {
-						t.Error("the restrictions are collapsed")
-					}
+					alert.describes(control)
+					page.byID("restrictions").with("open", "")
 					if page.one("textbox", "Label").attr("value") != "production" || !page.one("radio", "Only these").has("checked") ||
 						page.one("checkbox", "Front desk").has("checked") != (test.control != "Agents") {
 						t.Error("the input is lost")
@@ -347,9 +342,7 @@ func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
 				t.Error("the agents are lost")
 			}
 			control := page.one(role, test.name)
-			if alert := page.one("alert", test.alert); !strings.Contains(control.attr("aria-describedby"), alert.attr("id")) {
-				t.Errorf("the alert does not describe %s", test.name)
-			}
+			page.one("alert", test.alert).describes(control)
 			page.one("textbox", "Note").exactly(test.fields.Get("note"))
 		}
 		wrong := url.Values{"expires": {"date"}, "expiry_date": {"soon"}, "agents": {"zzz"}, "networks": {"example.com"}}
@@ -417,9 +410,7 @@ func TestReasonOfARevocation(t *testing.T) {
 				refused := v.post(path, url.Values{"reason": {long}}).is(http.StatusUnprocessableEntity)
 				field := refused.one("textbox", "Reason")
 				field.exactly(long)
-				if alert := refused.one("alert", "at most 500"); !strings.Contains(field.attr("aria-describedby"), alert.attr("id")) {
-					t.Error("the alert does not describe the field")
-				}
+				refused.one("alert", "at most 500").describes(field)
 				if refused.one("button", "Confirm revoke"); len(c.keys()) != active {
 					t.Fatal("the key was revoked")
 				}

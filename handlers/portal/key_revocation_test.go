@@ -31,12 +31,8 @@ func TestRevokeAsksInTheRow(t *testing.T) {
 		page.one("status", "") // a client would not know which of two to wait for
 		row := page.one("cell", "asked").parent()
 		row.says("takes effect at once", "cannot be undone")
-		if !row.one("button", "Cancel").has("autofocus") {
-			t.Error("Cancel does not take the focus")
-		}
-		if form := row.one("button", "Confirm revoke").form(); form.attr("method") != "post" || form.attr("action") != path {
-			t.Error("Confirm revoke is not a form that revokes the key")
-		}
+		row.one("button", "Cancel").with("autofocus", "")
+		row.one("button", "Confirm revoke").form().with("method", "post").with("action", path)
 		row.none("button", "Revoke")
 		page.one("cell", other.Label).parent().one("button", "Revoke")
 
@@ -57,9 +53,7 @@ func TestCancelLeadsBackToTheRow(t *testing.T) {
 			c.get(path).redirects("/api-keys#" + id)
 			row := c.fragments().get(path).is(http.StatusOK)
 			row.one("cell", "kept")
-			if focused, ok := row.byID(id); !ok || !focused.has("autofocus") {
-				t.Errorf("%s does not take the focus", id)
-			}
+			row.byID(id).with("autofocus", "")
 			if revoke := row.one("button", "Revoke"); revoke.has("autofocus") != (query == "") {
 				t.Error("the wrong button takes the focus")
 			}
@@ -68,40 +62,37 @@ func TestCancelLeadsBackToTheRow(t *testing.T) {
 }
 
 func TestConfirmedRevocationRemovesTheRow(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			c.visitor = as.of(t, c.visitor)
-			first, last := c.key("first"), c.key("last")
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		c.visitor = v
+		first, last := c.key("first"), c.key("last")
 
-			done := c.post("/api-keys/"+first.ID.String()+"/revocation", nil)
-			if !as.htmx {
-				done.redirects("/api-keys")
-				done = c.get("/api-keys")
+		done := c.post("/api-keys/"+first.ID.String()+"/revocation", nil)
+		if !v.htmx {
+			done.redirects("/api-keys")
+			done = c.get("/api-keys")
+		}
+		said := done.is(http.StatusOK).all("status", "was revoked")
+		if len(said) == 0 && !containsText(done, "“first” ("+first.Masked()+") was revoked") {
+			t.Error("nothing says that the key was revoked")
+		}
+		done.none("cell", "first")
+		if v.htmx {
+			heading := done.one("heading", "Active keys")
+			if !heading.has("autofocus") || heading.attr("tabindex") != "-1" {
+				t.Error("the list's heading does not take the focus")
 			}
-			said := done.is(http.StatusOK).all("status", "was revoked")
-			if len(said) == 0 && !containsText(done, "“first” ("+first.Masked()+") was revoked") {
-				t.Error("nothing says that the key was revoked")
-			}
-			done.none("cell", "first")
-			if as.htmx {
-				heading := done.one("heading", "Active keys")
-				if !heading.has("autofocus") || heading.attr("tabindex") != "-1" {
-					t.Error("the list's heading does not take the focus")
-				}
-			}
+		}
 
-			done = c.post("/api-keys/"+last.ID.String()+"/revocation", nil)
-			if as.htmx {
-				done = refreshed(t, c.visitor, done.is(http.StatusOK))
-			} else {
-				done = c.get(done.header.Get("Location"))
-			}
-			done.is(http.StatusOK).says("No API keys yet")
-			if active := c.keys(); len(active) != 0 {
-				t.Errorf("%d keys are active", len(active))
-			}
-		})
+		done = c.post("/api-keys/"+last.ID.String()+"/revocation", nil)
+		if v.htmx {
+			done = refreshed(t, c.visitor, done.is(http.StatusOK))
+		} else {
+			done = c.get(done.header.Get("Location"))
+		}
+		done.is(http.StatusOK).says("No API keys yet")
+		if active := c.keys(); len(active) != 0 {
+			t.Errorf("%d keys are active", len(active))
+		}
 	})
 }
 
@@ -114,6 +105,7 @@ func TestRevokingARevokedKeySaysSo(t *testing.T) {
 		for _, ask := range []func(v *visitor) answer{
 			func(v *visitor) answer { return v.get(path) },
 			func(v *visitor) answer { return v.get(path + "/revocation") },
+			func(v *visitor) answer { return v.get(path + "/name") },
 			func(v *visitor) answer { return v.post(path+"/revocation", nil) },
 		} {
 			ask(c.visitor).redirects("/api-keys")
@@ -127,36 +119,31 @@ func TestRevokingARevokedKeySaysSo(t *testing.T) {
 
 // A revocation that times out may have been committed or not.
 func TestOutcomeOfRevocationThatTimesOutIsUnknown(t *testing.T) {
-	onSiteWith(t, models.Options{Timeout: models.Timeout}, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			c.visitor = as.of(t, c.visitor)
-			key := c.key("perhaps gone")
-			path := "/api-keys/" + key.ID.String() + "/revocation"
+	asCustomer(t, models.Options{Timeout: models.Timeout}, func(t *testing.T, c customer, v *visitor) {
+		c.visitor = v
+		key := c.key("perhaps gone")
+		path := "/api-keys/" + key.ID.String() + "/revocation"
 
-			release := holdKeys(t, s.databaseURL)
-			unknown := c.post(path, nil).is(http.StatusServiceUnavailable)
-			release()
-			unknown.says("couldn’t confirm that the key was revoked", "try again")
-			if unknown.header.Get("Retry-After") == "" {
-				t.Error("the response does not say when to try again")
-			}
-			check := path + "/outcome"
-			if !as.htmx {
-				check = unknown.one("link", "Check the key").attr("href")
-			}
+		release := holdKeys(t, c.databaseURL)
+		unknown := c.post(path, nil).is(http.StatusServiceUnavailable)
+		release()
+		unknown.says("couldn’t confirm that the key was revoked", "try again")
+		unknown.saysWhenToRetry()
+		check := path + "/outcome"
+		if !v.htmx {
+			check = unknown.one("link", "Check the key").attr("href")
+		}
 
-			active := c.get(check).is(http.StatusOK)
-			active.says("the key is still active")
-			active.one("button", "Confirm revoke")
-			c.revoke(key)
-			gone := c.get(check)
-			if !as.htmx {
-				gone.redirects("/api-keys")
-				gone = c.get("/api-keys")
-			}
-			gone.is(http.StatusOK).says("was revoked")
-		})
+		active := c.get(check).is(http.StatusOK)
+		active.says("the key is still active")
+		active.one("button", "Confirm revoke")
+		c.revoke(key)
+		gone := c.get(check)
+		if !v.htmx {
+			gone.redirects("/api-keys")
+			gone = c.get("/api-keys")
+		}
+		gone.is(http.StatusOK).says("was revoked")
 	})
 }
 

@@ -32,10 +32,7 @@ func TestARotationBeginsWithTheReplacement(t *testing.T) {
 			page.one("heading", step)
 		}
 		page.says("production", old.Masked())
-		form := page.one("button", "Create replacement key").form()
-		if form.attr("method") != "post" || form.attr("action") != rotationOf(old) {
-			t.Error("it is not a form that makes the replacement")
-		}
+		page.one("button", "Create replacement key").form().with("method", "post").with("action", rotationOf(old))
 		page.none("button", "Revoke the old key")
 		c.get(rotationOf(old) + "/revocation").redirects(rotationOf(old))
 		c.fragments().get(rotationOf(old) + "/progress").redirects(rotationOf(old))
@@ -43,29 +40,23 @@ func TestARotationBeginsWithTheReplacement(t *testing.T) {
 }
 
 func TestTheReplacementIsShownOnceAndCarriesTheLabel(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			old := c.key("production")
-			made := as.of(t, c.visitor).post(rotationOf(old), url.Values{"form_id": {c.get(rotationOf(old)).formID()}}).is(http.StatusOK)
-			key := onceInTheField(t, made)
-			done := made.one("button", "Done").form()
-			if done.attr("method") != "get" || done.attr("action") != rotationOf(old) {
-				t.Error("Done does not lead back to the rotation")
-			}
-			replacement, err := s.store.Keys.Replacement(context.Background(), c.account.ID, old.ID)
-			if err != nil || replacement.Label != "production" || !strings.HasSuffix(key, replacement.LastFour) {
-				t.Fatalf("the replacement is %+v, %v", replacement, err)
-			}
-			page := c.get(rotationOf(old)).is(http.StatusOK)
-			page.none("button", "Create replacement key")
-			page.says(replacement.Masked(), "Waiting for the first request", "The old key has never been used")
-			page.one("button", "Revoke the old key")
-			if strings.Contains(page.body, key[4:]) {
-				t.Error("the page shows the key again")
-			}
-			neverAgain(t, c.visitor, key)
-		})
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		old := c.key("production")
+		made := v.post(rotationOf(old), url.Values{"form_id": {c.get(rotationOf(old)).formID()}}).is(http.StatusOK)
+		key := onceInTheField(t, made)
+		made.one("button", "Done").form().with("method", "get").with("action", rotationOf(old))
+		replacement, err := c.store.Keys.Replacement(context.Background(), c.account.ID, old.ID)
+		if err != nil || replacement.Label != "production" || !strings.HasSuffix(key, replacement.LastFour) {
+			t.Fatalf("the replacement is %+v, %v", replacement, err)
+		}
+		page := c.get(rotationOf(old)).is(http.StatusOK)
+		page.none("button", "Create replacement key")
+		page.says(replacement.Masked(), "Waiting for the first request", "The old key has never been used")
+		page.one("button", "Revoke the old key")
+		if strings.Contains(page.body, key[4:]) {
+			t.Error("the page shows the key again")
+		}
+		neverAgain(t, c.visitor, key)
 	})
 }
 
@@ -107,39 +98,28 @@ func TestRotationShowsTheUseOfBothKeys(t *testing.T) {
 }
 
 func TestTheOldKeyIsRevokedInTheLastStep(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			v := as.of(t, c.visitor)
-			old, useOld := c.keyInUse("production", uuid.Nil)
-			c.keyInUse("production", old.ID)
-			useOld()
-			asked := v.get(rotationOf(old) + "/revocation").is(http.StatusOK)
-			asked.says("takes effect at once", "cannot be undone", "Still in use.", "1 request in the last 24 hours", "replacement has not been used yet")
-			if !asked.one("button", "Cancel").has("autofocus") {
-				t.Error("Cancel does not take the focus")
-			}
-			asked.none("button", "Revoke the old key")
-			form := asked.one("button", "Confirm revoke").form()
-			if form.attr("method") != "post" || form.attr("action") != rotationOf(old)+"/revocation" {
-				t.Error("Confirm revoke is not a form that revokes the key")
-			}
-			if !v.get(rotationOf(old)+"?asked=yes").one("button", "Revoke the old key").has("autofocus") {
-				t.Error("after Cancel the button does not take the focus")
-			}
-			v.post(rotationOf(old)+"/revocation", nil).redirects("/api-keys")
-			page := voice{}.of(t, c.visitor)
-			page.get("/api-keys").is(http.StatusOK).one("status", "was revoked")
-			for _, repeat := range []func() answer{
-				func() answer { return v.post(rotationOf(old)+"/revocation", nil) },
-				func() answer { return v.get(rotationOf(old)) },
-				func() answer { return v.get(rotationOf(old) + "/revocation") },
-				func() answer { return v.post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}) },
-			} {
-				repeat().redirects("/api-keys")
-				page.get("/api-keys").is(http.StatusOK).one("status", "was already revoked")
-			}
-		})
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		old, useOld := c.keyInUse("production", uuid.Nil)
+		c.keyInUse("production", old.ID)
+		useOld()
+		asked := v.get(rotationOf(old) + "/revocation").is(http.StatusOK)
+		asked.says("takes effect at once", "cannot be undone", "Still in use.", "1 request in the last 24 hours", "replacement has not been used yet")
+		asked.one("button", "Cancel").with("autofocus", "")
+		asked.none("button", "Revoke the old key")
+		asked.one("button", "Confirm revoke").form().with("method", "post").with("action", rotationOf(old)+"/revocation")
+		v.get(rotationOf(old)+"?asked=yes").one("button", "Revoke the old key").with("autofocus", "")
+		v.post(rotationOf(old)+"/revocation", nil).redirects("/api-keys")
+		page := voice{}.of(t, c.visitor)
+		page.get("/api-keys").is(http.StatusOK).one("status", "was revoked")
+		for _, repeat := range []func() answer{
+			func() answer { return v.post(rotationOf(old)+"/revocation", nil) },
+			func() answer { return v.get(rotationOf(old)) },
+			func() answer { return v.get(rotationOf(old) + "/revocation") },
+			func() answer { return v.post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}) },
+		} {
+			repeat().redirects("/api-keys")
+			page.get("/api-keys").is(http.StatusOK).one("status", "was already revoked")
+		}
 	})
 }
 
@@ -156,23 +136,19 @@ func TestDiscardedReplacementCanBeReplaced(t *testing.T) {
 }
 
 func TestARepeatedFormMakesNoOtherReplacement(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			v := as.of(t, c.visitor)
-			old := c.key("production")
-			form := url.Values{"form_id": {c.get(rotationOf(old)).formID()}}
-			v.post(rotationOf(old), form).is(http.StatusOK)
-			repeat := v.post(rotationOf(old), form).is(http.StatusConflict)
-			repeat.one("alert", "cannot be shown again")
-			if wholeKey.MatchString(repeat.body) {
-				t.Error("the response contains a key")
-			}
-			v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "Try again")
-			if keys := c.keys(); len(keys) != 2 {
-				t.Errorf("there are %d keys, want 2", len(keys))
-			}
-		})
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		old := c.key("production")
+		form := url.Values{"form_id": {c.get(rotationOf(old)).formID()}}
+		v.post(rotationOf(old), form).is(http.StatusOK)
+		repeat := v.post(rotationOf(old), form).is(http.StatusConflict)
+		repeat.one("alert", "cannot be shown again")
+		if wholeKey.MatchString(repeat.body) {
+			t.Error("the response contains a key")
+		}
+		v.post(rotationOf(old), nil).is(http.StatusUnprocessableEntity).one("alert", "Try again")
+		if keys := c.keys(); len(keys) != 2 {
+			t.Errorf("there are %d keys, want 2", len(keys))
+		}
 	})
 }
 
@@ -182,10 +158,7 @@ func TestProgressOfARotationIsSentWhenItChanges(t *testing.T) {
 		old := c.key("production")
 		_, use := c.keyInUse("production", old.ID)
 		pollAddress := func(a answer) string {
-			poll, ok := a.byID("rotation-seen")
-			if !ok {
-				t.Fatal("the page does not poll")
-			}
+			poll := a.byID("rotation-seen")
 			return poll.attr("hx-get") + "?seen=" + poll.attr("value")
 		}
 		first := pollAddress(c.get(rotationOf(old)))

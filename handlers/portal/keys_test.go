@@ -66,10 +66,7 @@ func TestGeneratingShowsTheKeyOnceAsAPage(t *testing.T) {
 		page.none("dialog", "")
 		key := onceInTheField(t, page)
 		page.says("$NAS_API_KEY", agent.ID.String(), s.base.String()+"/api/widget/token", "production")
-		done := page.one("button", "Done").form()
-		if row := "/api-keys#api-key-" + c.keys()[0].ID.String(); done.attr("method") != "get" || done.attr("action") != row {
-			t.Error("Done is not a form that leads to the new row")
-		}
+		page.one("button", "Done").form().with("method", "get").with("action", "/api-keys#api-key-"+c.keys()[0].ID.String())
 		c.use(key)
 		neverAgain(t, c.visitor, key)
 	})
@@ -104,8 +101,8 @@ func refreshed(t *testing.T, v *visitor, fragment answer) answer {
 	t.Helper()
 	list := v.get("/api-keys")
 	event := fragment.header.Get("HX-Trigger")
-	poll, ok := list.byID("api-key-seen")
-	if !ok || event == "" || !strings.Contains(poll.attr("hx-trigger"), event+" from:document") {
+	poll := list.byID("api-key-seen")
+	if event == "" || !strings.Contains(poll.attr("hx-trigger"), event+" from:document") {
 		t.Fatalf("the list does not wait for the event %q", event)
 	}
 	return list
@@ -158,16 +155,12 @@ func TestGenerationIsRefusedWithTheInputKept(t *testing.T) {
 					v := as.of(t, c.visitor)
 					refused := v.post("/api-keys", generation(test.label, test.formID)).is(http.StatusUnprocessableEntity)
 					field := refused.one("textbox", "Label")
-					if got := field.attr("value"); got != test.label {
-						t.Errorf("the field holds %q, want the input", got)
-					}
+					field.with("value", test.label)
 					if got := field.attr("aria-invalid") == "true"; got != test.onField {
 						t.Errorf("aria-invalid is %v", got)
 					}
 					alert := refused.one("alert", test.alert)
-					if !strings.Contains(field.attr("aria-describedby"), alert.attr("id")) {
-						t.Error("the alert does not describe the field")
-					}
+					alert.describes(field)
 					if refused.formID() == test.formID {
 						t.Error("the form was not renewed")
 					}
@@ -203,9 +196,7 @@ func TestRepeatedFormGeneratesNothingAndNamesItsKey(t *testing.T) {
 			if repeat.formID() == formID {
 				t.Error("the form was not renewed")
 			}
-			if got := repeat.one("textbox", "Label").attr("value"); got != "second" {
-				t.Errorf("the field holds %q, want the input", got)
-			}
+			repeat.one("textbox", "Label").with("value", "second")
 		})
 
 		c.revoke(made)
@@ -240,9 +231,7 @@ func TestFullAccountIsRefused(t *testing.T) {
 			v := as.of(t, c.visitor)
 			full := v.post("/api-keys", generation("one too many", uuid.NewString())).is(http.StatusUnprocessableEntity)
 			full.one("alert", "Revoke one")
-			if got := full.one("textbox", "Label").attr("value"); got != "one too many" {
-				t.Errorf("the field holds %q, want the input", got)
-			}
+			full.one("textbox", "Label").with("value", "one too many")
 			v.post(rotationOf(old), url.Values{"form_id": {uuid.NewString()}}).
 				is(http.StatusUnprocessableEntity).says("reached the limit of")
 		})
@@ -281,9 +270,7 @@ func TestPageAfterAKeyClearsTheCache(t *testing.T) {
 				t.Errorf("the page with a key sets %q", marks)
 			}
 			next := c.get("/activity").is(http.StatusOK)
-			if got := next.header.Get("Clear-Site-Data"); got != `"cache"` {
-				t.Errorf("the next page clears %q", got)
-			}
+			next.headed("Clear-Site-Data", `"cache"`)
 			last := c.get("/activity").is(http.StatusOK)
 			if last.header.Get("Clear-Site-Data") != "" || last.header.Get("Set-Cookie") != "" {
 				t.Error("the page after that clears it again")

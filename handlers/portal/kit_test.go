@@ -163,12 +163,27 @@ func bothVoices(t *testing.T, run func(t *testing.T, as voice)) {
 	t.Run("fragment", func(t *testing.T) { run(t, voice{htmx: true}) })
 }
 
+// asCustomer runs a test for a new customer of a portal on each database, for pages and again for
+// fragments. The visitor v is the customer's browser, which requests them.
+func asCustomer(t *testing.T, options models.Options, run func(t *testing.T, c customer, v *visitor)) {
+	t.Helper()
+	onSiteWith(t, options, func(t *testing.T, s *site) {
+		bothVoices(t, func(t *testing.T, as voice) {
+			c := s.customer(t)
+			run(t, c, as.of(t, c.visitor))
+		})
+	})
+}
+
 // of returns the visitor with the same cookies, this voice and t.
 func (as voice) of(t testing.TB, v *visitor) *visitor {
 	asking := v.visitor(t)
 	asking.Client, asking.headers, asking.htmx = v.Client, v.headers, as.htmx
 	return asking
 }
+
+// like returns the visitor with the same cookies and the voice of another.
+func (v *visitor) like(other *visitor) *visitor { return voice{other.htmx}.of(other.t, v) }
 
 func (v *visitor) get(path string) answer {
 	v.t.Helper()
@@ -232,6 +247,23 @@ func (a answer) is(status int) answer {
 		a.t.Errorf("Cache-Control is %q, want no-store", got)
 	}
 	return a
+}
+
+// headed checks the value of a header.
+func (a answer) headed(name, value string) answer {
+	a.t.Helper()
+	if got := a.header.Get(name); got != value {
+		a.t.Errorf("%s is %q, want %q", name, got, value)
+	}
+	return a
+}
+
+// saysWhenToRetry checks that the response says when to try again.
+func (a answer) saysWhenToRetry() {
+	a.t.Helper()
+	if a.header.Get("Retry-After") == "" {
+		a.t.Error("there is no Retry-After")
+	}
 }
 
 // redirects checks the location of the redirect, for a browser or HTMX.

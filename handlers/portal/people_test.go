@@ -48,106 +48,93 @@ func (a answer) person(email string) element {
 }
 
 func TestPeopleAreListed(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c, other := s.customer(t), s.customer(t)
-			member := c.colleague(models.RoleMember)
-			absent := modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
-			for viewer, buttons := range map[customer]int{c: 6, member: 0} {
-				page := as.of(t, viewer.visitor).get("/people").is(http.StatusOK)
-				table := page.one("table", "People")
-				for i, name := range []string{"Email", "Role", "Last sign-in", "Actions"} {
-					table.all("columnheader", "")[i].exactly(name)
-				}
-				page.person(c.email).all("cell", "")[1].exactly("Owner")
-				page.person(member.email).all("cell", "")[1].exactly("Member")
-				page.person(member.email).one("time", "just now")
-				page.person(absent.Email).all("cell", "")[2].exactly("Never")
-				page.person(viewer.email).says("You")
-				if got := table.all("button", ""); len(got) != buttons {
-					t.Errorf("%d buttons, want %d", len(got), buttons)
-				}
-				if containsText(page, other.email) {
-					t.Error("shows a user of another account")
-				}
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		other := c.site.customer(t)
+		member := c.colleague(models.RoleMember)
+		absent := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
+		for viewer, buttons := range map[customer]int{c: 6, member: 0} {
+			page := viewer.like(v).get("/people").is(http.StatusOK)
+			table := page.one("table", "People")
+			for i, name := range []string{"Email", "Role", "Last sign-in", "Actions"} {
+				table.all("columnheader", "")[i].exactly(name)
 			}
-			c.get("/people").one("button", "Invite")
-			member.get("/people").none("button", "Invite")
-			as.of(t, member.visitor).post("/people/"+c.id()+"/removal", nil).is(http.StatusForbidden).
-				says("Only owners can change the people and the settings of this account.")
-			if link := member.get("/people").one("navigation", "Main").one("link", "People"); link.attr("aria-current") != "page" {
-				t.Error("the link People is not the current one")
+			page.person(c.email).all("cell", "")[1].exactly("Owner")
+			page.person(member.email).all("cell", "")[1].exactly("Member")
+			page.person(member.email).one("time", "just now")
+			page.person(absent.Email).all("cell", "")[2].exactly("Never")
+			page.person(viewer.email).says("You")
+			if got := table.all("button", ""); len(got) != buttons {
+				t.Errorf("%d buttons, want %d", len(got), buttons)
 			}
-		})
+			if containsText(page, other.email) {
+				t.Error("shows a user of another account")
+			}
+		}
+		c.get("/people").one("button", "Invite")
+		member.get("/people").none("button", "Invite")
+		member.like(v).post("/people/"+c.id()+"/removal", nil).is(http.StatusForbidden).
+			says("Only owners can change the people and the settings of this account.")
+		member.get("/people").one("navigation", "Main").one("link", "People").with("aria-current", "page")
 	})
 }
 
 func TestRolesAreChanged(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			member := c.colleague(models.RoleMember)
-			v := as.of(t, c.visitor)
-			form := c.get("/people").person(member.email).one("button", "Make owner").form()
-			asked := v.get(form.attr("action")).is(http.StatusOK).person(member.email)
-			asked.says("Make " + member.email + " an owner?")
-			asked.one("button", "Cancel")
-			form = asked.one("button", "Confirm owner").form()
-			changed := follow(v, v.post(form.attr("action"), url.Values{"role": {"owner"}}))
-			changed.says(member.email + " is now an owner.")
-			changed.person(member.email).one("button", "Make member")
-			member.get("/people").one("button", "Invite") // at once
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		member := c.colleague(models.RoleMember)
+		form := c.get("/people").person(member.email).one("button", "Make owner").form()
+		asked := v.get(form.attr("action")).is(http.StatusOK).person(member.email)
+		asked.says("Make " + member.email + " an owner?")
+		asked.one("button", "Cancel")
+		form = asked.one("button", "Confirm owner").form()
+		changed := follow(v, v.post(form.attr("action"), url.Values{"role": {"owner"}}))
+		changed.says(member.email + " is now an owner.")
+		changed.person(member.email).one("button", "Make member")
+		member.get("/people").one("button", "Invite") // at once
 
-			own := "/people/" + c.id()
-			follow(v, v.post(own+"/role", url.Values{"role": {"member"}})).none("button", "Make owner")
-			v.post(own+"/role", url.Values{"role": {"owner"}}).is(http.StatusForbidden)
-			last := as.of(t, member.visitor)
-			refused := last.post("/people/"+member.id()+"/role", url.Values{"role": {"member"}}).is(http.StatusConflict)
-			refused.one("alert", "You are the only owner. Make someone else an owner first.")
-			refused.person(member.email).one("button", "Make member")
-			last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "You are the only owner. Make someone else an owner first.")
-			absent := models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}
-			modelstest.Value(s.store.People.Add(t.Context(), c.account.ID, absent, models.Operator()))(t)
-			last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "an owner who can sign in with")
-			last.post(own+"/role", url.Values{"role": {"admin"}}).is(http.StatusUnprocessableEntity)
-			last.post("/people/"+uuid.NewString()+"/role", url.Values{"role": {"owner"}}).is(http.StatusNotFound)
-		})
+		own := "/people/" + c.id()
+		follow(v, v.post(own+"/role", url.Values{"role": {"member"}})).none("button", "Make owner")
+		v.post(own+"/role", url.Values{"role": {"owner"}}).is(http.StatusForbidden)
+		last := member.like(v)
+		refused := last.post("/people/"+member.id()+"/role", url.Values{"role": {"member"}}).is(http.StatusConflict)
+		refused.one("alert", "You are the only owner. Make someone else an owner first.")
+		refused.person(member.email).one("button", "Make member")
+		last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "You are the only owner. Make someone else an owner first.")
+		absent := models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}
+		modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, absent, models.Operator()))(t)
+		last.post("/people/"+member.id()+"/removal", nil).is(http.StatusConflict).one("alert", "an owner who can sign in with")
+		last.post(own+"/role", url.Values{"role": {"admin"}}).is(http.StatusUnprocessableEntity)
+		last.post("/people/"+uuid.NewString()+"/role", url.Values{"role": {"owner"}}).is(http.StatusNotFound)
 	})
 }
 
 func TestPersonIsRemoved(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			member := c.colleague(models.RoleMember)
-			member.post("/api-keys", url.Values{"label": {"of the member"}, "form_id": {uuid.NewString()}}).is(http.StatusOK)
-			key := c.keys()[0]
-			c.get("/usage?key=" + key.ID.String()).says("Generated by " + member.email)
-			elsewhere := member.copiedTo(newSiteOn(t, s))
-			elsewhere.get("/api-keys").is(http.StatusOK)
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		member := c.colleague(models.RoleMember)
+		member.post("/api-keys", url.Values{"label": {"of the member"}, "form_id": {uuid.NewString()}}).is(http.StatusOK)
+		key := c.keys()[0]
+		c.get("/usage?key=" + key.ID.String()).says("Generated by " + member.email)
+		elsewhere := member.copiedTo(newSiteOn(t, c.site))
+		elsewhere.get("/api-keys").is(http.StatusOK)
 
-			v, path := as.of(t, c.visitor), "/people/"+member.id()
-			asked := v.get(path + "/removal").is(http.StatusOK)
-			row := asked.person(member.email)
-			row.says("Remove "+member.email+"?", "1 active key keeps working")
-			row.one("button", "Confirm removal")
-			cancelled := v.get(path)
-			follow(v, cancelled).person(member.email).one("button", "Remove")
+		path := "/people/" + member.id()
+		asked := v.get(path + "/removal").is(http.StatusOK)
+		row := asked.person(member.email)
+		row.says("Remove "+member.email+"?", "1 active key keeps working")
+		row.one("button", "Confirm removal")
+		cancelled := v.get(path)
+		follow(v, cancelled).person(member.email).one("button", "Remove")
 
-			removed := follow(v, v.post(path+"/removal", nil))
-			removed.says(member.email+" was removed and signed out.", "generated a key that is still active", "of the member", key.Masked())
-			if link := removed.one("link", "Rotate"); link.attr("href") != "/api-keys/"+key.ID.String()+"/rotation" {
-				t.Errorf("the link leads to %s", link.attr("href"))
-			}
-			elsewhere.get("/api-keys").is(http.StatusSeeOther)
-			member.get("/people").is(http.StatusSeeOther)
-			if len(c.keys()) != 1 {
-				t.Error("the key is gone")
-			}
-			v.get(path).is(http.StatusNotFound)
-			v.post(path+"/removal", nil).is(http.StatusNotFound)
-			c.get("/usage?key=" + key.ID.String()).says("Generated by " + member.email)
-		})
+		removed := follow(v, v.post(path+"/removal", nil))
+		removed.says(member.email+" was removed and signed out.", "generated a key that is still active", "of the member", key.Masked())
+		removed.one("link", "Rotate").with("href", "/api-keys/"+key.ID.String()+"/rotation")
+		elsewhere.get("/api-keys").is(http.StatusSeeOther)
+		member.get("/people").is(http.StatusSeeOther)
+		if len(c.keys()) != 1 {
+			t.Error("the key is gone")
+		}
+		v.get(path).is(http.StatusNotFound)
+		v.post(path+"/removal", nil).is(http.StatusNotFound)
+		c.get("/usage?key=" + key.ID.String()).says("Generated by " + member.email)
 	})
 }
 
@@ -158,16 +145,13 @@ func newSiteOn(t *testing.T, s *site) *site {
 }
 
 func TestOwnerLeavesTheAccount(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
-		bothVoices(t, func(t *testing.T, as voice) {
-			c := s.customer(t)
-			owner := c.colleague(models.RoleOwner)
-			v := as.of(t, owner.visitor)
-			v.get("/people/" + owner.id() + "/removal").person(owner.email).says("Leave this account?")
-			v.post("/people/"+owner.id()+"/removal", nil).redirects("/login")
-			owner.get("/login").is(http.StatusOK).one("status", "You have left Example Ltd.")
-			owner.get("/people").is(http.StatusSeeOther)
-		})
+	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+		owner := c.colleague(models.RoleOwner)
+		v = owner.like(v)
+		v.get("/people/" + owner.id() + "/removal").person(owner.email).says("Leave this account?")
+		v.post("/people/"+owner.id()+"/removal", nil).redirects("/login")
+		owner.get("/login").is(http.StatusOK).one("status", "You have left Example Ltd.")
+		owner.get("/people").is(http.StatusSeeOther)
 	})
 }
 

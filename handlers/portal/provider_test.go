@@ -108,10 +108,7 @@ func TestProviderIsConnectedAndSignsIn(t *testing.T) {
 func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
 	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)
-		link := v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID")
-		if got := link.attr("href"); got != "/login/oidc?next=%2Fagents" {
-			t.Errorf("the link leads to %s", got)
-		}
+		v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID").with("href", "/login/oidc?next=%2Fagents")
 		page := v.signInAs(c.email).is(http.StatusForbidden) // the email alone is not trusted
 		page.one("heading", "Sign in with Acme ID")
 		page.one("alert", "No user here is connected")
@@ -169,9 +166,7 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 		callback := handlerstest.NewPerson(t).SignIn(attacker.toProvider("/"), attacker.email)
 		refused := victim.get(callback).is(http.StatusBadRequest)
 		refused.one("alert", "started in another browser")
-		if policy := refused.header.Get("Referrer-Policy"); policy != "strict-origin" {
-			t.Errorf("Referrer-Policy is %q", policy)
-		}
+		refused.headed("Referrer-Policy", "strict-origin")
 		victim.toProvider("/") // an attempt of the victim's own does not match either
 		victim.get(callback).is(http.StatusBadRequest)
 		victim.get("/account").is(http.StatusOK).says(victim.email)
@@ -351,9 +346,7 @@ func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 		defer clock.Advance(-40 * time.Minute)
 		c.signInAs("ada").redirects("/agents")
 		page := c.post("/account/identity/removal", nil).is(http.StatusUnprocessableEntity)
-		if href := page.one("link", "Sign in with Acme ID again").attr("href"); href != "/login/oidc?again=yes&next=%2faccount" {
-			t.Errorf("the link leads to %s", href)
-		}
+		page.one("link", "Sign in with Acme ID again").with("href", "/login/oidc?again=yes&next=%2faccount")
 	})
 }
 
