@@ -2,15 +2,15 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 
-	"portal/models/modelstest/postgres"
+	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
 )
 
@@ -39,29 +39,18 @@ type portal struct {
 	killed bool
 }
 
-// deploy starts both servers, with an empty database. The caller must call remove, even after an
-// error.
-func deploy(ctx context.Context, dir string) (*deployment, error) {
+// deploy starts both servers, with an empty database, until the test ends.
+func deploy(ctx context.Context, t *testing.T, dir string) *deployment {
+	t.Helper()
 	d := &deployment{dir: dir}
-	bin, err := postgres.FindPrograms()
-	if err != nil {
-		return d, err
-	}
 	for i, name := range []string{"a", "b"} {
-		if d.servers[i], err = newServer(dir, bin, name); err != nil {
-			return d, err
-		}
-		if d.replication[i], err = newLink(d.servers[i].port); err != nil {
-			return d, err
-		}
+		d.servers[i] = newServer(t, dir, name)
+		d.replication[i] = newLink(t, d.servers[i].port)
 	}
-	if err := d.servers[0].initialize(ctx); err != nil {
-		return d, err
-	}
-	if err := d.servers[0].start(ctx); err != nil {
-		return d, err
-	}
-	return d, d.makeStandby(ctx)
+	modelstest.Must(t, d.servers[0].initialize(ctx))
+	modelstest.Must(t, d.servers[0].start(ctx))
+	modelstest.Must(t, d.makeStandby(ctx))
+	return d
 }
 
 // makeStandby copies the primary to the other server and returns when that is a synchronous
@@ -77,39 +66,19 @@ func (d *deployment) makeStandby(ctx context.Context) error {
 	return retry(ctx, serverTimeout, d.servers[d.primary].checkStandby)
 }
 
-// remove stops all processes and unmounts the disks.
-func (d *deployment) remove() error {
-	d.stopPortals()
-	var errs []error
-	for i := range d.servers {
-		if d.servers[i] != nil {
-			errs = append(errs, d.servers[i].remove())
-		}
-		if d.replication[i] != nil {
-			d.replication[i].close()
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// startPortals starts the portals with this program and returns when all are ready.
-func (d *deployment) startPortals(ctx context.Context, program string) error {
+// startPortals starts the portals with this program until the test ends, and returns when all are
+// ready.
+func (d *deployment) startPortals(ctx context.Context, t *testing.T, program string) {
+	t.Helper()
 	for i := range d.portals {
-		address, err := subprocess.FreeAddress()
-		if err != nil {
-			return err
-		}
+		address := modelstest.Value(subprocess.FreeAddress())(t)
 		p := &portal{url: "http://" + address}
 		d.portals[i] = p
 		for j, s := range d.servers {
-			if p.links[j], err = newLink(s.port); err != nil {
-				return err
-			}
+			p.links[j] = newLink(t, s.port)
 		}
 		name := fmt.Sprintf("%s-%d.log", filepath.Base(program), i)
-		if p.log, err = os.Create(filepath.Join(d.dir, name)); err != nil {
-			return err
-		}
+		p.log = modelstest.Value(os.Create(filepath.Join(d.dir, name)))(t)
 		p.run = func() *exec.Cmd {
 			command := exec.Command(program, "serve")
 			command.Dir, command.Env = d.dir, []string{
@@ -124,16 +93,14 @@ func (d *deployment) startPortals(ctx context.Context, program string) error {
 			command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 			return command
 		}
-		if err := p.start(); err != nil {
-			return err
-		}
+		modelstest.Must(t, p.start())
+		t.Cleanup(func() { p.child.Kill() })
 	}
 	for _, p := range d.portals {
 		if err := retry(ctx, recoveryLimit, p.ready); err != nil {
-			return fmt.Errorf("%w\n%s", err, lastLines(p.log.Name()))
+			t.Fatalf("%v\n%s", err, lastLines(p.log.Name()))
 		}
 	}
-	return nil
 }
 
 func (p *portal) ready(ctx context.Context) error { return subprocess.CheckOK(ctx, p.url+"/readyz") }
@@ -144,39 +111,12 @@ func (p *portal) start() (err error) {
 	return err
 }
 
-func (d *deployment) stopPortals() {
-	for i, p := range d.portals {
-		if p == nil {
-			continue
-		}
-		if p.child != nil {
-			p.child.Kill()
-		}
-		for _, l := range p.links {
-			if l != nil {
-				l.close()
-			}
-		}
-		if p.log != nil {
-			_ = p.log.Close()
-		}
-		d.portals[i] = nil
-	}
-}
-
 // urls returns the addresses of the portals.
 func (d *deployment) urls() (urls []string) {
 	for _, p := range d.portals {
 		urls = append(urls, p.url)
 	}
 	return urls
-}
-
-// duplicateLabels returns the labels that more than one key has.
-func (d *deployment) duplicateLabels(ctx context.Context) (labels []string, err error) {
-	err = d.servers[d.primary].query(ctx, `SELECT coalesce(array_agg(label), '{}') FROM (
-		SELECT label FROM api_keys GROUP BY label HAVING count(*) > 1) AS duplicates`, &labels)
-	return labels, err
 }
 
 // failures returns the lines of the portal's log that report a panic or a response 500.

@@ -38,13 +38,11 @@
 // servers.
 //
 // Each portal reaches each server through a link, which is a TCP proxy in this process. The standby
-// reaches the primary through another link. A link can be cut, delayed or silent, and can lose the
-// response to a COMMIT. A failover first kills every process of the old primary and waits until all
-// have exited. It then promotes the standby and creates a new standby with pg_basebackup. A kill
-// ends processes and does not simulate a power failure: written files survive it.
-//
-// As root, each server has its data on its own small tmpfs, which a fault fills. Other users cannot
-// mount a tmpfs. For them this fault is left out, and the log says so.
+// reaches the primary through another link. A link can be cut or silent, can lose the response to a
+// COMMIT, and can stall before it. A failover first kills every process of the old primary and
+// waits until all have exited. It then promotes the standby and creates a new standby with
+// pg_basebackup. A kill ends processes and does not simulate a power failure: written files survive
+// it, so the servers do without fsync.
 //
 // A second part loses the primary and runs the commands of "Fail over" in the operators' guide.
 //
@@ -56,13 +54,10 @@
 // # Running it
 //
 // "make test" runs this package beside the browser tests, with half of the faults, once each. "make
-// chaos" injects all of them for ten minutes. The tables at the end count operations by kind and
-// outcome, faults by kind, and verdicts. "Recovery max" is the longest time until all portals
-// served again. "Unaffected max" is the longest time in which a portal that the fault did not
-// affect served the whole lifecycle of a key. "Triggered" counts the connections that met a fault
-// that waits for a COMMIT. A violation is printed as the history of its key. The log begins with
-// the seed. This command repeats the order of faults and the choices of the clients, but not the
-// scheduling of the processes:
+// chaos" injects all of them for ten minutes. The log begins with the seed. It has a line for each
+// fault, the number of operations by kind and outcome, and the number of keys by verdict. A
+// violation is printed as the history of its key. This command repeats the order of faults and the
+// choices of the clients, but not the scheduling of the processes:
 //
 //	go test ./e2e/chaos -args -seed N
 package chaos

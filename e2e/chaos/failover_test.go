@@ -16,8 +16,7 @@ import (
 // failsOverAsDocumented loses the primary and runs the commands of "Fail over" in the operators'
 // guide.
 func (r *run) failsOverAsDocumented(ctx context.Context, t *testing.T, program string) {
-	modelstest.Must(t, r.startPortals(ctx, program))
-	defer r.stopPortals()
+	r.startPortals(ctx, t, program)
 	report := newReport()
 	c := newClient(t, r.account(), r.urls(), report)
 	kept, revoked := generateFor(ctx, t, c, 0, "kept"), generateFor(ctx, t, c, 0, "revoked")

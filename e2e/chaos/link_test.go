@@ -29,49 +29,44 @@ const (
 type link struct {
 	listener net.Listener
 	target   string
+	running  sync.WaitGroup
 
 	mu            sync.Mutex
+	changed       *sync.Cond // of mode and of the state of a relay
 	mode          linkMode
-	delay         time.Duration // of each chunk, in each direction
-	loseResponses int           // trap: how many responses to a COMMIT to replace with a reset
-	stallCommits  int           // trap: how many connections to stall at the COMMIT of a revocation
-	triggered     int           // number of triggered traps
-	changed       chan struct{} // closed when mode changes
+	loseResponses int  // trap: how many responses to a COMMIT to replace with a reset
+	stallCommits  int  // trap: how many connections to stall at the COMMIT of a revocation
+	triggered     bool // a trap
 	relays        map[*relay]struct{}
-	closed        bool
-	running       sync.WaitGroup
 }
 
-// relay is one connection through a link.
+// relay is one connection through a link, whose mu guards the fields.
 type relay struct {
-	client, server *net.TCPConn  // server is nil until it is connected
-	revoking       bool          // the open transaction revokes a key; guarded by the link's mu
-	stalled        bool          // guarded by the link's mu
-	gone           chan struct{} // closed by reset
-	once           sync.Once
+	client, server *net.TCPConn // server is nil until it is connected
+	revoking       bool         // the open transaction revokes a key
+	stalled, gone  bool
 }
 
 var errReset = errors.New("the link has reset the connection")
 
-// newLink returns a link to a port of this machine.
-func newLink(target int) (*link, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+// newLink returns a link to a port of this machine, until the test ends.
+func newLink(t *testing.T, target int) *link {
+	t.Helper()
 	l := &link{
-		listener: listener, target: "127.0.0.1:" + strconv.Itoa(target),
-		changed: make(chan struct{}), relays: map[*relay]struct{}{},
+		listener: modelstest.Value(net.Listen("tcp", "127.0.0.1:0"))(t), target: "127.0.0.1:" + strconv.Itoa(target),
+		relays: map[*relay]struct{}{},
 	}
+	l.changed = sync.NewCond(&l.mu)
 	l.running.Go(l.accept)
-	return l, nil
+	t.Cleanup(l.close)
+	return l
 }
 
 func (l *link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
 
 // close resets all connections and waits for the goroutines.
 func (l *link) close() {
-	l.set(func() { l.closed, l.mode = true, cut })
+	l.set(func() { l.mode = cut })
 	_ = l.listener.Close()
 	l.running.Wait()
 }
@@ -79,10 +74,10 @@ func (l *link) close() {
 // heal makes the link forward again. It resets the connections that a trap has stalled.
 func (l *link) heal() {
 	l.set(func() {
-		l.mode, l.delay, l.loseResponses, l.stallCommits = passing, 0, 0, 0
+		l.mode, l.loseResponses, l.stallCommits = passing, 0, 0
 		for r := range l.relays {
 			if r.stalled {
-				r.reset()
+				l.reset(r)
 			}
 		}
 	})
@@ -93,22 +88,21 @@ func (l *link) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
-	close(l.changed)
-	l.changed = make(chan struct{})
 	if l.mode == cut {
 		for r := range l.relays {
-			r.reset()
+			l.reset(r)
 		}
 	}
+	l.changed.Broadcast()
 }
 
-// takeTriggered returns how many traps were triggered since the last call.
-func (l *link) takeTriggered() int {
+// takeTriggered reports whether a trap was triggered since the last call.
+func (l *link) takeTriggered() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.triggered
-	l.triggered = 0
-	return n
+	triggered := l.triggered
+	l.triggered = false
+	return triggered
 }
 
 func (l *link) accept() {
@@ -117,24 +111,17 @@ func (l *link) accept() {
 		if err != nil {
 			return
 		}
-		r := &relay{client: conn.(*net.TCPConn), gone: make(chan struct{})}
-		l.mu.Lock()
-		l.relays[r] = struct{}{}
-		if l.mode == cut {
-			r.reset()
-		}
-		l.mu.Unlock()
+		r := &relay{client: conn.(*net.TCPConn)}
+		l.set(func() { l.relays[r] = struct{}{} })
 		l.running.Go(func() { l.serve(r) })
 	}
 }
 
 func (l *link) serve(r *relay) {
-	defer func() {
-		r.reset()
-		l.mu.Lock()
+	defer l.set(func() {
+		l.reset(r)
 		delete(l.relays, r)
-		l.mu.Unlock()
-	}()
+	})
 	if l.waitWhileBlocked(r) != nil {
 		return
 	}
@@ -142,14 +129,9 @@ func (l *link) serve(r *relay) {
 	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	r.server = conn.(*net.TCPConn)
-	l.mu.Unlock()
-	select {
-	case <-r.gone: // reset before the connection to the server existed
-		_ = conn.Close()
+	l.set(func() { r.server = conn.(*net.TCPConn) })
+	if l.waitWhileBlocked(r) != nil { // reset before the connection to the server existed
 		return
-	default:
 	}
 	var both sync.WaitGroup
 	both.Go(func() { l.forward(r, r.server, r.client, l.beforeServer) })
@@ -176,27 +158,30 @@ func (l *link) forward(r *relay, to, from *net.TCPConn, inspect func(*relay, []b
 			return
 		}
 	}
-	r.reset()
+	l.set(func() { l.reset(r) })
 }
 
 // waitWhileBlocked blocks while the link is silent or the connection stalled. It returns an error
 // if the connection is reset.
 func (l *link) waitWhileBlocked(r *relay) error {
-	for {
-		l.mu.Lock()
-		mode, delay, changed := l.mode, l.delay, l.changed
-		held := mode == silent || r.stalled
-		l.mu.Unlock()
-		if mode == cut {
-			return errReset
-		}
-		if !held {
-			return r.sleep(delay)
-		}
-		select {
-		case <-r.gone:
-			return errReset
-		case <-changed:
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !r.gone && (l.mode == silent || r.stalled) {
+		l.changed.Wait()
+	}
+	if r.gone {
+		return errReset
+	}
+	return nil
+}
+
+// reset closes the connection on both sides and discards unsent bytes. The caller holds the lock.
+func (l *link) reset(r *relay) {
+	r.gone = true
+	for _, conn := range []*net.TCPConn{r.client, r.server} {
+		if conn != nil {
+			_ = conn.SetLinger(0)
+			_ = conn.Close()
 		}
 	}
 }
@@ -217,7 +202,7 @@ func (l *link) beforeServer(r *relay, chunk []byte) error {
 	}
 	if r.revoking && l.stallCommits > 0 {
 		l.stallCommits--
-		l.triggered++
+		l.triggered = true
 		r.stalled = true
 	}
 	r.revoking = false
@@ -237,35 +222,11 @@ func (l *link) beforeClient(_ *relay, chunk []byte) error {
 	for _, tag := range []string{"COMMIT\x00", "UPDATE ", "INSERT ", "DELETE "} {
 		if bytes.Contains(chunk, []byte(tag)) {
 			l.loseResponses--
-			l.triggered++
+			l.triggered = true
 			return errReset
 		}
 	}
 	return nil
-}
-
-func (r *relay) sleep(d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	select {
-	case <-r.gone:
-		return errReset
-	case <-time.After(d):
-		return nil
-	}
-}
-
-// reset closes the connection on both sides and discards unsent bytes. The caller holds the link's
-// lock or is the goroutine that serves r.
-func (r *relay) reset() {
-	r.once.Do(func() { close(r.gone) })
-	for _, conn := range []*net.TCPConn{r.client, r.server} {
-		if conn != nil {
-			_ = conn.SetLinger(0)
-			_ = conn.Close()
-		}
-	}
 }
 
 const (
@@ -282,13 +243,13 @@ func TestLink(t *testing.T) {
 		fault          func(*link)
 		response       error // to the COMMIT
 		before, healed string
-		traps          int
+		trapped        bool
 	}{
-		"forwards":            {func(*link) {}, nil, update + commit, update + commit, 0},
-		"loses a response":    {func(l *link) { l.loseResponses = 1 }, reset, update + commit, update + commit, 1},
-		"stalls a revocation": {func(l *link) { l.stallCommits = 1 }, os.ErrDeadlineExceeded, update, update, 1},
-		"is silent":           {func(l *link) { l.mode = silent }, os.ErrDeadlineExceeded, update, update + commit, 0},
-		"resets connections":  {func(l *link) { l.mode = cut }, reset, update, update, 0},
+		"forwards":            {func(*link) {}, nil, update + commit, update + commit, false},
+		"loses a response":    {func(l *link) { l.loseResponses = 1 }, reset, update + commit, update + commit, true},
+		"stalls a revocation": {func(l *link) { l.stallCommits = 1 }, os.ErrDeadlineExceeded, update, update, true},
+		"is silent":           {func(l *link) { l.mode = silent }, os.ErrDeadlineExceeded, update, update + commit, false},
+		"resets connections":  {func(l *link) { l.mode = cut }, reset, update, update, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,8 +267,7 @@ func TestLink(t *testing.T) {
 					_, _ = conn.Write([]byte(committed))
 				}
 			}()
-			l := modelstest.Value(newLink(server.Addr().(*net.TCPAddr).Port))(t)
-			defer l.close()
+			l := newLink(t, server.Addr().(*net.TCPAddr).Port)
 			conn := modelstest.Value(net.Dial("tcp", l.listener.Addr().String()))(t)
 			defer conn.Close()
 			response := make([]byte, len(committed))
@@ -324,7 +284,7 @@ func TestLink(t *testing.T) {
 			if (err == nil) != (test.response == nil) || errors.Is(err, os.ErrDeadlineExceeded) != waits {
 				t.Errorf("the response to the COMMIT: %v, want %v", err, test.response)
 			}
-			if got := received.String(); got != test.before || l.takeTriggered() != test.traps {
+			if got := received.String(); got != test.before || l.takeTriggered() != test.trapped {
 				t.Errorf("the server received %q", got)
 			}
 			_ = conn.Close()

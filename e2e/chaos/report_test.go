@@ -3,12 +3,10 @@ package chaos
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -19,29 +17,19 @@ const (
 	maxFailures  = 20              // reported ones
 )
 
-// report records the operations on each key by its label, counts the faults, and collects the
-// failures of a run.
+// report records the operations on each key by its label, and collects the failures of a run.
 type report struct {
 	began time.Time
+	lossy bool // a fault could undo unconfirmed changes: see the package comment
 
 	mu         sync.Mutex
 	operations map[string][]porcupine.Operation
 	counts     map[step]int
 	failures   []string // outside the histories
-	faults     map[string]*faultCount
-}
-
-// faultCount holds the counts and the longest times of one kind of fault.
-type faultCount struct {
-	times, triggered     int
-	recovery, unaffected time.Duration // unaffected: of a probe of an unaffected portal
 }
 
 func newReport() *report {
-	return &report{
-		began: time.Now(), operations: map[string][]porcupine.Operation{}, counts: map[step]int{},
-		faults: map[string]*faultCount{},
-	}
+	return &report{began: time.Now(), operations: map[string][]porcupine.Operation{}, counts: map[step]int{}}
 }
 
 // now returns the nanoseconds since the run began.
@@ -110,26 +98,3 @@ func describe(operations []porcupine.Operation) string {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
-
-// tables formats the counts. The package comment explains the columns.
-func (r *report) tables(v verdicts) string {
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 4, 2, ' ', 0)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	fmt.Fprint(table, "\nTIMES\tOPERATION AND OUTCOME\n")
-	for s, n := range r.counts {
-		fmt.Fprintf(table, "%d\t%s: %s\n", n, s.operation, s.outcome)
-	}
-	fmt.Fprint(table, "\nFAULT\tTIMES\tTRIGGERED\tRECOVERY MAX\tUNAFFECTED MAX\n")
-	for _, name := range slices.Sorted(maps.Keys(r.faults)) {
-		f := r.faults[name]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", name, f.times, f.triggered, seconds(f.recovery), seconds(f.unaffected))
-	}
-	fmt.Fprint(table, "\nVERDICT\tKEYS\n")
-	for verdict, keys := range v {
-		fmt.Fprintf(table, "%s\t%d\n", verdict, len(keys))
-	}
-	_ = table.Flush()
-	return text.String()
-}

@@ -11,105 +11,64 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"portal/models/modelstest"
 	"portal/models/modelstest/postgres"
 	"portal/models/modelstest/subprocess"
 )
 
-const (
-	diskSize = 256 << 20
-	// serverTimeout is the time limit of starting, promoting or copying a server.
-	serverTimeout = 3 * time.Minute
-)
+// serverTimeout is the time limit of starting, promoting or copying a server.
+const serverTimeout = 3 * time.Minute
 
-// server is a PostgreSQL server with its own disk.
+// server is a PostgreSQL server.
 type server struct {
 	name    string
 	bin     string // directory of PostgreSQL's programs
-	disk    string // the directory of all its files
-	mounted bool   // disk is a tmpfs
+	dir     string // of its files
 	port    int
 	logFile *os.File
 	child   *subprocess.Child // nil before the first start
 }
 
 // serverSettings are the settings of both servers. The package comment explains the replication.
-// The small limits of WAL let a fault fill the disk.
-const serverSettings = `
-listen_addresses = '127.0.0.1'
-max_connections = 100
-shared_buffers = 32MB
-synchronous_standby_names = '*'
-synchronous_commit = on
-hot_standby = on
-wal_keep_size = 32MB
-min_wal_size = 4MB
-max_wal_size = 32MB
-wal_sender_timeout = 3s
-wal_receiver_timeout = 3s
-wal_retrieve_retry_interval = 200ms
-log_min_messages = warning
-`
-
-func newServer(dir, bin, name string) (*server, error) {
-	s := &server{name: name, bin: bin, disk: filepath.Join(dir, name)}
-	if err := os.Mkdir(s.disk, 0o755); err != nil {
-		return nil, err
-	}
-	if os.Getuid() == 0 {
-		if err := syscall.Mount("chaos", s.disk, "tmpfs", 0, "size="+strconv.Itoa(diskSize)); err == nil {
-			s.mounted = true
-		}
-	}
-	if owner := postgres.ServerUser(); owner != nil {
-		if err := os.Chown(s.disk, int(owner.Uid), int(owner.Gid)); err != nil {
-			return nil, errors.Join(err, s.remove())
-		}
-	}
-	var err error
-	if s.port, err = subprocess.FreePort(); err == nil {
-		s.logFile, err = os.Create(filepath.Join(dir, name+".log"))
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.remove())
-	}
-	return s, nil
+var serverSettings = []string{
+	"listen_addresses=127.0.0.1", "max_connections=100", "shared_buffers=32MB", "log_min_messages=warning",
+	"synchronous_standby_names=*", "synchronous_commit=on", "wal_keep_size=64MB",
+	// A kill loses nothing that was written, even without these.
+	"fsync=off", "full_page_writes=off",
+	"wal_sender_timeout=3s", "wal_receiver_timeout=3s", "wal_retrieve_retry_interval=200ms",
 }
 
-// remove kills the server and unmounts its disk.
-func (s *server) remove() error {
-	s.kill()
-	if s.logFile != nil {
-		_ = s.logFile.Close()
+// newServer returns a server that is killed when the test ends.
+func newServer(t *testing.T, dir, name string) *server {
+	t.Helper()
+	s := &server{
+		name: name, bin: modelstest.Value(postgres.FindPrograms())(t), dir: filepath.Join(dir, name),
+		port: modelstest.Value(subprocess.FreePort())(t),
 	}
-	if s.mounted {
-		return syscall.Unmount(s.disk, syscall.MNT_DETACH)
+	modelstest.Must(t, os.Mkdir(s.dir, 0o755))
+	if owner := postgres.ServerUser(); owner != nil {
+		modelstest.Must(t, os.Chown(s.dir, int(owner.Uid), int(owner.Gid)))
 	}
-	return nil
+	s.logFile = modelstest.Value(os.Create(filepath.Join(dir, name+".log")))(t)
+	t.Cleanup(s.kill)
+	return s
 }
 
 func (s *server) url() string {
 	return fmt.Sprintf("postgres://portal@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
-func (s *server) data() string { return filepath.Join(s.disk, "data") }
+func (s *server) data() string { return filepath.Join(s.dir, "data") }
 
 // initialize creates an empty cluster.
 func (s *server) initialize(ctx context.Context) error {
-	err := s.run(ctx, "initdb", "--pgdata", s.data(), "--username", "portal", "--auth", "trust", "--encoding", "UTF8",
-		"--locale", "C.UTF-8", "--no-sync", "--wal-segsize", "1")
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(serverSettings)
-	return errors.Join(err, file.Close())
+	return s.run(ctx, "initdb", "--pgdata", s.data(), "--username", "portal", "--auth", "trust", "--encoding", "UTF8",
+		"--locale", "C.UTF-8", "--no-sync")
 }
 
 // copyFrom makes the server a standby of the primary on this port.
@@ -123,7 +82,7 @@ func (s *server) copyFrom(ctx context.Context, port int) error {
 
 func (s *server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...)
-	command.Dir = s.disk
+	command.Dir = s.dir
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: postgres.ServerUser(), Setpgid: true}
 	return command
 }
@@ -141,8 +100,12 @@ func (s *server) run(ctx context.Context, program string, args ...string) error 
 func (s *server) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
+	arguments := []string{"-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.dir}
+	for _, setting := range serverSettings {
+		arguments = append(arguments, "-c", setting)
+	}
 	for {
-		command := s.command(context.Background(), "postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.disk)
+		command := s.command(context.Background(), "postgres", arguments...)
 		// The server must not outlive the test process.
 		command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 		command.Stdout, command.Stderr = s.logFile, s.logFile
@@ -262,28 +225,6 @@ func exited(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
-
-// fill uses up the free space of the disk. [server.free] undoes it.
-func (s *server) fill() error {
-	file, err := os.Create(s.filler())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	for block := make([]byte, 1<<20); len(block) > 0; {
-		if _, err := file.Write(block); errors.Is(err, syscall.ENOSPC) {
-			block = block[:len(block)/2]
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// free returns an error if the disk was not filled.
-func (s *server) free() error { return os.Remove(s.filler()) }
-
-func (s *server) filler() string { return filepath.Join(s.disk, "filler") }
 
 // lastLines returns the last lines of a log.
 func lastLines(path string) string {

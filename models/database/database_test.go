@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 
 	"portal/models"
@@ -133,4 +134,17 @@ func TestDeadlineBeforeCommitIsUnavailable(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestTroubleOfTheServerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{
+		"53100": true, "53300": true, // no space, too many connections
+		"58030": true, "57P03": true, "08006": true, "40P01": true, "57014": true,
+		"23505": false, "42P01": false, "": false, // a conflict, an unknown table
+	} {
+		if err := database.Failed("write", &pgconn.PgError{Code: code}); errors.Is(err, database.ErrUnavailable) != want {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
 }
