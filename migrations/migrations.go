@@ -8,19 +8,16 @@ import (
 	"io/fs"
 )
 
-//go:embed postgres/*.sql
-var postgres embed.FS
-
-//go:embed sqlite/*.sql
-var sqlite embed.FS
+//go:embed postgres/*.sql sqlite/*.sql
+var files embed.FS
 
 // Postgres returns the migrations for PostgreSQL 15 and later.
-func Postgres() fs.FS { return sub(postgres, "postgres") }
+func Postgres() fs.FS { return sub("postgres") }
 
 // SQLite returns the migrations for SQLite 3.35 and later.
-func SQLite() fs.FS { return sub(sqlite, "sqlite") }
+func SQLite() fs.FS { return sub("sqlite") }
 
-func sub(files embed.FS, dir string) fs.FS {
+func sub(dir string) fs.FS {
 	folder, err := fs.Sub(files, dir)
 	if err != nil {
 		// fs.Sub fails only for an invalid name; the names are constants.
