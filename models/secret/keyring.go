@@ -26,21 +26,18 @@ func NewKeyring(secret, previous string) (Keyring, error) {
 	if len(secret) < MinLength {
 		return Keyring{}, fmt.Errorf("the secret must be at least %d bytes long", MinLength)
 	}
-	if previous == "" {
-		return newKeyring(secret), nil
+	secrets := []string{secret}
+	if previous != "" {
+		if len(previous) < MinLength {
+			return Keyring{}, fmt.Errorf("the previous secret must be at least %d bytes long", MinLength)
+		}
+		secrets = append(secrets, previous)
 	}
-	if len(previous) < MinLength {
-		return Keyring{}, fmt.Errorf("the previous secret must be at least %d bytes long", MinLength)
-	}
-	return newKeyring(secret, previous), nil
+	return Keyring{func() []string { return secrets }}, nil
 }
 
 // IsZero reports whether the keyring has no secret.
 func (k Keyring) IsZero() bool { return k.secrets == nil }
-
-func newKeyring(secrets ...string) Keyring {
-	return Keyring{func() []string { return secrets }}
-}
 
 // CookieKeys returns the 32-byte keys that authenticate cookies, the signing key first.
 func (k Keyring) CookieKeys() [][]byte { return k.Derive("portal session cookie v1", 32) }
