@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"portal/models"
 	"portal/models/modelstest"
@@ -15,13 +14,6 @@ func TestSecretsAreWellFormedAndUnknown(t *testing.T) {
 		if _, err := store.API.Authenticate(t.Context(), newSecret(), models.Source{}); !errors.Is(err, models.ErrKeyUnknown) {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestProcessStatusIsReadForAnyProgramName(t *testing.T) {
-	own, reaped, parent := parseStat([]byte("42 (a) S (b) S 7 42 42 0 -1 4194560 1 2 3 4 150 50 30 20 20 0 5 0\n"))
-	if own != 2*time.Second || reaped != 500*time.Millisecond || parent != 7 {
-		t.Errorf("%v, %v, %d", own, reaped, parent)
 	}
 }
 
