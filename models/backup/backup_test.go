@@ -24,43 +24,43 @@ import (
 
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
+var must = modelstest.Must
+
+const password = "correct horse battery"
+
 // deployment is a database with an account, and a store that stays open as in a running portal.
 type deployment struct {
 	*models.Store
 
 	url     string
+	email   string // of the account's user
 	account models.Account
 }
 
 func deploy(t *testing.T, url string) deployment {
 	t.Helper()
-	store := modelstest.Open(t, url, models.Options{})
-	account, err := store.Accounts.Create(t.Context(), models.NewAccount{Name: "Ada", Email: "ada@example.com", Password: "correct horse battery"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return deployment{store, url, account}
+	return deployment{Store: modelstest.Open(t, url, models.Options{}), url: url}.as(t, "ada@example.com")
+}
+
+// as returns the deployment with a new account.
+func (d deployment) as(t *testing.T, email string) deployment {
+	t.Helper()
+	d.email = email
+	d.account = modelstest.Value(d.Accounts.Create(t.Context(), models.NewAccount{Name: "Ada", Email: email, Password: password}))(t)
+	return d
 }
 
 // generate returns a key that the store has used, and therefore remembers.
 func (d deployment) generate(t *testing.T, label string) (id uuid.UUID, secret string) {
 	t.Helper()
 	key, secret, err := d.Keys.Generate(t.Context(), d.account.ID, models.NewKey{Label: label, FormID: uuid.New()}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.accepts(t, label, secret)
+	must(t, err)
+	d.answers(t, label, secret, nil)
 	return key.ID, secret
 }
 
-func (d deployment) accepts(t *testing.T, label, secret string) {
-	t.Helper()
-	if _, err := d.API.Authenticate(t.Context(), secret, models.Source{}); err != nil {
-		t.Errorf("%s: %v", label, err)
-	}
-}
-
-func (d deployment) refuses(t *testing.T, label, secret string, want error) {
+// answers checks that a request with the key gets this error; nil means that it is accepted.
+func (d deployment) answers(t *testing.T, label, secret string, want error) {
 	t.Helper()
 	if _, err := d.API.Authenticate(t.Context(), secret, models.Source{}); !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", label, err, want)
@@ -69,48 +69,42 @@ func (d deployment) refuses(t *testing.T, label, secret string, want error) {
 
 func (d deployment) revoke(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	if _, err := d.Keys.Revoke(t.Context(), d.account.ID, id, models.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(d.Keys.Revoke(t.Context(), d.account.ID, id, models.Operator()))(t)
+}
+
+func (d deployment) exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	modelstest.Value(modelstest.OpenDatabase(t, d.url).ExecContext(t.Context(), statement, args...))(t)
+}
+
+// user returns the user who has this email and password.
+func (d deployment) user(t *testing.T, email, password string) (models.User, error) {
+	t.Helper()
+	return d.SignIn.VerifyPassword(t.Context(), email, password, models.Client{Address: "192.0.2.1"})
 }
 
 func (d deployment) backUp(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "backup")
-	if err := backup.Create(t.Context(), d.url, file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, backup.Create(t.Context(), d.url, file))
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, want 0600: %v", info.Mode(), err)
 	}
 	return file
 }
 
-func (d deployment) actions(t *testing.T, action models.Action) []models.Activity {
+// restore restores a backup, which must revoke this many keys.
+func (d deployment) restore(t *testing.T, file string, keys backup.RestoredKeys, revoked int) {
 	t.Helper()
-	activities, err := d.Activity.List(t.Context(), d.account.ID, models.ActivityPage{Limit: 100, Actions: []models.Action{action}})
-	if err != nil {
-		t.Fatal(err)
+	if count, err := backup.Restore(t.Context(), d.url, file, keys); err != nil || count != revoked {
+		t.Fatalf("revoked %d, want %d: %v", count, revoked, err)
 	}
-	return activities
 }
 
-// session signs the first user of the deployment in with the password and returns the session.
-func (d deployment) session(t *testing.T) models.Session {
+func (d deployment) actions(t *testing.T, action models.Action) []models.Activity {
 	t.Helper()
-	user, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signedIn, err := d.SignIn.Start(t.Context(), user, models.WithPassword, models.Client{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := d.Sessions.Peek(t.Context(), signedIn.Token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return session
+	page := models.ActivityPage{Limit: 100, Actions: []models.Action{action}}
+	return modelstest.Value(d.Activity.List(t.Context(), d.account.ID, page))(t)
 }
 
 // empty returns the URL of a database without a schema, of the same kind as url.
@@ -130,45 +124,30 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		_, kept := d.generate(t, "kept")
 		revokedID, revoked := d.generate(t, "revoked after the backup")
 		leakedID, leaked := d.generate(t, "reported as leaked after the backup")
-		user, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		user := modelstest.Value(d.user(t, d.email, password))(t)
 		file := d.backUp(t)
 
 		_, later := d.generate(t, "generated after the backup")
-		if _, err := other.API.Authenticate(t.Context(), later, models.Source{}); err != nil {
-			t.Fatal(err)
-		}
-		session, err := d.Sessions.Create(t.Context(), user, models.Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Value(other.API.Authenticate(t.Context(), later, models.Source{}))(t)
+		session := modelstest.Value(d.Sessions.Create(t.Context(), user, models.Client{}))(t)
 		d.revoke(t, revokedID)
 		report := []models.LeakedText{models.NewLeakedText(leaked, "https://example.com/.env")}
-		if _, err := d.Keys.ReportLeaked(t.Context(), report, models.LeakGitHub, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Credentials.ResetPassword(t.Context(), "ada@example.com", "another horse battery"); err != nil {
-			t.Fatal(err)
-		}
+		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, models.LeakGitHub, ""))(t)
+		must(t, d.Credentials.ResetPassword(t.Context(), d.email, "another horse battery"))
 
-		count, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys)
-		if err != nil || count != 2 {
-			t.Fatalf("revoked %d, want 2: %v", count, err)
-		}
-		d.accepts(t, "kept", kept)
-		d.refuses(t, "leaked", leaked, models.ErrKeyRevoked)
+		d.restore(t, file, backup.KeepUnrevokedKeys, 2)
+		d.answers(t, "kept", kept, nil)
+		d.answers(t, "leaked", leaked, models.ErrKeyRevoked)
 		if key, err := d.Keys.Find(t.Context(), d.account.ID, leakedID); err != nil || key.Leaked() != "Reported as leaked by GitHub: https://example.com/.env" {
 			t.Errorf("leaked: %q, %v", key.Leaked(), err)
 		}
-		d.refuses(t, "revoked", revoked, models.ErrKeyRevoked)
-		d.refuses(t, "later", later, models.ErrKeyUnknown)
-		deployment{other, url, d.account}.refuses(t, "later, on another instance", later, models.ErrKeyUnknown)
+		d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
+		d.answers(t, "later", later, models.ErrKeyUnknown)
+		deployment{Store: other}.answers(t, "later, on another instance", later, models.ErrKeyUnknown)
 		if _, err := d.Sessions.Find(t.Context(), session, models.Client{}); !errors.Is(err, models.ErrSessionNotFound) {
 			t.Errorf("the session has not ended: %v", err)
 		}
-		if _, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "another horse battery", models.Client{Address: "192.0.2.1"}); err != nil {
+		if _, err := d.user(t, d.email, "another horse battery"); err != nil {
 			t.Errorf("the restore undid the change of password: %v", err)
 		}
 		restored := d.actions(t, models.ActionDatabaseRestored)
@@ -185,7 +164,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		// The restored database works.
 		id, secret := d.generate(t, "new")
 		d.revoke(t, id)
-		d.refuses(t, "new", secret, models.ErrKeyRevoked)
+		d.answers(t, "new", secret, models.ErrKeyRevoked)
 	})
 }
 
@@ -194,14 +173,11 @@ func TestRestoredSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	file := deploy(t, modelstest.SQLiteURL(t)).backUp(t)
 	dir := filepath.Join(t.TempDir(), "data")
-	modelstest.Must(t, os.Mkdir(dir, 0o755))
+	must(t, os.Mkdir(dir, 0o755))
 	url := "sqlite:" + filepath.Join(dir, "portal.db")
-	if _, err := backup.Restore(t.Context(), url, file, backup.RevokeAllKeys); err != nil {
-		t.Fatal(err)
-	}
+	deployment{url: url}.restore(t, file, backup.RevokeAllKeys, 0)
 	modelstest.Open(t, url, models.Options{}) // with the -wal and -shm files
-	files, err := os.ReadDir(dir)
-	modelstest.Must(t, err)
+	files := modelstest.Value(os.ReadDir(dir))(t)
 	if len(files) != 3 {
 		t.Errorf("want the database, -wal and -shm: %v", files)
 	}
@@ -218,28 +194,23 @@ func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
 		d := deploy(t, url)
 		_, secret := d.generate(t, "prod")
 		file := d.backUp(t)
-		restore := func(url string, keys backup.RestoredKeys) (int, error) {
-			return backup.Restore(t.Context(), url, file, keys)
+		needsAChoice := func(name, url string) {
+			t.Helper()
+			if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); !errors.Is(err, backup.ErrNothingToCompare) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 
-		target := empty(t, url)
-		if _, err := restore(target, backup.KeepUnrevokedKeys); !errors.Is(err, backup.ErrNothingToCompare) {
-			t.Errorf("without a database: %v", err)
-		}
-		if count, err := restore(target, backup.KeepUnknownKeys); err != nil || count != 0 {
-			t.Fatalf("revoked %d: %v", count, err)
-		}
-		deployment{modelstest.Open(t, target, models.Options{}), target, d.account}.accepts(t, "kept by choice", secret)
+		d.url = empty(t, url)
+		needsAChoice("without a database", d.url)
+		d.restore(t, file, backup.KeepUnknownKeys, 0)
+		deployment{Store: modelstest.Open(t, d.url, models.Options{})}.answers(t, "kept by choice", secret, nil)
 
-		target = empty(t, url)
-		fresh := modelstest.Open(t, target, models.Options{}) // a schema without accounts
-		if _, err := restore(target, backup.KeepUnrevokedKeys); !errors.Is(err, backup.ErrNothingToCompare) {
-			t.Errorf("without accounts: %v", err)
-		}
-		if count, err := restore(target, backup.RevokeAllKeys); err != nil || count != 1 {
-			t.Fatalf("revoked %d: %v", count, err)
-		}
-		deployment{fresh, target, d.account}.refuses(t, "revoked by choice", secret, models.ErrKeyRevoked)
+		d.url = empty(t, url)
+		d.Store = modelstest.Open(t, d.url, models.Options{}) // a schema without accounts
+		needsAChoice("without accounts", d.url)
+		d.restore(t, file, backup.RevokeAllKeys, 1)
+		d.answers(t, "revoked by choice", secret, models.ErrKeyRevoked)
 	})
 }
 
@@ -273,7 +244,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 			}
 		}
 		for _, id := range <-confirmed {
-			d.refuses(t, "confirmed", secrets[id], models.ErrKeyRevoked)
+			d.answers(t, "confirmed", secrets[id], models.ErrKeyRevoked)
 		}
 	})
 }
@@ -287,218 +258,171 @@ func TestKeepingUnknownKeysKeepsNoRevokedKey(t *testing.T) {
 		_, missing := d.generate(t, "missing")
 		file := d.backUp(t)
 		d.revoke(t, revokedID)
-		modelstest.Exec(t, url, "DELETE FROM api_keys WHERE label = 'missing'")
-		if count, err := backup.Restore(t.Context(), url, file, backup.KeepUnknownKeys); err != nil || count != 1 {
-			t.Fatalf("revoked %d: %v", count, err)
-		}
-		d.refuses(t, "revoked", revoked, models.ErrKeyRevoked)
-		d.accepts(t, "missing", missing)
-		if count, err := backup.Restore(t.Context(), url, file, backup.RevokeAllKeys); err != nil || count != 2 {
-			t.Fatalf("revoked %d: %v", count, err)
-		}
-		d.refuses(t, "missing", missing, models.ErrKeyRevoked)
+		d.exec(t, "DELETE FROM api_keys WHERE label = 'missing'")
+		d.restore(t, file, backup.KeepUnknownKeys, 1)
+		d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
+		d.answers(t, "missing", missing, nil)
+		d.restore(t, file, backup.RevokeAllKeys, 2)
+		d.answers(t, "missing", missing, models.ErrKeyRevoked)
 	})
 }
 
-func TestRestrictionsSurviveARestore(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deploy(t, url)
+// changes are what customers and operators change after a backup. Each function prepares an account
+// of its own, and returns the change and the check that a restore keeps it.
+var changes = map[string]func(t *testing.T, d deployment) (change func(), check func(t *testing.T)){
+	"restrictions": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		id, _ := d.generate(t, "prod")
-		file := d.backUp(t)
-		expiry := time.Now().Add(models.Day)
-		want, err := d.Keys.Restrict(t.Context(), d.account.ID, id, models.Restrictions{
-			ExpiresAt: &expiry, Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
-		}, "", models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Nobody is told twice about the expiry.
-		db := modelstest.OpenDatabase(t, url)
-		if _, err := db.ExecContext(t.Context(), "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		key, err := d.Keys.Find(t.Context(), d.account.ID, id)
-		if err != nil || key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(*want.ExpiresAt) || !slices.Equal(key.Networks, want.Networks) {
-			t.Errorf("%+v, %v", key, err)
-		}
-		if n := modelstest.Value(db.NewSelect().Table("hang_ups").Where("activity_id = ?", id).Count(t.Context()))(t); n != 1 {
-			t.Errorf("%d entries end the calls of the key", n)
-		}
-	})
-}
-
-func TestDisabledAccountStaysDisabledAfterRestore(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deploy(t, url)
-		_, secret := d.generate(t, "prod")
-		file := d.backUp(t)
-		modelstest.Exec(t, url, "UPDATE accounts SET disabled_at = '2026-01-02 03:04:05+00:00'")
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		d.refuses(t, "prod", secret, models.ErrAccountDisabled)
-	})
-}
-
-// The current database may lack a user because the user was removed after the backup.
-func TestRemovedUserCannotSignInAfterRestore(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deploy(t, url)
-		file := d.backUp(t)
-		modelstest.Exec(t, url, "DELETE FROM users")
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		_, err := d.SignIn.VerifyPassword(t.Context(), "ada@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"})
-		if !errors.Is(err, models.ErrSignInDisabled) {
-			t.Errorf("%v, want %v", err, models.ErrSignInDisabled)
-		}
-	})
-}
-
-func TestRestoreKeepsRolesAndRemovals(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deploy(t, url)
-		add := func(email string) models.User {
-			user, err := d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator())
-			if err != nil {
-				t.Fatal(err)
+		expiry := time.Now().Add(models.Day).Truncate(time.Second)
+		networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+		return func() {
+				restrictions := models.Restrictions{ExpiresAt: &expiry, Networks: networks}
+				modelstest.Value(d.Keys.Restrict(t.Context(), d.account.ID, id, restrictions, "", models.Operator()))(t)
+				// Nobody is told twice about the expiry.
+				d.exec(t, "UPDATE api_keys SET expiry_warned_at = created_at WHERE id = ?", id)
+			}, func(t *testing.T) {
+				key := modelstest.Value(d.Keys.Find(t.Context(), d.account.ID, id))(t)
+				if key.ExpiryWarnedAt == nil || key.ExpiresAt == nil || !key.ExpiresAt.Equal(expiry) || !slices.Equal(key.Networks, networks) {
+					t.Errorf("%+v", key)
+				}
+				queued := modelstest.OpenDatabase(t, d.url).NewSelect().Table("hang_ups").Where("activity_id = ?", id)
+				if n := modelstest.Value(queued.Count(t.Context()))(t); n != 1 {
+					t.Errorf("%d entries end the calls of the key", n)
+				}
 			}
-			return user
+	},
+	"disabled account": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		_, secret := d.generate(t, "prod")
+		return func() { must(t, d.Accounts.SetDisabled(t.Context(), d.account.ID, true, models.Operator())) },
+			func(t *testing.T) { d.answers(t, "prod", secret, models.ErrAccountDisabled) }
+	},
+	// The current database may lack a user because the user was removed after the backup.
+	"missing user": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		return func() { d.exec(t, "DELETE FROM users WHERE account_id = ?", d.account.ID) }, func(t *testing.T) {
+			if _, err := d.user(t, d.email, password); !errors.Is(err, models.ErrSignInDisabled) {
+				t.Errorf("%v, want %v", err, models.ErrSignInDisabled)
+			}
 		}
-		demoted, removed := add("bob@example.com"), add("eve@example.com")
+	},
+	"roles and removals": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		demoted, removed := d.add(t, "bob@example.com"), d.add(t, "eve@example.com")
 		link, _, err := d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, models.NewInvitation{Email: "guest@example.com", Role: models.RoleOwner}, models.Operator())
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := d.backUp(t)
-		if _, err := d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
-		modelstest.Exec(t, url, "UPDATE users SET role = 'member' WHERE email = 'bob@example.com'")
-		if err := d.People.Remove(t.Context(), d.account.ID, removed.ID, models.Operator()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		users, err := d.People.List(t.Context(), d.account.ID, models.Page{Limit: 10})
-		if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
-			t.Errorf("users %+v, %v", users, err)
-		}
-		if _, err := d.SignIn.LinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
-			t.Errorf("the link: %v", err)
-		}
-		if _, err := d.Invitations.Find(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
-			t.Errorf("the cancelled invitation: %v", err)
-		}
-		add("eve@example.com")
-	})
-}
-
-func TestRestoreKeepsIdentitiesDisconnected(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deploy(t, url)
-		session := d.session(t)
-		actor := models.UserActor(session.UserID, "192.0.2.1")
+		must(t, err)
+		return func() {
+				modelstest.Value(d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, models.Operator()))(t)
+				d.exec(t, "UPDATE users SET role = 'member' WHERE id = ?", demoted.ID)
+				must(t, d.People.Remove(t.Context(), d.account.ID, removed.ID, models.Operator()))
+			}, func(t *testing.T) {
+				users, err := d.People.List(t.Context(), d.account.ID, models.Page{Limit: 10})
+				if err != nil || len(users.Items) != 2 || users.Items[1].ID != demoted.ID || users.Items[1].Role != models.RoleMember {
+					t.Errorf("users %+v, %v", users, err)
+				}
+				if _, err := d.SignIn.LinkUser(t.Context(), link); !errors.Is(err, models.ErrLinkInvalid) {
+					t.Errorf("the link: %v", err)
+				}
+				if _, err := d.Invitations.Find(t.Context(), token); !errors.Is(err, models.ErrInvitationInvalid) {
+					t.Errorf("the cancelled invitation: %v", err)
+				}
+				d.add(t, "eve@example.com")
+			}
+	},
+	"disconnected identity": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		user := modelstest.Value(d.user(t, d.email, password))(t)
+		signedIn := modelstest.Value(d.SignIn.Start(t.Context(), user, models.WithPassword, models.Client{}))(t)
+		session := modelstest.Value(d.Sessions.Peek(t.Context(), signedIn.Token))(t)
+		actor := models.UserActor(user.ID, "192.0.2.1")
 		kept := models.Identity{Issuer: "https://kept.example", Subject: "ada"}
 		ended := models.Identity{Issuer: "https://ended.example", Subject: "ada"}
 		for _, identity := range []models.Identity{kept, ended} {
-			if err := d.Credentials.ConnectIdentity(t.Context(), session, identity, "Example", actor); err != nil {
-				t.Fatal(err)
+			must(t, d.Credentials.ConnectIdentity(t.Context(), session, identity, "Example", actor))
+		}
+		return func() {
+				must(t, d.Credentials.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor))
+			}, func(t *testing.T) {
+				for identity, want := range map[models.Identity]error{kept: nil, ended: models.ErrIdentityNotFound} {
+					if _, err := d.SignIn.WithIdentity(t.Context(), identity, false, models.Client{}); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", identity.Issuer, err, want)
+					}
+				}
 			}
+	},
+	// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a link
+	// to, or to another user by now.
+	"emails": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		for _, email := range []string{"carol@example.com", "dan@example.com", "dave@example.com"} {
+			d.add(t, email)
 		}
-		file := d.backUp(t)
-		if err := d.Credentials.DisconnectIdentity(t.Context(), session, ended.Issuer, "Example", actor); err != nil {
-			t.Fatal(err)
+		return func() {
+				d.exec(t, "DELETE FROM users WHERE email = 'dave@example.com'")
+				for _, change := range [][2]string{
+					{d.email, "new@example.com"}, {"carol@example.com", d.email}, {"dan@example.com", "dave@example.com"},
+				} {
+					hash := sha256.Sum256([]byte(change[1]))
+					d.exec(t, "UPDATE users SET email = ?, email_hash = ? WHERE email = ?", change[1], hash[:], change[0])
+				}
+			}, func(t *testing.T) {
+				for email, want := range map[string]error{
+					"new@example.com": nil, d.email: models.ErrWrongCredentials, "dave@example.com": models.ErrWrongCredentials,
+				} {
+					if _, err := d.user(t, email, password); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", email, err, want)
+					}
+				}
+			}
+	},
+	"factors": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
+		for _, insert := range []string{
+			"passkeys (id, user_id, credential_id, credential, sign_count, name, created_at) SELECT id, id, email_hash, '{}', 7, 'Phone', created_at",
+			"authenticators (user_id, secret, key_id, created_at, enabled_at, last_step) SELECT id, email_hash, substr(email_hash, 1, 8), created_at, created_at, 1",
+			"recovery_codes (code_hash, user_id) SELECT email_hash, id",
+		} {
+			d.exec(t, "INSERT INTO "+insert+" FROM users WHERE account_id = ?", d.account.ID)
 		}
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.SignIn.WithIdentity(t.Context(), kept, false, models.Client{}); err != nil {
-			t.Errorf("the connected identity: %v", err)
-		}
-		if _, err := d.SignIn.WithIdentity(t.Context(), ended, false, models.Client{}); !errors.Is(err, models.ErrIdentityNotFound) {
-			t.Errorf("the disconnected identity: %v", err)
-		}
-	})
+		return func() {
+				for _, change := range []string{
+					"DELETE FROM recovery_codes", "UPDATE authenticators SET last_step = 2, refused_codes = 99", "UPDATE passkeys SET sign_count = 8",
+				} {
+					d.exec(t, change)
+				}
+				d.exec(t, "UPDATE accounts SET second_factor_required = TRUE WHERE id = ?", d.account.ID)
+			}, func(t *testing.T) {
+				db := modelstest.OpenDatabase(t, d.url)
+				for query, want := range map[string]int{
+					"SELECT count(*) FROM recovery_codes": 0, "SELECT last_step FROM authenticators": 2, "SELECT refused_codes FROM authenticators": 99, "SELECT sign_count FROM passkeys": 8,
+					"SELECT count(*) FROM accounts WHERE second_factor_required": 1,
+				} {
+					var got int
+					if err := db.QueryRowContext(t.Context(), query).Scan(&got); err != nil || got != want {
+						t.Errorf("%s: %d, %v, want %d", query, got, err, want)
+					}
+				}
+			}
+	},
 }
 
-// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a link to,
-// or to another user by now.
-func TestRestoreBringsBackNoOldEmail(t *testing.T) {
+func (d deployment) add(t *testing.T, email string) models.User {
+	t.Helper()
+	return modelstest.Value(d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator()))(t)
+}
+
+func TestRestoreKeepsLaterChanges(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		d := deploy(t, url)
-		for _, email := range []string{"bob@example.com", "carol@example.com", "dave@example.com"} {
-			if _, err := d.People.Add(t.Context(), d.account.ID, models.NewUser{Email: email, Role: models.RoleOwner}, models.Operator()); err != nil {
-				t.Fatal(err)
-			}
+		var apply []func()
+		checks := map[string]func(t *testing.T){}
+		for name, prepare := range changes {
+			change, check := prepare(t, d.as(t, uuid.NewString()+"@example.com"))
+			apply, checks[name] = append(apply, change), check
 		}
 		file := d.backUp(t)
-		modelstest.Exec(t, url, "DELETE FROM users WHERE email = 'dave@example.com'")
-		for _, change := range [][2]string{
-			{"ada@example.com", "new@example.com"}, {"bob@example.com", "ada@example.com"}, {"carol@example.com", "dave@example.com"},
-		} {
-			hash := sha256.Sum256([]byte(change[1]))
-			if _, err := modelstest.OpenDatabase(t, url).ExecContext(t.Context(),
-				"UPDATE users SET email = ?, email_hash = ? WHERE email = ?", change[1], hash[:], change[0]); err != nil {
-				t.Fatal(err)
-			}
+		for _, change := range apply {
+			change()
 		}
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.SignIn.VerifyPassword(t.Context(), "new@example.com", "correct horse battery", models.Client{Address: "192.0.2.1"}); err != nil {
-			t.Errorf("with the new email: %v", err)
-		}
-		for _, email := range []string{"ada@example.com", "dave@example.com"} {
-			_, err := d.SignIn.VerifyPassword(t.Context(), email, "correct horse battery", models.Client{Address: "192.0.2.1"})
-			if !errors.Is(err, models.ErrWrongCredentials) {
-				t.Errorf("%s: %v, want %v", email, err, models.ErrWrongCredentials)
-			}
-		}
-	})
-}
-
-func TestRestoreBringsBackNoUsedFactor(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		d := deploy(t, url)
-		modelstest.Exec(t, url, "INSERT INTO passkeys (id, user_id, credential_id, credential, sign_count, name, created_at) SELECT id, id, email_hash, '{}', 7, 'Phone', created_at FROM users")
-		modelstest.Exec(t, url, "INSERT INTO authenticators (user_id, secret, key_id, created_at, enabled_at, last_step) SELECT id, email_hash, substr(email_hash, 1, 8), created_at, created_at, 1 FROM users")
-		modelstest.Exec(t, url, "INSERT INTO recovery_codes (code_hash, user_id) SELECT email_hash, id FROM users")
-		file := d.backUp(t)
-		for _, change := range []string{
-			"DELETE FROM recovery_codes", "UPDATE authenticators SET last_step = 2, refused_codes = 99", "UPDATE passkeys SET sign_count = 8",
-			"UPDATE accounts SET second_factor_required = TRUE",
-		} {
-			modelstest.Exec(t, url, change)
-		}
-		if _, err := backup.Restore(t.Context(), url, file, backup.KeepUnrevokedKeys); err != nil {
-			t.Fatal(err)
-		}
-		db := modelstest.OpenDatabase(t, url)
-		for query, want := range map[string]int{
-			"SELECT count(*) FROM recovery_codes": 0, "SELECT last_step FROM authenticators": 2, "SELECT refused_codes FROM authenticators": 99, "SELECT sign_count FROM passkeys": 8,
-			"SELECT count(*) FROM accounts WHERE second_factor_required": 1,
-		} {
-			var got int
-			if err := db.QueryRowContext(t.Context(), query).Scan(&got); err != nil || got != want {
-				t.Errorf("%s: %d, %v, want %d", query, got, err, want)
-			}
+		d.restore(t, file, backup.KeepUnrevokedKeys, 0)
+		for name, check := range checks {
+			t.Run(name, check)
 		}
 	})
 }
@@ -508,23 +432,18 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, url string) {
 		d := deploy(t, url)
 		file := d.backUp(t)
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := modelstest.Value(os.ReadFile(file))(t)
 		_, secret := d.generate(t, "after the backup")
 		for name, damaged := range map[string][]byte{
 			"empty": nil, "text": []byte("nothing of the kind"), "cut": content[:len(content)*9/10],
 			"overwritten": append(slices.Clone(content[:len(content)/2]), bytes.Repeat([]byte{0x55}, len(content)-len(content)/2)...),
 		} {
 			path := filepath.Join(t.TempDir(), name)
-			if err := os.WriteFile(path, damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, damaged, 0o600))
 			if _, err := backup.Restore(t.Context(), url, path, backup.RevokeAllKeys); err == nil {
 				t.Errorf("%s: the restore succeeded", name)
 			}
-			d.accepts(t, name, secret)
+			d.answers(t, name, secret, nil)
 		}
 		if restored := d.actions(t, models.ActionDatabaseRestored); len(restored) > 0 {
 			t.Errorf("failed restores left activities: %+v", restored)
@@ -534,7 +453,7 @@ func TestFailedRestoreChangesNothing(t *testing.T) {
 		if _, err := backup.Restore(ctx, url, file, backup.RevokeAllKeys); err == nil {
 			t.Error("a canceled restore succeeded")
 		}
-		d.accepts(t, "after a canceled restore", secret)
+		d.answers(t, "after a canceled restore", secret, nil)
 	})
 }
 
@@ -544,11 +463,11 @@ func TestRestoreDropsNothingElse(t *testing.T) {
 	d := deploy(t, modelstest.PostgresURL(t))
 	file := d.backUp(t)
 	_, secret := d.generate(t, "prod")
-	modelstest.Exec(t, d.url, "CREATE VIEW labels AS SELECT label FROM api_keys")
+	d.exec(t, "CREATE VIEW labels AS SELECT label FROM api_keys")
 	if _, err := backup.Restore(t.Context(), d.url, file, backup.KeepUnrevokedKeys); err == nil || !strings.Contains(err.Error(), "labels") {
 		t.Errorf("want an error that names the view, got %v", err)
 	}
-	d.accepts(t, "prod", secret)
+	d.answers(t, "prod", secret, nil)
 }
 
 func TestBackupOverwritesNothing(t *testing.T) {
