@@ -10,9 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
-
 	"portal/models/database"
 )
 
@@ -20,18 +17,15 @@ import (
 // secret of the keyring. Other processes may use the database meanwhile. If the file exists or the
 // database has no schema, Create returns an error.
 func Create(ctx context.Context, databaseURL, file string) error {
-	if err := database.CheckURL(databaseURL); err != nil {
-		return err
-	}
 	if _, err := os.Lstat(file); err == nil {
 		return &fs.PathError{Op: "back up to", Path: file, Err: fs.ErrExist}
 	}
-	state, err := databaseState(ctx, databaseURL)
+	version, err := database.Version(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
-	if state == withoutSchema {
-		return errors.New("there is nothing to back up: the database does not exist or has no tables of the portal")
+	if version == "" {
+		return errors.New("there is nothing to back up: the database has no tables of the portal")
 	}
 	draft, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // mode 0600
 	if err != nil {
@@ -61,45 +55,22 @@ func backUpSQLite(ctx context.Context, databaseURL, file string) error {
 	return errors.Join(database.Failed("back up", err), db.Close())
 }
 
-// schemaState says how much of the portal a database contains.
-type schemaState int
-
-const (
-	withoutSchema schemaState = iota
-	withoutAccounts
-	withAccounts
-)
-
-// databaseState returns the state of a database. It does not create a SQLite file or update the
-// schema.
-func databaseState(ctx context.Context, databaseURL string) (schemaState, error) {
-	if path, ok := database.SQLitePath(databaseURL); ok {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return withoutSchema, nil
-		}
+// hasAccounts reports whether a database has accounts. It does not create a SQLite file or update
+// the schema.
+func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
+	version, err := database.Version(ctx, databaseURL)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || version == "" {
+		return false, err
 	}
 	db, err := database.Open(databaseURL, database.Timeout)
 	if err != nil {
-		return withoutSchema, err
+		return false, err
 	}
-	state, err := schemaStateOf(ctx, db.Portal)
-	return state, errors.Join(database.Failed("read the database", err), db.Close())
-}
-
-func schemaStateOf(ctx context.Context, db *bun.DB) (schemaState, error) {
-	query := "SELECT count(*) FROM sqlite_master WHERE name IN ('accounts', 'auth_epoch')"
-	if db.Dialect().Name() == dialect.PG {
-		query = "SELECT count(to_regclass(name)) FROM unnest(ARRAY['accounts', 'auth_epoch']) AS t (name)"
-	}
-	var tables, accounts int
-	if err := db.QueryRowContext(ctx, query).Scan(&tables); err != nil || tables < 2 {
-		return withoutSchema, err
-	}
-	err := db.QueryRowContext(ctx, "SELECT count(*) FROM accounts").Scan(&accounts)
-	if err != nil || accounts == 0 {
-		return withoutAccounts, err
-	}
-	return withAccounts, nil
+	accounts, err := db.Portal.NewSelect().Table("accounts").Count(ctx)
+	return accounts > 0, errors.Join(database.Failed("read the database", err), db.Close())
 }
 
 // checkKind returns an error unless the file starts with the signature of a backup of this kind of

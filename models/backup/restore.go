@@ -42,9 +42,6 @@ func migrate(ctx context.Context, db *database.Connections) error {
 // or the new one. With [KeepUnrevokedKeys] and no current database, it returns
 // [ErrNothingToCompare].
 func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (revoked int, err error) {
-	if err := database.CheckURL(databaseURL); err != nil {
-		return 0, err
-	}
 	path, sqlite := database.SQLitePath(databaseURL)
 	if sqlite {
 		err = checkKind(file, "SQLite format 3\x00", "SQLite")
@@ -54,20 +51,19 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 	if err != nil {
 		return 0, err
 	}
-	state, err := databaseState(ctx, databaseURL)
-	if err != nil {
+	r := restoring{keys: keys, now: time.Now().UTC()}
+	if r.compared, err = hasAccounts(ctx, databaseURL); err != nil {
 		return 0, err
 	}
-	if state != withAccounts && keys == KeepUnrevokedKeys {
+	if !r.compared && keys == KeepUnrevokedKeys {
 		return 0, ErrNothingToCompare
 	}
-	if state == withAccounts {
+	if r.compared {
 		// The comparison needs the columns of the current schema.
 		if err := updateSchema(ctx, databaseURL); err != nil {
 			return 0, err
 		}
 	}
-	r := restoring{keys: keys, state: state, now: time.Now().UTC()}
 	if sqlite {
 		return r.restoreSQLite(ctx, path, file)
 	}
@@ -76,7 +72,7 @@ func Restore(ctx context.Context, databaseURL, file string, keys RestoredKeys) (
 
 // restoring is a restore in progress.
 type restoring struct {
-	keys  RestoredKeys
-	state schemaState // of the current database
-	now   time.Time
+	keys     RestoredKeys
+	compared bool // with the accounts of the current database
+	now      time.Time
 }

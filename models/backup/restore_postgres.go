@@ -84,12 +84,10 @@ func (r restoring) beginPostgres() (string, error) {
 	}
 	tables = append(tables, "applied_migrations")
 	read := ""
-	if r.state != withoutSchema {
+	if r.compared {
 		// The portal's transactions lock the tables in the same order.
-		read = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, hang_ups, auth_epoch IN ACCESS EXCLUSIVE MODE;\n"
-	}
-	if r.state == withAccounts {
-		read += r.readCurrent("")
+		read = "LOCK TABLE accounts, users, agents, api_keys, sessions, activities, hang_ups, auth_epoch IN ACCESS EXCLUSIVE MODE;" +
+			r.readCurrent("")
 	}
 	return fmt.Sprintf(`
 BEGIN;
@@ -131,7 +129,7 @@ func (r restoring) commitPostgres() string {
 		id:     r.newID("overlay(overlay(gen_random_uuid()::text PLACING '%s-%s-7' FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)::uuid"),
 		noHash: "uuid_send(id)",
 	})
-	if r.state != withAccounts {
+	if !r.compared {
 		statements = r.readCurrent("") + statements
 	}
 	// The dump changes the search path.

@@ -32,15 +32,14 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	if err := copySQLite(ctx, file, prepared); err != nil {
 		return 0, err
 	}
+	if version, err := database.Version(ctx, "sqlite:"+prepared); err != nil || version == "" {
+		return 0, errors.Join(fmt.Errorf("%s is not a backup of the portal", file), err)
+	}
 	db, err := database.Open("sqlite:"+prepared, database.Timeout)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	state, err := schemaStateOf(ctx, db.Portal)
-	if err != nil || state == withoutSchema {
-		return 0, errors.Join(fmt.Errorf("%s is not a backup of the portal", file), err)
-	}
 	if err := migrate(ctx, db); err != nil {
 		return 0, err
 	}
@@ -89,7 +88,7 @@ func (r restoring) secureSQLite(ctx context.Context, db *bun.DB, path string) (r
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	read := []string{r.readCurrent("main.")}
-	if r.state == withAccounts {
+	if r.compared {
 		// DETACH, because the transaction below would also lock an attached database.
 		read = []string{"ATTACH '" + strings.ReplaceAll(path, "'", "''") + "' AS live", r.readCurrent("live."), "DETACH live"}
 	}

@@ -20,7 +20,7 @@ type expressions struct {
 // tables' names have this prefix. If there is no current database to compare with, the tables are
 // those of the restored state, and the copies are empty.
 func (r restoring) readCurrent(prefix string) string {
-	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.state == withAccounts)).Replace(`
+	return strings.NewReplacer("PREFIX", prefix, "COMPARED", strconv.FormatBool(r.compared)).Replace(`
 CREATE TEMPORARY TABLE current_keys AS
 	SELECT id, revoked_at, expires_at, lifetime, expiry_warned_at, agents, networks, revocation_reason, leak_source, leak_url
 	FROM PREFIXapi_keys WHERE COMPARED;
@@ -49,7 +49,7 @@ func (r restoring) secure(e expressions) (statements, count string) {
 	}[r.keys]
 	at := func(t time.Time) string { return "'" + t.Format("2006-01-02 15:04:05.999999-07:00") + "'" }
 	return strings.NewReplacer(
-		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.state == withAccounts), "EPOCH", e.epoch, "NEW_ID", e.id, "NO_HASH", e.noHash,
+		"CONDITION", condition, "COMPARED", strconv.FormatBool(r.compared), "EPOCH", e.epoch, "NEW_ID", e.id, "NO_HASH", e.noHash,
 		"NOW", at(r.now), "EXPIRY", at(r.now.Add(models.HangUpLife)),
 	).Replace(revokeKeys + keepUsers + keepFactors + forgetSent + record), "SELECT count(*) FROM closed_keys"
 }
