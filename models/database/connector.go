@@ -5,9 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -28,33 +26,34 @@ type connector struct {
 	open    context.Context //nolint:containedctx // ends the attempts when the pool is closed
 	close   context.CancelFunc
 
-	mu        sync.Mutex
-	abandoned []*connectAttempt
+	abandoned chan chan connected // offers attempts whose callers have given up
 }
 
-type connectAttempt struct {
-	done chan struct{} // closed when the fields below are set
+// connected is the result of an attempt to connect.
+type connected struct {
 	conn driver.Conn
 	err  error
 }
 
 func newConnector(dials []dial, timeout time.Duration) *connector {
-	c := &connector{dials: dials, timeout: timeout}
+	c := &connector{dials: dials, timeout: timeout, abandoned: make(chan chan connected)}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
 }
 
 // Connect implements [driver.Connector].
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	a := c.adopt()
-	if a == nil {
-		a = c.begin()
+	var attempt chan connected
+	select {
+	case attempt = <-c.abandoned:
+	default:
+		attempt = c.begin()
 	}
 	select {
-	case <-a.done:
-		return a.conn, a.err
+	case result := <-attempt:
+		return result.conn, result.err
 	case <-ctx.Done():
-		c.abandon(a)
+		go c.offer(attempt)
 		return nil, ctx.Err()
 	}
 }
@@ -68,80 +67,55 @@ func (c *connector) Close() error {
 	return nil
 }
 
-func (c *connector) begin() *connectAttempt {
-	a := &connectAttempt{done: make(chan struct{})}
+func (c *connector) begin() chan connected {
+	attempt := make(chan connected, 1)
 	go func() {
-		defer close(a.done)
 		ctx, cancel := context.WithTimeout(c.open, c.timeout)
 		defer cancel()
-		a.conn, a.err = race(ctx, c.dials)
+		conn, err := race(ctx, c.dials)
+		attempt <- connected{conn, err}
 	}()
-	return a
+	return attempt
 }
 
-// adopt removes and returns an attempt whose caller has given up, or returns nil.
-func (c *connector) adopt() *connectAttempt {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.abandoned) == 0 {
-		return nil
+// offer offers an attempt to the next caller until it fails or spareTime has passed.
+func (c *connector) offer(attempt chan connected) {
+	var result connected
+	select {
+	case c.abandoned <- attempt:
+		return
+	case result = <-attempt:
 	}
-	a := c.abandoned[0]
-	c.abandoned = c.abandoned[1:]
-	return a
-}
-
-// abandon keeps an attempt for the next caller until it fails or spareTime has passed.
-func (c *connector) abandon(a *connectAttempt) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.abandoned = append(c.abandoned, a)
-	go func() {
-		<-a.done
-		if a.err == nil {
-			select {
-			case <-time.After(spareTime):
-			case <-c.open.Done():
-			}
-		}
-		if c.remove(a) && a.err == nil {
-			_ = a.conn.Close()
-		}
-	}()
-}
-
-// remove removes an abandoned attempt and reports true unless another caller has adopted it.
-func (c *connector) remove(a *connectAttempt) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.abandoned, a)
-	if i < 0 {
-		return false
+	if result.err != nil {
+		return
 	}
-	c.abandoned = slices.Delete(c.abandoned, i, i+1)
-	return true
+	attempt <- result // for the next caller
+	select {
+	case c.abandoned <- attempt:
+	case <-time.After(spareTime):
+		_ = result.conn.Close()
+	case <-c.open.Done():
+		_ = result.conn.Close()
+	}
 }
 
 // race starts all dials at once, returns the first connection and cancels the other dials.
 func race(ctx context.Context, dials []dial) (driver.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type result struct {
-		conn driver.Conn
-		err  error
-	}
-	results := make(chan result, len(dials))
+	results := make(chan connected, len(dials))
 	for _, connect := range dials {
 		go func() {
 			conn, err := connect(ctx)
-			results <- result{conn, err}
+			results <- connected{conn, err}
 		}()
 	}
 	var errs []error
+	var texts []string
 	for i := range dials {
 		first := <-results
 		if first.err != nil {
-			errs = append(errs, first.err)
+			errs, texts = append(errs, first.err), append(texts, first.err.Error())
 			continue
 		}
 		go func() {
@@ -152,10 +126,6 @@ func race(ctx context.Context, dials []dial) (driver.Conn, error) {
 			}
 		}()
 		return first.conn, nil
-	}
-	var texts []string
-	for _, err := range errs {
-		texts = append(texts, err.Error())
 	}
 	return nil, &openError{strings.Join(texts, "; "), errors.Join(errs...)}
 }
