@@ -25,11 +25,11 @@ const (
 	// The usual total waits. With SQLite, the other processes use the same file.
 	postgresMigrationWait = 30 * time.Second
 	sqliteMigrationWait   = 5 * time.Second
-	// tableLockTimeout is how long an attempt of a migration waits for a table. Meanwhile,
-	// every later statement on that table, including a revocation, queues behind the attempt.
-	tableLockTimeout = 300 * time.Millisecond
-	// maxTableLockPause is the longest pause between two attempts.
-	maxTableLockPause = 3 * time.Second
+	// migrationLockTimeout is how long an attempt of a migration waits for a lock. Meanwhile,
+	// every later statement on the table, including a revocation, queues behind the attempt.
+	migrationLockTimeout = 300 * time.Millisecond
+	// maxMigrationPause is the longest pause between two attempts.
+	maxMigrationPause = 3 * time.Second
 )
 
 // Migrate brings the schema up to date, and refuses a pooler in transaction mode. It waits for the
@@ -58,40 +58,39 @@ type migration struct {
 // is marked as applied in its own transaction, run may be called in several processes at once and
 // after a crash at any point.
 func (m migration) run(ctx context.Context) error {
-	postgres := m.db.Dialect().Name() == dialect.PG
 	deadline := time.Now().Add(m.wait)
-	for pause := tableLockTimeout; ; pause = min(2*pause, maxTableLockPause) {
+	for pause := migrationLockTimeout; ; pause = min(2*pause, maxMigrationPause) {
 		err := m.attempt(ctx, deadline)
 		if !lockedOut(err) {
 			return err
 		}
-		if postgres {
-			m.logger.WarnContext(ctx, "the migration waits for a table", slog.String("held_by", m.holder(ctx)), slog.Any("error", err))
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the schema cannot be updated now: waited %s for a lock, held by %s: %w", m.wait, m.holder(ctx), err)
+		}
+		if m.isPostgres() {
+			m.logger.WarnContext(ctx, "the migration waits for a lock", slog.String("held_by", m.holder(ctx)), slog.Any("error", err))
 		} else {
 			// SQLite does not wait for a lock while several processes create one file,
 			// nor if another process has written since this one began to read
 			// (sqlite.org/wal.html, section 8).
 			pause = 10 * time.Millisecond
 		}
-		if !sleepUntil(ctx, pause, deadline) {
-			return errors.Join(m.waited(ctx, "a table"), err)
+		select {
+		case <-ctx.Done():
+			return Failed("migrate", ctx.Err())
+		case <-time.After(pause):
 		}
 	}
 }
+
+func (m migration) isPostgres() bool { return m.db.Dialect().Name() == dialect.PG }
 
 func (m migration) attempt(ctx context.Context, deadline time.Time) error {
 	limited, cancel := context.WithDeadline(ctx, deadline.Add(Timeout))
 	defer cancel()
 	pending, err := m.pending(limited)
-	if err != nil || len(pending) == 0 {
+	if err != nil {
 		return err
-	}
-	if m.db.Dialect().Name() == dialect.PG {
-		unlock, err := m.lock(limited, deadline)
-		if err != nil {
-			return err
-		}
-		defer unlock()
 	}
 	for _, file := range pending {
 		if err := m.apply(ctx, file); err != nil {
@@ -170,9 +169,10 @@ func (m migration) apply(ctx context.Context, file string) error {
 	}
 	return m.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		before := "CREATE TABLE IF NOT EXISTS applied_migrations (file varchar(255) PRIMARY KEY)"
-		if m.db.Dialect().Name() == dialect.PG {
-			// The usual limits would stop a long migration.
-			before += fmt.Sprintf("; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0", tableLockTimeout.Milliseconds())
+		if m.isPostgres() {
+			// The usual limit would stop a long migration.
+			before = fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(%d); ",
+				migrationLockTimeout.Milliseconds(), MigrationLock) + before
 		}
 		if _, err := tx.ExecContext(ctx, before); err != nil {
 			return err

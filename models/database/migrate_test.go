@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func TestMigrationContinuesWhenTheLockHolderDies(t *testing.T) {
 	migrated := make(chan error)
 	go func() { migrated <- f.Migrate(context.WithoutCancel(t.Context()), logs.Logger(), 0) }()
 	eventually(t, "the second instance waits", func() bool {
-		return strings.Contains(logs.String(), "waiting for the migration of another instance")
+		return strings.Contains(logs.String(), "the migration waits for a lock")
 	})
 	f.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = ? "+
 		"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", database.MigrationLock)
@@ -145,23 +146,11 @@ func TestRevocationsPassAMigrationThatWaitsForAReader(t *testing.T) {
 		}
 	}
 	eventually(t, "the log says what the migration waits for", func() bool {
-		return strings.Contains(logs.String(), "the migration waits for a table")
+		return strings.Contains(logs.String(), "the migration waits for a lock")
 	})
 	must(t, reader.Rollback())
 	must(t, <-migrated)
 	f.exec(t, "SELECT later FROM api_keys")
-}
-
-func TestAMigrationThatCannotLockATableFailsInTime(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t))
-	reader := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
-	t.Cleanup(func() { _ = reader.Rollback() })
-	must(t, errOf(reader.ExecContext(t.Context(), "SELECT id FROM api_keys LIMIT 1")))
-	err := f.MigrateTo(t.Context(), later, noLog, 500*time.Millisecond)
-	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a table") {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestAnUpToDateDatabaseNeedsNoLock(t *testing.T) {
@@ -173,38 +162,26 @@ func TestAnUpToDateDatabaseNeedsNoLock(t *testing.T) {
 	must(t, f.Migrate(ctx, noLog, 0))
 }
 
-func TestTheWaitForAnotherMigrationIsBounded(t *testing.T) {
+func TestTheWaitOfAMigrationIsBounded(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, modelstest.EmptyPostgresURL(t))
-	f.holdMigrationLock(t)
-	logs := &modelstest.LogBuffer{}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := f.Migrate(ctx, logs.Logger(), 300*time.Millisecond)
-	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "the migration of another instance, held by process ") {
-		t.Errorf("got %v", err)
+	for name, hold := range map[string]string{
+		"another migration": fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", database.MigrationLock),
+		"a reader":          "SELECT id FROM api_keys LIMIT 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, modelstest.PostgresURL(t))
+			holder := modelstest.Value(f.db.BeginTx(t.Context(), nil))(t)
+			t.Cleanup(func() { _ = holder.Rollback() })
+			must(t, errOf(holder.ExecContext(t.Context(), hold)))
+			logs := &modelstest.LogBuffer{}
+			err := f.MigrateTo(t.Context(), later, logs.Logger(), 500*time.Millisecond)
+			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "waited 500ms for a lock, held by process ") {
+				t.Errorf("got %v", err)
+			}
+			if !strings.Contains(logs.String(), "the migration waits for a lock") {
+				t.Errorf("the log does not say what it waits for: %s", logs)
+			}
+		})
 	}
-	if !strings.Contains(logs.String(), "waiting for the migration of another instance") {
-		t.Errorf("the log does not say what it waits for: %s", logs)
-	}
-}
-
-// The lock is held for longer than the server allows a transaction to be idle.
-func TestTheLockOfALongMigrationIsKept(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, modelstest.PostgresURL(t))
-	slow := fstest.MapFS{"20990101000000_slow.tx.up.sql": {Data: []byte("SELECT pg_sleep(3)")}}
-	migrated := make(chan error, 1)
-	go func() { migrated <- f.MigrateTo(context.WithoutCancel(t.Context()), slow, noLog, time.Minute) }()
-	locked := func() bool {
-		return value[int](t, f, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
-			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
-	}
-	eventually(t, "the migration holds the lock", locked)
-	for ; len(migrated) == 0; time.Sleep(20 * time.Millisecond) {
-		if !locked() && len(migrated) == 0 {
-			t.Fatal("the lock was released during the migration")
-		}
-	}
-	must(t, <-migrated)
 }
