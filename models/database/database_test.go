@@ -20,13 +20,19 @@ import (
 
 func TestDatabaseURLs(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{
-		"sqlite:data/portal.db", "sqlite:/var/lib/portal.db", "sqlite:///var/lib/portal.db",
-		"postgres://user:hunter2@db.example.com:5432/portal", "postgresql://db/portal?sslmode=require",
-		"postgres://a.example.com,b.example.com:5433/portal", "postgres:///portal?host=/run/postgresql",
+	for url, file := range map[string]string{
+		"sqlite:data/portal.db": "data/portal.db", "sqlite:/var/lib/portal.db": "/var/lib/portal.db",
+		"sqlite:///var/lib/portal.db":                        "/var/lib/portal.db",
+		"postgres://user:hunter2@db.example.com:5432/portal": "",
+		"postgresql://db/portal?sslmode=require":             "",
+		"postgres://a.example.com,b.example.com:5433/portal": "",
+		"postgres:///portal?host=/run/postgresql":            "",
 	} {
 		if err := database.CheckURL(url); err != nil {
 			t.Errorf("%s: %v", url, err)
+		}
+		if path, ok := database.SQLitePath(url); path != file || ok != (file != "") {
+			t.Errorf("%s: %q, %t", url, path, ok)
 		}
 	}
 	for _, url := range []string{
@@ -45,54 +51,22 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 }
 
-func TestSQLitePaths(t *testing.T) {
-	t.Parallel()
-	for url, want := range map[string]string{
-		"sqlite:data/portal.db": "data/portal.db", "sqlite:/a/b.db": "/a/b.db",
-		"sqlite:///a/b.db": "/a/b.db",
-	} {
-		if path, ok := database.SQLitePath(url); path != want || !ok {
-			t.Errorf("%s: %q, %t", url, path, ok)
-		}
-	}
-	if path, ok := database.SQLitePath("postgres:///a/b.db"); path != "" || ok {
-		t.Errorf("a PostgreSQL URL: %q, %t", path, ok)
-	}
-}
-
-func TestSQLiteFileOfAnyName(t *testing.T) {
+// Other users of the machine must not read the database.
+func TestNewSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"my portal.db", "a?mode=memory.db", "a#b.db", "100%41.db", "Zürich.db", "a&_pragma=x.db", "a:b.db"} {
 		dir := filepath.Join(t.TempDir(), "data of "+name)
 		must(t, os.Mkdir(dir, 0o700))
 		modelstest.Open(t, "sqlite:"+filepath.Join(dir, name), models.Options{})
-		files := modelstest.Value(filepath.Glob(filepath.Join(dir, "*")))(t)
-		var found bool
-		for _, file := range files {
-			found = found || filepath.Base(file) == name
-			if !strings.HasPrefix(filepath.Base(file), name) {
-				t.Errorf("%s: made %s", name, file)
+		files := modelstest.Value(os.ReadDir(dir))(t)
+		if len(files) != 3 {
+			t.Fatalf("want the database, -shm and -wal: %v", files)
+		}
+		for i, suffix := range []string{"", "-shm", "-wal"} {
+			info := modelstest.Value(files[i].Info())(t)
+			if info.Name() != name+suffix || info.Mode() != 0o600 {
+				t.Errorf("%s: made %s with mode %v, want 0600", name, info.Name(), info.Mode())
 			}
-		}
-		if !found {
-			t.Errorf("%s: made only %s", name, files)
-		}
-	}
-}
-
-// Other users of the machine must not read the database.
-func TestNewSQLiteFilesArePrivate(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	modelstest.Open(t, "sqlite:"+filepath.Join(dir, "portal.db"), models.Options{})
-	files := modelstest.Value(os.ReadDir(dir))(t)
-	if len(files) != 3 {
-		t.Errorf("want the database, -wal and -shm: %v", files)
-	}
-	for _, file := range files {
-		info := modelstest.Value(file.Info())(t)
-		if info.Mode() != 0o600 {
-			t.Errorf("%s: mode %v, want 0600", file.Name(), info.Mode())
 		}
 	}
 }

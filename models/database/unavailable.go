@@ -67,27 +67,24 @@ func Failed(operation string, err error) error {
 
 // unavailable reports whether err means that the database did not answer.
 func unavailable(err error) bool {
+	for _, cause := range []error{
+		context.DeadlineExceeded, driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, errFileReplaced,
+		sql.ErrTxDone, // rolled back at the deadline, just before COMMIT
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
 	var netErr net.Error
-	if errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
-		errors.Is(err, sql.ErrTxDone) || // rolled back at the deadline, just before COMMIT
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &netErr) || pgconn.SafeToRetry(err) || errors.Is(err, errFileReplaced) {
-		return true
-	}
 	var connectErr *pgconn.ConnectError
-	if errors.As(err, &connectErr) {
+	if errors.As(err, &netErr) || errors.As(err, &connectErr) || pgconn.SafeToRetry(err) {
 		return true
 	}
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		return unavailablePostgres(pgErr.Code)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return unavailablePostgres(refused.Code)
 	}
-	var sqliteErr *sqlite.Error
-	if errors.As(err, &sqliteErr) {
-		return unavailableSQLite(sqliteErr.Code())
-	}
-	return false
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	return ok && unavailableSQLite(failed.Code())
 }
 
 // unavailablePostgres reports whether a SQLSTATE (PostgreSQL manual, appendix A) means that the
@@ -114,8 +111,8 @@ func unavailablePostgres(code string) bool {
 
 // IsSQLiteBusy reports whether err means that another connection holds a lock.
 func IsSQLiteBusy(err error) bool {
-	var sqliteErr *sqlite.Error
-	return errors.As(err, &sqliteErr) && sqliteErr.Code()&0xff == sqlite3.SQLITE_BUSY
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	return ok && failed.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // unavailableSQLite reports whether a result code (sqlite.org/rescode.html) means that SQLite
