@@ -138,7 +138,7 @@ func newReader(ctx context.Context, connections *database.Connections) (authn.Re
 	if !connections.IsPostgres() {
 		return authn.NewSQLite(ctx, connections.Single())
 	}
-	dial, stop := connections.Dial(database.Reading)
+	dial, stop := connections.Dial()
 	return authn.NewPostgres(func(ctx context.Context) (*pgconn.PgConn, error) {
 		conn, err := dial(ctx)
 		if err != nil {
@@ -154,7 +154,7 @@ func newRecorder(ctx context.Context, connections *database.Connections) (*usage
 		writer, err := usage.NewSQLite(ctx, connections.Single())
 		return usage.New(writer, true), err
 	}
-	return usage.New(usage.NewPostgres(connections.Dial(database.Writing)), false), nil
+	return usage.New(usage.NewPostgres(connections.Single()), false), nil
 }
 
 func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, o Options) *Store {

@@ -43,8 +43,12 @@ var sessionSettings = map[string]string{
 	"tcp_user_timeout":                    "3s",
 }
 
-// readSettings are for connections that only read for API requests.
-var readSettings = map[string]string{"statement_timeout": "2s"}
+// readSettings are for connections that only read for API requests, and usageSettings for the one
+// that writes usage. Without jit=off, PostgreSQL may compile the plan each time.
+var (
+	readSettings  = map[string]string{"statement_timeout": "2s"}
+	usageSettings = map[string]string{"lock_timeout": "500ms", "jit": "off"}
+)
 
 // keepAlive makes a connection fail when its server has vanished. Without it, each idle connection
 // of the pool would cost one request its deadline.
@@ -53,7 +57,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interva
 func postgresConfig(databaseURL string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
-		return nil, err
+		// pgx's error repeats the URL, which may contain a password.
+		return nil, fmt.Errorf("invalid PostgreSQL URL; use postgres://user:password@host:5432/database")
 	}
 	if config.ConnectTimeout == 0 || config.ConnectTimeout == pgxConnectTimeout {
 		config.ConnectTimeout = connectTimeout
@@ -92,20 +97,20 @@ func set(config *pgx.ConnConfig, settings ...map[string]string) {
 func openPostgres(databaseURL string) (*Connections, error) {
 	config, err := postgresConfig(databaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("the database URL is not a valid PostgreSQL URL")
+		return nil, err
 	}
+	reading, usage := config.Copy(), config.Copy()
 	set(config, sessionSettings)
-	reading := config.Copy()
 	set(reading, sessionSettings, readSettings)
+	set(usage, sessionSettings, usageSettings)
+	usage.StatementCacheCapacity = max(usage.StatementCacheCapacity, 2)
 	connectors := func(config *pgx.ConnConfig) *connector { return newConnector(hosts(config), config.ConnectTimeout) }
 	return &Connections{
 		Portal: postgresPool(connectors(config), PortalConnections),
 		API:    postgresPool(connectors(reading), apiConnections),
-		Dial: func(use Use) (dial func(context.Context) (*pgx.Conn, error), stop func() error) {
-			if use == Reading {
-				return postgresConn(connectors(reading))
-			}
-			return postgresConn(connectors(config))
+		Single: func() *sql.DB { return postgresPool(connectors(usage), 1).DB },
+		Dial: func() (dial func(context.Context) (*pgx.Conn, error), stop func() error) {
+			return postgresConn(connectors(reading))
 		},
 	}, nil
 }

@@ -3,20 +3,18 @@ package usage_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 
 	"portal/models"
+	connect "portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/usage"
 )
@@ -55,19 +53,16 @@ func open(t testing.TB, url string) database {
 	return database{modelstest.OpenDatabase(t, url), url}
 }
 
-func (d database) postgres() bool { return d.Dialect().Name().String() == "pg" }
-
 // writer returns a writer for the database.
 func (d database) writer(t testing.TB) usage.Writer {
 	t.Helper()
-	if d.postgres() {
-		return usage.NewPostgres(func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, d.url) }, func() error { return nil })
-	}
-	path := strings.TrimPrefix(d.url, "sqlite:")
-	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	connections, err := connect.Open(d.url, time.Minute)
 	must(t, err)
-	db.SetMaxOpenConns(1)
-	writer, err := usage.NewSQLite(t.Context(), db)
+	must(t, connections.Close()) // the writer has a connection of its own
+	if connections.IsPostgres() {
+		return usage.NewPostgres(connections.Single())
+	}
+	writer, err := usage.NewSQLite(t.Context(), connections.Single())
 	must(t, err)
 	return writer
 }

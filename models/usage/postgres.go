@@ -2,8 +2,7 @@ package usage
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"database/sql"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,34 +30,34 @@ const postgresAddSources = `INSERT INTO api_key_sources AS stored (api_key_id, d
 		requests = stored.requests + excluded.requests,
 		first_seen = LEAST(stored.first_seen, excluded.first_seen), last_seen = GREATEST(stored.last_seen, excluded.last_seen)`
 
-// postgresSettings bound the wait for a row that another session holds. Without jit=off, PostgreSQL
-// may compile the plan each time.
-const postgresSettings = "SET lock_timeout = '500ms'; SET jit = off"
+// Postgres is the [Writer] for PostgreSQL.
+type Postgres struct{ db *sql.DB }
 
-// Postgres is the [Writer] for PostgreSQL, with a connection of its own.
-type Postgres struct {
-	dial func(context.Context) (*pgx.Conn, error)
-	stop func() error
-	conn *pgx.Conn // nil until the first use and after an error
-}
-
-// NewPostgres returns a writer that calls dial when it needs a connection, and stop at the end.
-func NewPostgres(dial func(context.Context) (*pgx.Conn, error), stop func() error) *Postgres {
-	return &Postgres{dial: dial, stop: stop}
-}
+// NewPostgres returns a writer that owns db, a pool of one connection: nothing else may use db, and
+// Close closes it.
+func NewPostgres(db *sql.DB) *Postgres { return &Postgres{db} }
 
 // Write implements [Writer].
 func (p *Postgres) Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
-	arguments, bySource := postgresArguments(hour, entries), postgresSources(hour, sources)
-	reused := p.conn != nil
-	err := p.try(ctx, arguments, bySource)
-	if err != nil && reused && ctx.Err() == nil {
-		// The server may have closed the old connection, so try a new one.
-		err = p.try(ctx, arguments, bySource)
+	tx, err := p.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
 	}
-	return err
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(ctx, postgresAdd, postgresArguments(hour, entries)...); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, postgresAddSources, postgresSources(hour, sources)...); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
+// Close implements [Writer].
+func (p *Postgres) Close() error { return p.db.Close() }
+
+// postgresArguments returns the arguments of postgresAdd. The first one makes pgx prepare the
+// statement once.
 func postgresArguments(hour time.Time, entries []Entry) []any {
 	n := len(entries)
 	keys, lasts := make(pgtype.FlatArray[pgtype.UUID], n), make(pgtype.FlatArray[pgtype.Timestamptz], n)
@@ -69,9 +68,10 @@ func postgresArguments(hour time.Time, entries []Entry) []any {
 		requests[i] = pgtype.Int8{Int64: entry.Requests, Valid: true}
 		refusals[i] = pgtype.Int8{Int64: entry.Refusals, Valid: true}
 	}
-	return []any{hour, keys, lasts, requests, refusals}
+	return []any{pgx.QueryExecModeCacheStatement, hour, keys, lasts, requests, refusals}
 }
 
+// postgresSources is postgresArguments for postgresAddSources.
 func postgresSources(hour time.Time, entries []SourceEntry) []any {
 	n := len(entries)
 	keys, requests := make(pgtype.FlatArray[pgtype.UUID], n), make(pgtype.FlatArray[pgtype.Int8], n)
@@ -84,64 +84,5 @@ func postgresSources(hour time.Time, entries []SourceEntry) []any {
 		firsts[i] = pgtype.Timestamptz{Time: entry.FirstUse(), Valid: true}
 		lasts[i] = pgtype.Timestamptz{Time: entry.LastUse(), Valid: true}
 	}
-	return []any{hour, keys, addresses, clients, requests, firsts, lasts}
-}
-
-// try runs the statements in one transaction with an open connection, and drops the connection
-// after an error.
-func (p *Postgres) try(ctx context.Context, arguments, bySource []any) error {
-	if p.conn == nil {
-		if err := p.connect(ctx); err != nil {
-			return err
-		}
-	}
-	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "add", arguments...)
-		if err == nil {
-			_, err = tx.Exec(ctx, "add sources", bySource...)
-		}
-		return err
-	})
-	if err != nil {
-		p.drop()
-	}
-	return err
-}
-
-func (p *Postgres) connect(ctx context.Context) error {
-	conn, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	p.conn = conn
-	if _, err = conn.PgConn().Exec(ctx, postgresSettings).ReadAll(); err == nil {
-		_, err = conn.Prepare(ctx, "add", postgresAdd)
-	}
-	if err == nil {
-		_, err = conn.Prepare(ctx, "add sources", postgresAddSources)
-	}
-	if err != nil {
-		p.drop()
-		return fmt.Errorf("prepare the write of usage: %w", err)
-	}
-	return nil
-}
-
-// drop closes the connection without waiting for the server.
-func (p *Postgres) drop() {
-	_ = p.conn.PgConn().Conn().SetDeadline(time.Now())
-	_ = p.conn.Close(context.Background())
-	p.conn = nil
-}
-
-// Close implements [Writer].
-func (p *Postgres) Close() error {
-	if p.conn == nil {
-		return p.stop()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	err := p.conn.Close(ctx)
-	p.conn = nil
-	return errors.Join(err, p.stop())
+	return []any{pgx.QueryExecModeCacheStatement, hour, keys, addresses, clients, requests, firsts, lasts}
 }
