@@ -48,16 +48,12 @@ func (r *Recorder) flush(ctx context.Context, yield bool) error {
 	r.mu.Lock()
 	waiting := len(r.open)
 	r.mu.Unlock()
-	if err := r.writeRest(ctx, yield); err != nil {
-		return err
-	}
-	for range waiting {
+	err := r.writeRest(ctx, yield)
+	for ; err == nil && waiting > 0; waiting-- {
 		r.take()
-		if err := r.writeRest(ctx, yield); err != nil {
-			return err
-		}
+		err = r.writeRest(ctx, yield)
 	}
-	return nil
+	return err
 }
 
 // take ends the counting in the oldest open bucket, and prepares the bucket for writing.
@@ -69,7 +65,7 @@ func (r *Recorder) take() {
 	for _, sources := range b.sourcesOf {
 		r.sources -= sources
 	}
-	r.writing = b
+	r.taken = append(r.taken, b)
 	r.mu.Unlock()
 
 	// Counting has ended, so sorting needs no lock.
@@ -80,13 +76,13 @@ func (r *Recorder) take() {
 	b.batch = b.next()
 }
 
-// writeRest writes the rest of the bucket that take has begun, if there is one. Only flush changes
-// it, so flush reads it without the lock.
+// writeRest writes the rest of the last taken bucket. Only flush changes taken buckets, so flush
+// reads them without the lock.
 func (r *Recorder) writeRest(ctx context.Context, yield bool) error {
-	b := r.writing
-	if b == nil {
+	if len(r.taken) == 0 {
 		return nil
 	}
+	b := r.taken[len(r.taken)-1]
 	for b.unwritten() > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -102,10 +98,8 @@ func (r *Recorder) writeRest(ctx context.Context, yield bool) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b.done, r.writing = time.Now(), nil
-	r.written = append(r.written, b)
-	for time.Since(r.written[0].done) > kept {
-		r.written = r.written[1:]
+	for len(r.taken) > 0 && time.Since(r.taken[0].done) > kept {
+		r.taken = r.taken[1:]
 	}
 	return nil
 }
@@ -126,7 +120,7 @@ func (r *Recorder) write(ctx context.Context, b *bucket) error {
 	defer r.mu.Unlock()
 	r.stats.Batches++
 	r.stats.Written += int64(len(b.batch))
-	b.written += len(b.batch)
+	b.written, b.done = b.written+len(b.batch), time.Now()
 	b.batch = b.next()
 	return nil
 }

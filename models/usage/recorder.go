@@ -36,8 +36,7 @@ type Recorder struct {
 	open    []*bucket // collect counts, one for each hour, the oldest first
 	pending int       // keys in open
 	sources int       // that were admitted to open
-	writing *bucket   // nil if there is none
-	written []*bucket // a short time ago
+	taken   []*bucket // were written a short time ago, but the last one perhaps in part
 	stats   Stats
 }
 
@@ -103,7 +102,7 @@ func (r *Recorder) LastUse(key uuid.UUID, stored *time.Time) *time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var latest counts
-	for b := range r.buckets {
+	for _, b := range r.buckets() {
 		n, _ := b.find(key)
 		latest.Last = max(latest.Last, n.Last)
 	}
@@ -123,7 +122,7 @@ func (r *Recorder) Unwritten(key uuid.UUID, stored *time.Time, visit func(hour t
 func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, visit func(*bucket, counts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for b := range r.buckets {
+	for _, b := range r.buckets() {
 		n, i := b.find(key)
 		if n == (counts{}) {
 			continue
@@ -139,22 +138,8 @@ func (r *Recorder) unwritten(key uuid.UUID, stored *time.Time, visit func(*bucke
 	}
 }
 
-// buckets yields all buckets in memory. The caller holds mu.
-func (r *Recorder) buckets(yield func(*bucket) bool) {
-	for _, b := range r.written {
-		if !yield(b) {
-			return
-		}
-	}
-	if r.writing != nil && !yield(r.writing) {
-		return
-	}
-	for _, b := range r.open {
-		if !yield(b) {
-			return
-		}
-	}
-}
+// buckets returns all buckets in memory. The caller holds mu.
+func (r *Recorder) buckets() []*bucket { return slices.Concat(r.taken, r.open) }
 
 // Stats describe a recorder.
 type Stats struct {
@@ -171,7 +156,7 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	stats := r.stats
-	for b := range r.buckets {
+	for _, b := range r.buckets() {
 		if n := b.unwritten(); n > 0 {
 			stats.Pending += n
 			stats.Lag = max(stats.Lag, time.Since(b.since))
@@ -199,7 +184,7 @@ type bucket struct {
 	entries []Entry   // sorted by key
 	written int       // number of entries that were written
 	batch   []Entry   // the entries after them that are written next
-	done    time.Time // when the last entry was written
+	done    time.Time // when the last batch was written
 }
 
 func newBucket(hour int64) *bucket {

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 	"time"
@@ -46,12 +47,12 @@ func clientOf(userAgent string) string {
 	for i := range len(userAgent) {
 		switch b := userAgent[i]; {
 		case b == ' ' || b == '\t' || b == '(':
-			return orUnknown(userAgent[:i])
+			return cmp.Or(userAgent[:i], unknown)
 		case b < ' ' || b > '~' || i == maxClient:
 			return cleanClient(userAgent)
 		}
 	}
-	return orUnknown(userAgent)
+	return cmp.Or(userAgent, unknown)
 }
 
 // cleanClient is clientOf for a User-Agent that is long or has characters besides visible ASCII.
@@ -66,14 +67,7 @@ func cleanClient(userAgent string) string {
 			client = append(client, r)
 		}
 	}
-	return orUnknown(string(client))
-}
-
-func orUnknown(client string) string {
-	if client == "" {
-		return unknown
-	}
-	return client
+	return cmp.Or(string(client), unknown)
 }
 
 // Client returns the name of the client; empty for all others.
