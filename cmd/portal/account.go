@@ -24,7 +24,7 @@ func (c accountCreateCommand) Run(ctx context.Context, t terminal) error {
 	return withStore(ctx, func(store *models.Store) error {
 		account, err := store.Accounts.Create(ctx, models.NewAccount{Name: c.Name, Email: c.Email, Password: password})
 		if err != nil {
-			return forOperator(err)
+			return err
 		}
 		_, err = fmt.Fprintln(t.out, account.ID)
 		return err
@@ -55,7 +55,7 @@ type accountRenameCommand struct {
 func (c accountRenameCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		if err := store.Accounts.Rename(ctx, account.ID, c.Name, models.Operator()); err != nil {
-			return forOperator(err)
+			return err
 		}
 		return t.say("account %q is renamed to %q", account.Name, strings.TrimSpace(c.Name))
 	})

@@ -22,7 +22,7 @@ func (c agentCreateCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: c.ID, Name: c.Name}, models.Operator())
 		if err != nil {
-			return forOperator(err)
+			return err
 		}
 		_, err = fmt.Fprintln(t.out, agent.ID)
 		return err
@@ -64,7 +64,7 @@ func (f agentFlags) withAgent(ctx context.Context, work func(*models.Store, mode
 		if errors.Is(err, models.ErrAgentNotFound) {
 			return fmt.Errorf("--id %s: %w; list the agents with: portal agent list --account %s", f.ID, err, f.Account)
 		}
-		return forOperator(err)
+		return err
 	})
 }
 

@@ -15,10 +15,7 @@ type backupCommand struct {
 // Run does not update the schema, so that a new version can back up the database before its first
 // start.
 func (c backupCommand) Run(ctx context.Context, t terminal) error {
-	d, err := databaseFromEnvironment()
-	if err == nil {
-		err = d.checkSchema(ctx)
-	}
+	d, err := existingDatabase(ctx)
 	if err != nil {
 		return err
 	}

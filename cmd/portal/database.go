@@ -44,23 +44,24 @@ func databaseFromEnvironment() (dataSource, error) {
 	return d, check.err()
 }
 
-// checkSchema returns an error unless the database has the portal's tables. It creates nothing, so
-// that no command works on an empty database by mistake.
-func (d dataSource) checkSchema(ctx context.Context) error {
+// existingDatabase is databaseFromEnvironment, and returns an error unless the database has the
+// portal's tables. It creates nothing, so that no command works on an empty database by mistake.
+func existingDatabase(ctx context.Context) (dataSource, error) {
+	d, err := databaseFromEnvironment()
+	if err != nil {
+		return d, err
+	}
 	version, err := database.Version(ctx, d.url)
 	if err == nil && version == "" {
 		err = fmt.Errorf("%s has no tables of the portal: correct DATABASE_URL, or create the tables with: portal migrate", database.Name(d.url))
 	}
-	return err
+	return d, err
 }
 
 // withStore opens the store of DATABASE_URL, calls work and closes the store. Operators' commands
 // need no other configuration.
 func withStore(ctx context.Context, work func(*models.Store) error) error {
-	d, err := databaseFromEnvironment()
-	if err == nil {
-		err = d.checkSchema(ctx)
-	}
+	d, err := existingDatabase(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 
 // withStore is the function withStore, but creates the database. The store logs warnings to
 // standard error, for example when a migration waits for a table. If the environment configures
-// emails, the store queues those about the command's changes; an instance sends them.
+// emails, the store queues those about the command's changes; an instance sends them. An error about
+// invalid input is reduced to its message.
 func (d dataSource) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
@@ -82,7 +84,7 @@ func (d dataSource) withStore(ctx context.Context, options models.Options, work 
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(store), closeStore(ctx, store))
+	return errors.Join(forOperator(work(store)), closeStore(ctx, store))
 }
 
 // closeStore closes the store even if ctx has ended.

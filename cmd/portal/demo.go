@@ -132,7 +132,7 @@ func (c demoSeedCommand) Run(ctx context.Context, t terminal) error {
 			seed.user, err = store.SignIn.VerifyPassword(ctx, demo.Email, demo.Password, models.Client{Address: "192.0.2.10"})
 		}
 		if err != nil {
-			return forOperator(err)
+			return err
 		}
 		if err := errors.Join(seed.createKeys(ctx), seed.revokeKeys(ctx), seed.rotate(ctx), seed.signIn(ctx)); err != nil {
 			return err

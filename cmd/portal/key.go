@@ -25,19 +25,20 @@ type keyRevokeCommand struct {
 // Run revokes one key. If the key is revoked already or has expired, Run succeeds, so that a list
 // of leaked keys can be processed twice.
 func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
-	var secret string
+	find := func(store *models.Store) (models.Key, error) { return store.Keys.FindAsOperator(ctx, c.ID) }
 	if c.Key != "" {
 		if c.Key != "-" {
 			return inputError("the only value of --key is -, which reads the key from standard input; " +
 				"other users of the machine can read the command line")
 		}
-		var err error
-		if secret, err = readKey(ctx, t); err != nil {
+		secret, err := readKey(ctx, t)
+		if err != nil {
 			return err
 		}
+		find = func(store *models.Store) (models.Key, error) { return store.Keys.FindBySecret(ctx, secret) }
 	}
 	return withStore(ctx, func(store *models.Store) error {
-		key, err := c.find(ctx, store, secret)
+		key, err := find(store)
 		if err != nil {
 			return err
 		}
@@ -51,18 +52,11 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			outcome, err = "was already revoked at "+key.RevokedAt.Format(time.RFC3339), nil
 		}
 		if err != nil {
-			return forOperator(err)
+			return err
 		}
 		_, err = fmt.Fprintln(t.out, key.ID)
 		return errors.Join(t.say("%s %q of account %s: %s", key.Masked(), key.Label, key.AccountID, outcome), err)
 	})
-}
-
-func (c keyRevokeCommand) find(ctx context.Context, store *models.Store, secret string) (models.Key, error) {
-	if secret != "" {
-		return store.Keys.FindBySecret(ctx, secret)
-	}
-	return store.Keys.FindAsOperator(ctx, c.ID)
 }
 
 type keyListCommand struct {

@@ -52,7 +52,7 @@ func (c userAddCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
 		user, err := store.People.Add(ctx, account.ID, models.NewUser{Email: c.Email, Password: password, Role: c.Role}, models.Operator())
 		if err != nil {
-			return forOperator(err)
+			return err
 		}
 		_, err = fmt.Fprintln(t.out, user.ID)
 		return err
@@ -157,7 +157,7 @@ func (f userFlag) explain(err error) error {
 	if errors.Is(err, models.ErrLastOwner) {
 		return fmt.Errorf("--email %s: %w; add another owner first with: portal user add --role owner", f.Email, models.ErrLastOwner)
 	}
-	return forOperator(err)
+	return err
 }
 
 func state(disabled bool) string {
