@@ -119,10 +119,9 @@ func (c *checker) address(name, value string) string {
 // origin parses a public URL, which is a scheme and a host without a path. Because the value may
 // contain a password, the message does not contain it.
 func (c *checker) origin(name, value string) *url.URL {
-	u, err := url.Parse(value)
+	u := serverURL(value, "", "http", "https")
 	// Comparing the whole value also refuses an empty query or fragment.
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
-		!strings.EqualFold(strings.TrimSuffix(value, "/"), u.Scheme+"://"+u.Host) || !isHost(u) {
+	if u == nil || !strings.EqualFold(strings.TrimSuffix(value, "/"), u.Scheme+"://"+u.Host) {
 		c.add(name, "invalid public URL; write only the scheme, the host and, if it is not the default, the port, such as "+
 			"https://portal.example.com")
 		return nil
@@ -138,6 +137,16 @@ var (
 	// numericEnd matches names that browsers parse as an IPv4 address or refuse.
 	numericEnd = regexp.MustCompile(`(^|\.)[0-9]+\.?$`)
 )
+
+// serverURL parses a URL with one of the schemes and a host. If value is no such URL, or has
+// credentials or one of the characters in forbidden, serverURL returns nil.
+func serverURL(value, forbidden string, schemes ...string) *url.URL {
+	u, err := url.Parse(value)
+	if err != nil || !slices.Contains(schemes, u.Scheme) || !isHost(u) || u.User != nil || strings.ContainsAny(value, forbidden) {
+		return nil
+	}
+	return u
+}
 
 // isHost reports whether a URL's host is a name or an IP address, with a valid port after a colon.
 func isHost(u *url.URL) bool {

@@ -40,11 +40,10 @@ func (c *checker) webSocket(name, value string) *url.URL {
 	if value == "" {
 		return nil
 	}
-	u, err := url.Parse(value)
-	if err != nil || (u.Scheme != "wss" && u.Scheme != "ws") || !isHost(u) || u.User != nil || strings.ContainsAny(value, "?#") {
+	u := serverURL(value, "?#", "wss", "ws")
+	if u == nil {
 		c.add(name, "invalid URL; write the scheme wss (or ws), the host and, if it is not the default, "+
 			"the port, such as wss://livekit.example.com")
-		return nil
 	}
 	return u
 }

@@ -42,9 +42,8 @@ func (c *checker) ascii(name, value string) {
 // On a loopback address it may be http. The value is compared with the provider's, so it is not
 // changed. Because it may contain a password, the message does not contain it.
 func (c *checker) issuer(name, value string) string {
-	u, err := url.Parse(value)
-	if err != nil || !isHost(u) || u.User != nil || strings.ContainsAny(value, "?# \\") ||
-		u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+	u := serverURL(value, "?# \\", "https", "http")
+	if u == nil || u.Scheme == "http" && u.Hostname() != "localhost" && !isLoopback(u) {
 		c.add(name, "invalid issuer; write the provider's https URL without query, exactly as in its metadata, "+
 			"such as https://login.example.com/realms/staff")
 	}
@@ -58,19 +57,16 @@ func (c *checker) keysURL(name, value string) string {
 	if value == "" {
 		return ""
 	}
-	u, err := url.Parse(value)
-	if err != nil || !isHost(u) || u.User != nil || strings.ContainsAny(value, "# \\") ||
-		u.Scheme != "https" && (u.Scheme != "http" || !net.ParseIP(u.Hostname()).IsLoopback()) {
+	u := serverURL(value, "# \\", "https", "http")
+	if u == nil || u.Scheme == "http" && !isLoopback(u) {
 		c.add(name, "invalid URL; write the https URL of the provider's public keys, such as "+
 			"https://api.github.com/meta/public_keys/secret_scanning")
 	}
 	return value
 }
 
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
+// isLoopback reports whether a URL's host is a loopback IP address.
+func isLoopback(u *url.URL) bool { return net.ParseIP(u.Hostname()).IsLoopback() }
 
 // choice reports whether the value is yes. Any value but yes and no is an error.
 func (c *checker) choice(name, value, yes, no string) bool {

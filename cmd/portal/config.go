@@ -4,18 +4,17 @@ import (
 	"log/slog"
 	"net"
 	"net/mail"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"portal/handlers"
 	"portal/handlers/api"
 	"portal/handlers/mailer"
 	pages "portal/handlers/portal"
-	"portal/handlers/portal/identity"
-	"portal/models/livekit"
+	"portal/models"
 	"portal/models/widget"
 )
 
@@ -72,36 +71,20 @@ type config struct {
 // settings is the parsed configuration.
 type settings struct {
 	addr           string
-	baseURL        *url.URL // nil: see publicURL
-	demo           bool     // in an empty database, create an account
-	widgetTokenTTL time.Duration
-	widgetTokenAlg []widget.Algorithm // the first signs
-	rateLimit      api.RateLimit
-	trustedProxies []string
-	sessionIdle    time.Duration
-	sessionMax     time.Duration
-	keyMaxLifetime time.Duration // 0: none
-	metricsAddr    string        // empty: no metrics
+	metricsAddr    string // empty: no metrics
+	demo           bool   // in an empty database, create an account
 	logLevel       slog.Level
-	name           string // of the product
-	supportURL     string // may be empty
 	database       dataSource
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
-	operatorToken  string // empty: no operator API
-	leaks          api.LeakDoors
+	widgetTokenTTL time.Duration
+	widgetTokenAlg []widget.Algorithm // the first signs
 	smtp           mailer.Server
 	mailFrom       *mail.Address // nil: no emails
+	spans          *spanReceiver // nil: no traces
 
-	provider     *identity.Config // nil: no OpenID Connect provider
-	passwordsOff bool             // nobody signs in with a password
-
-	securityContact string // empty: no security.txt
-	signInLimit     int    // wrong passwords a minute
-
-	spans *spanReceiver // nil: no traces
-
-	liveKit *livekit.Server // nil: off
+	store models.Options // without what serve opens
+	site  handlers.Deps  // likewise; BaseURL may be nil, see publicURL
 }
 
 const (
@@ -118,35 +101,43 @@ func (c *config) Validate() error {
 	var check checker
 	s := settings{
 		addr:           check.address("PORTAL_ADDR", c.Addr),
-		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, widget.MaxTTL),
-		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
-		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
-		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
-		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
-		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
-		keyMaxLifetime: check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
 		logLevel:       check.logLevel("PORTAL_LOG_LEVEL", c.LogLevel),
-		name:           check.productName("PORTAL_NAME", c.Name),
-		supportURL:     check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
 		database:       check.database(c.DatabaseURL),
 		secret:         check.secret("PORTAL_SECRET", c.Secret),
 		secretPrevious: check.secret("PORTAL_SECRET_PREVIOUS", c.SecretPrevious),
-		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
-
-		leaks: api.LeakDoors{
-			GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
-			GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
-			GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
+		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, widget.MaxTTL),
+		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
+		spans:          check.spanReceiver(),
+		store: models.Options{
+			SessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
+			SessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+			KeyMaxLifetime: check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
+			SignInLimit:    check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
+			PasswordsOff:   check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on"),
+			LiveKit:        check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
 		},
-
-		spans:           check.spanReceiver(),
-		signInLimit:     check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
-		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
-		liveKit:         check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
+		site: handlers.Deps{
+			RateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
+			TrustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
+			OperatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
+			Leaks: api.LeakDoors{
+				GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
+				GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
+				GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
+			},
+			Deps: pages.Deps{
+				Provider:        check.provider(c),
+				Name:            check.productName("PORTAL_NAME", c.Name),
+				SupportURL:      check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
+				SecurityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
+			},
+		},
 	}
 	s.smtp, s.mailFrom = check.mail(c.SMTPURL, c.MailFrom)
+	s.store.Mail = s.mailFrom != nil
+	s.site.SessionMax, s.site.PasswordsOff, s.site.LiveKit = s.store.SessionMax, s.store.PasswordsOff, s.store.LiveKit
 	if c.BaseURL != "" {
-		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
+		s.site.BaseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
 	}
 	if c.MetricsAddr != "" {
 		s.metricsAddr = check.address("PORTAL_METRICS_ADDR", c.MetricsAddr)
@@ -154,9 +145,7 @@ func (c *config) Validate() error {
 			check.add("PORTAL_METRICS_ADDR", "must not be the same as PORTAL_ADDR; choose another port")
 		}
 	}
-	s.provider = check.provider(c)
-	s.passwordsOff = check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on")
-	if s.passwordsOff && s.provider == nil && s.operatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
+	if s.site.PasswordsOff && s.site.Provider == nil && s.site.OperatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
 		check.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, "+
 			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"runtime/debug"
 
 	"portal/handlers"
 	"portal/handlers/mailer"
-	pages "portal/handlers/portal"
 	"portal/models"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -45,11 +45,18 @@ func (c serveCommand) Run(ctx context.Context, t terminal) error {
 func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) (err error) {
 	// Listen first, so that a second portal started by mistake fails before it opens the
 	// database.
-	listeners, err := listen(ctx, s)
+	listener, err := listen(ctx, "PORTAL_ADDR", s.addr)
 	if err != nil {
 		return err
 	}
-	defer listeners.close()
+	defer listener.Close()
+	var metricsListener net.Listener // nil: no metrics
+	if s.metricsAddr != "" {
+		if metricsListener, err = listen(ctx, "PORTAL_METRICS_ADDR", s.metricsAddr); err != nil {
+			return err
+		}
+		defer metricsListener.Close()
+	}
 	keyring, err := s.keyring()
 	if err != nil {
 		return err
@@ -60,16 +67,13 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		return err
 	}
 	defer flushSpans()
-	store, err := models.Open(ctx, s.database.url, models.Options{
-		Logger: logger, Tracer: tracer, Keyring: keyring, SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime, SignInLimit: s.signInLimit,
-		PasswordsOff: s.passwordsOff, Mail: s.mailFrom != nil,
-		LiveKit: s.liveKit,
-	})
+	s.store.Logger, s.store.Tracer, s.store.Keyring = logger, tracer, keyring
+	store, err := models.Open(ctx, s.database.url, s.store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(ctx, store)) }()
-	baseURL := s.publicURL(listeners.site.Addr())
+	baseURL := s.publicURL(listener.Addr())
 	if s.demo {
 		if err := serveDemo(ctx, store, baseURL, out, logger); err != nil {
 			return err
@@ -83,41 +87,34 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	limit, _ := connectionLimit()
 	connections := newConnections(limit, limit/2) // behind a proxy, all come from one address
 	registry := newRegistry(store, sender, connections)
-	site, err := handlers.New(handlers.Deps{
-		Deps: pages.Deps{
-			Store: store, BaseURL: baseURL, CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax,
-			Provider: s.provider, PasswordsOff: s.passwordsOff,
-			Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
-		},
-		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
-		LiveKit: s.liveKit, TrustedProxies: s.trustedProxies, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, Leaks: s.leaks,
-		Logger: logger, Registry: registry, Tracer: tracer,
-		Stopping: ctx.Done(),
-	})
+	s.site.Store, s.site.BaseURL, s.site.CookieKeys = store, baseURL, keyring.CookieKeys()
+	s.site.Tokens = widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...)
+	s.site.Logger, s.site.Registry, s.site.Tracer, s.site.Stopping = logger, registry, tracer, ctx.Done()
+	site, err := handlers.New(s.site)
 	if err != nil {
 		return err
 	}
 	logger.InfoContext(ctx, "starting", slog.String("version", version), slog.String("url", baseURL.String()))
-	servers := []server{newServer("portal", listeners.site, closeWhenStopping(site, ctx.Done()), logger)}
+	servers := []server{newServer("portal", listener, closeWhenStopping(site, ctx.Done()), logger)}
 	servers[0].ConnState = connections.change
-	if listeners.metrics != nil {
-		servers = append(servers, newServer("metrics", listeners.metrics, metricsHandler(registry, site), logger))
+	if metricsListener != nil {
+		servers = append(servers, newServer("metrics", metricsListener, metricsHandler(registry, site), logger))
 	}
-	return serveUntilDone(ctx, servers)
+	return serveUntilDone(ctx, servers, logger)
 }
 
 // logWarnings logs a warning for each setting that is valid but may be unintended.
 func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
-	if s.signInLimit != defaultSignInLimit {
-		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
+	if s.store.SignInLimit != defaultSignInLimit {
+		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.store.SignInLimit))
 	}
 	if limit, files := connectionLimit(); limit < maxConnections {
 		logger.WarnContext(ctx, "the limit of open files is low and bounds the connections; raise it with ulimit -n or LimitNOFILE",
 			slog.Uint64("limit", files), slog.Int("connections", limit))
 	}
 	switch {
-	case !s.passwordsOff || s.provider != nil:
-	case s.operatorToken == "":
+	case !s.site.PasswordsOff || s.site.Provider != nil:
+	case s.site.OperatorToken == "":
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there are no OpenID Connect provider and no sign-in links; only users with a passkey can sign in")
 	default:
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
@@ -164,7 +161,7 @@ func (s settings) startMail(ctx context.Context, store *models.Store, baseURL *u
 		return nil, func() {}, nil
 	}
 	m, err = mailer.New(mailer.Config{
-		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.name, BaseURL: baseURL.String(), Logger: logger,
+		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.site.Name, BaseURL: baseURL.String(), Logger: logger,
 	})
 	if err != nil {
 		return nil, nil, err

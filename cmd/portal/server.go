@@ -28,7 +28,6 @@ type server struct {
 
 	name     string
 	listener net.Listener
-	logger   *slog.Logger
 }
 
 func newServer(name string, listener net.Listener, handler http.Handler, logger *slog.Logger) server {
@@ -42,45 +41,50 @@ func newServer(name string, listener net.Listener, handler http.Handler, logger 
 			MaxHeaderBytes:    16 << 10,
 			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		},
-		name: name, listener: listener, logger: logger,
+		name: name, listener: listener,
 	}
 }
 
 // serveUntilDone serves until ctx ends or one of the servers fails, and then stops all of them.
-// After the end of ctx it continues to serve for the drain. If no server failed, it returns nil.
-func serveUntilDone(ctx context.Context, servers []server) error {
+// After the end of ctx it continues to serve for the drain, then accepts no new requests, waits for
+// the running ones, and closes the remaining connections. If no server failed, it returns nil.
+func serveUntilDone(ctx context.Context, servers []server, logger *slog.Logger) error {
 	ended := make(chan error, len(servers))
 	for _, s := range servers {
-		s.logger.InfoContext(ctx, "listening", slog.String("server", s.name), slog.String("address", s.listener.Addr().String()))
-		go func() { ended <- s.serve() }()
+		logger.InfoContext(ctx, "listening", slog.String("server", s.name), slog.String("address", s.listener.Addr().String()))
+		go func() {
+			err := s.Serve(s.listener)
+			if errors.Is(err, http.ErrServerClosed) {
+				ended <- nil
+				return
+			}
+			ended <- fmt.Errorf("serve %s: %w", s.name, err)
+		}()
 	}
+	drained := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		time.Sleep(drainTimeout)
+		close(drained)
+	})
 	var failures []error
-	running := len(servers)
 	select {
 	case err := <-ended:
 		failures = append(failures, err)
-		running--
-	case <-afterDrain(ctx):
+	case <-drained:
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	for _, s := range servers {
-		s.stop(stop)
+		logger.InfoContext(ctx, "stopping", slog.String("server", s.name))
+		if err := s.Shutdown(stop); err != nil {
+			logger.WarnContext(ctx, "requests dropped", slog.String("server", s.name), slog.Any("cause", err))
+			_ = s.Close()
+		}
 	}
-	for range running {
+	for len(failures) < len(servers) {
 		failures = append(failures, <-ended)
 	}
 	return errors.Join(failures...)
-}
-
-// afterDrain returns a channel that receives a value when ctx has ended and the drain is over.
-func afterDrain(ctx context.Context) <-chan struct{} {
-	drained := make(chan struct{}, 1)
-	context.AfterFunc(ctx, func() {
-		time.Sleep(drainTimeout)
-		drained <- struct{}{}
-	})
-	return drained
 }
 
 // closeWhenStopping closes each connection after its response once stopping is closed, so that few
@@ -96,52 +100,8 @@ func closeWhenStopping(next http.Handler, stopping <-chan struct{}) http.Handler
 	})
 }
 
-func (s server) serve() error {
-	if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", s.name, err)
-	}
-	return nil
-}
-
-// stop accepts no new requests and waits for the running ones until ctx ends. It then closes the
-// remaining connections.
-func (s server) stop(ctx context.Context) {
-	s.logger.InfoContext(ctx, "stopping", slog.String("server", s.name))
-	if err := s.Shutdown(ctx); err != nil {
-		s.logger.WarnContext(ctx, "requests dropped", slog.String("server", s.name), slog.Any("cause", err))
-		_ = s.Close()
-	}
-}
-
-// listeners are the open listeners of serve.
-type listeners struct {
-	site    net.Listener
-	metrics net.Listener // nil: no metrics
-}
-
-func listen(ctx context.Context, s settings) (l listeners, err error) {
-	if l.site, err = listenOn(ctx, "PORTAL_ADDR", s.addr); err != nil {
-		return listeners{}, err
-	}
-	if s.metricsAddr == "" {
-		return l, nil
-	}
-	if l.metrics, err = listenOn(ctx, "PORTAL_METRICS_ADDR", s.metricsAddr); err != nil {
-		l.close()
-		return listeners{}, err
-	}
-	return l, nil
-}
-
-// close closes the listeners that no server has closed.
-func (l listeners) close() {
-	_ = l.site.Close()
-	if l.metrics != nil {
-		_ = l.metrics.Close()
-	}
-}
-
-func listenOn(ctx context.Context, name, addr string) (net.Listener, error) {
+// listen listens on the address in the variable name.
+func listen(ctx context.Context, name, addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	listener, err := c.Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -157,8 +117,8 @@ func listenOn(ctx context.Context, name, addr string) (net.Listener, error) {
 // port 0 with the port that the system chose. A demo on a loopback address has the name localhost,
 // because browsers support passkeys there.
 func (s settings) publicURL(listening net.Addr) *url.URL {
-	if s.baseURL != nil {
-		return s.baseURL
+	if s.site.BaseURL != nil {
+		return s.site.BaseURL
 	}
 	host, _, _ := net.SplitHostPort(s.addr) // the method settings has checked it
 	if host == "" || s.demo && (host == "127.0.0.1" || host == "::1") {
