@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,9 +39,6 @@ func TestBackupAndRestoreUnderRunningInstances(t *testing.T) {
 			t.Fatalf("%+v", restored)
 		}
 		expect(account.secret, http.StatusUnauthorized)
-		for _, i := range instances {
-			i.stop(t)
-		}
 	})
 }
 
@@ -61,9 +57,7 @@ func TestRestoreOfALostDatabaseNamesTheChoices(t *testing.T) {
 		"restore", "--revoke-all-keys", file).
 		failsWith(t, "is not a backup of PostgreSQL")
 	mustPortal(t, lost, "", "restore", "--revoke-all-keys", file)
-	i := start(t, append(lost, anyPort))
-	i.answers(t, account.secret, http.StatusUnauthorized)
-	i.stop(t)
+	start(t, append(lost, anyPort)).answers(t, account.secret, http.StatusUnauthorized)
 }
 
 // TestNoCommandLineHasTheDatabasePassword replaces pg_dump with a script that records its input.
@@ -99,7 +93,8 @@ func emptyDatabases(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); run(t, modelstest.EmptyPostgresURL(t)) })
 }
 
-func TestTheNextStartFinishesAKilledMigration(t *testing.T) {
+// Killed migrations and instances need no repair.
+func TestTheNextStartAfterAKillWorks(t *testing.T) {
 	t.Parallel()
 	emptyDatabases(t, func(t *testing.T, url string) {
 		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
@@ -113,24 +108,10 @@ func TestTheNextStartFinishesAKilledMigration(t *testing.T) {
 			}
 		}
 		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		start(t, env).accepts(t, account.secret)
-	})
-}
-
-func TestAKilledPortalStartsAgainWithItsKeys(t *testing.T) {
-	t.Parallel()
-	modelstest.Databases(t, func(t *testing.T, url string) {
-		account := createAccount(t, modelstest.Open(t, url, models.Options{}))
-		env := []string{"DATABASE_URL=" + url, testSecret, anyPort}
-		for range 3 {
+		for range 4 {
 			i := start(t, env)
 			i.accepts(t, account.secret)
-			i.signal(t, os.Kill)
-			<-i.Exited()
-			if by := i.ProcessState.Sys().(syscall.WaitStatus).Signal(); by != syscall.SIGKILL {
-				t.Fatalf("the process was ended by signal %v", by)
-			}
+			i.Kill()
 		}
-		start(t, env).accepts(t, account.secret)
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,22 +47,26 @@ func TestTheProgramStaysSmall(t *testing.T) {
 	}
 }
 
-// building serializes builds, so that the second one finds the packages in the cache.
-var building sync.Mutex
-
-// buildPortal builds the program as make build does, and returns its path.
+// buildPortal returns the path of the program, which it has built as make build does.
 func buildPortal(t *testing.T) (binary string) {
 	t.Helper()
-	building.Lock()
-	defer building.Unlock()
-	binary = filepath.Join(t.TempDir(), "portal")
+	return modelstest.Value(builtPortal())(t)
+}
+
+// builtPortal builds the program beside the test binary, where go test removes it.
+var builtPortal = sync.OnceValues(func() (binary string, err error) {
+	tests, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	binary = filepath.Join(filepath.Dir(tests), "portal")
 	build := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-ldflags", "-s -w -X main.version=v1.2.3", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+		return "", fmt.Errorf("%w: %s", err, output)
 	}
-	return binary
-}
+	return binary, nil
+})
 
 // actAsPortal is the environment variable that makes the test binary act as the portal.
 const actAsPortal = "TEST_BINARY_IS_PORTAL"

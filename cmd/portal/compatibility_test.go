@@ -29,6 +29,7 @@ func TestTheBinaryWorksOnANewerSchema(t *testing.T) {
 		"sqlite": modelstest.EmptySQLiteURL, "postgres": modelstest.EmptyPostgresURL,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			older, newer, agent := startPair(t, emptyURL(t))
 			useEverything(t, older, newer, agent)
 		})
@@ -36,6 +37,7 @@ func TestTheBinaryWorksOnANewerSchema(t *testing.T) {
 			continue
 		}
 		t.Run(name+" with older data", func(t *testing.T) {
+			t.Parallel()
 			older, newer, agent := startPair(t, emptyURL(t))
 			useEverything(t, newer, older, agent)
 		})

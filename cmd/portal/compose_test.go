@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,21 +114,9 @@ func TestComposedPortalsAgreeOnTheNextRequest(t *testing.T) {
 	v.At(two.URL).Get("/api-keys").Is(http.StatusSeeOther)
 }
 
-func TestComposedPortalsUseTheComposedDatabase(t *testing.T) {
-	t.Parallel()
-	file := readCompose(t, composeSecrets)
-	database := file.Services["postgres"].Environment
-	for _, name := range []string{"portal-1", "portal-2"} {
-		address := modelstest.Value(url.Parse(file.Services[name].Environment["DATABASE_URL"]))(t)
-		password, _ := address.User.Password()
-		if address.Hostname() != "postgres" || address.User.Username() != database["POSTGRES_USER"] ||
-			password != database["POSTGRES_PASSWORD"] || address.Path != "/"+database["POSTGRES_DB"] {
-			t.Errorf("%s connects to %s, but the database is %v", name, address.Redacted(), database)
-		}
-	}
-}
-
-func TestComposedPortalsGetTheOperatorsVariables(t *testing.T) {
+// They use the composed database, get the operator's variables, and an intruder can write nothing,
+// run no other program and has no privileges.
+func TestComposedPortalsAreConfigured(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{
 		"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test",
@@ -139,11 +128,24 @@ func TestComposedPortalsGetTheOperatorsVariables(t *testing.T) {
 		"PORTAL_SMTP_URL": "smtp://mail.example.com", "PORTAL_MAIL_FROM": "portal@example.com",
 	}
 	file := readCompose(t, set)
+	database := file.Services["postgres"].Environment
 	for _, name := range []string{"portal-1", "portal-2"} {
+		service := file.Services[name]
 		for variable, value := range set {
-			if got := file.Services[name].Environment[variable]; strings.HasPrefix(variable, "PORTAL_") && got != value {
+			if got := service.Environment[variable]; strings.HasPrefix(variable, "PORTAL_") && got != value {
 				t.Errorf("%s has %q as %s, want %q", name, got, variable, value)
 			}
+		}
+		address := modelstest.Value(url.Parse(service.Environment["DATABASE_URL"]))(t)
+		if user := url.UserPassword(database["POSTGRES_USER"], database["POSTGRES_PASSWORD"]); address.Hostname() != "postgres" ||
+			address.User.String() != user.String() || address.Path != "/"+database["POSTGRES_DB"] {
+			t.Errorf("%s connects to %s, but the database is %v", name, address, database)
+		}
+		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s: read-only %v, drops %q, %q", name, service.ReadOnly, service.CapDrop, service.SecurityOpt)
+		}
+		if !slices.Equal(service.Healthcheck.Test, []string{"CMD", "/portal", "healthcheck"}) {
+			t.Errorf("%s: the health check is %q", name, service.Healthcheck.Test)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func request(conn net.Conn, path string) bool {
 // awaitCounts waits until the server has seen these connections.
 func awaitCounts(t *testing.T, bounds *connections, unasked, idle int) {
 	t.Helper()
-	eventually(t, "the server has seen the connections", func() bool {
+	modelstest.Eventually(t, "the server has seen the connections", func() bool {
 		bounds.mu.Lock()
 		defer bounds.mu.Unlock()
 		return bounds.unasked.Len() == unasked && bounds.idle.Len() == idle
@@ -114,7 +114,7 @@ func TestConnectionsFromOneAddressReplaceEachOther(t *testing.T) {
 	for range 10 {
 		_, _ = fmt.Fprint(dial(t, 2, address), "GET / HTTP/1.1\r\n")
 	}
-	eventually(t, "seven connections are closed", func() bool { return bounds.countClosed() == 7 })
+	modelstest.Eventually(t, "seven connections are closed", func() bool { return bounds.countClosed() == 7 })
 	awaitCounts(t, bounds, 3, 1)
 	if !request(idle, "/") {
 		t.Error("the connection from another address was closed")
@@ -156,15 +156,5 @@ func TestConnectionsLeaveFileDescriptorsForTheRest(t *testing.T) {
 	i.Get("/readyz").Is(http.StatusOK)
 	if log := i.stderr.String(); strings.Contains(log, "too many open files") || !strings.Contains(log, `"limit":64`) {
 		t.Error(log)
-	}
-}
-
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(startTimeout); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timeout: %s", what)
-		}
 	}
 }

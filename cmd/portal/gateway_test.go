@@ -22,7 +22,6 @@ import (
 
 	"portal/models"
 	"portal/models/modelstest"
-	"portal/models/modelstest/subprocess"
 )
 
 // gateway is a gateway of the guide in front of a portal, an API and a voice runtime.
@@ -43,7 +42,7 @@ func TestGatewaysOfTheGuide(t *testing.T) {
 	for name, launch := range map[string]func(*gateway, string, map[string]string){"nginx.conf": (*gateway).startNginx, "Caddyfile": (*gateway).startCaddy} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGateway(t, launch, gatewayFiles+name, echoRuntime)
+			g := newGateway(t, launch, guideFiles+name, echoRuntime)
 			g.passesIdentity()
 			g.keepsIdentity()
 			g.refuses()
@@ -84,12 +83,12 @@ func TestHAProxyVerifiesES256Tokens(t *testing.T) {
 	g.logsNoTokens("/connect")
 }
 
-// gatewayFiles is the directory of the configurations in the guide.
-const gatewayFiles = "../../templates/documentation/snippets/"
+// guideFiles is the directory of the programs and configurations in the guides.
+const guideFiles = "../../templates/documentation/snippets/"
 
 // newGateway starts a gateway with a configuration in the repository, and everything behind it.
 // runtime starts the voice runtime and returns its address.
-func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), file string, runtime func(*testing.T, *instance) string, env ...string) *gateway {
+func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), file string, runtime func(*testing.T) string, env ...string) *gateway {
 	t.Helper()
 	databaseURL := modelstest.SQLiteURL(t)
 	g := &gateway{Visitor: tlsVisitor(t), t: t, store: modelstest.Open(t, databaseURL, models.Options{})}
@@ -101,7 +100,7 @@ func newGateway(t *testing.T, launch func(*gateway, string, map[string]string), 
 	launch(g, readFile(t, file), map[string]string{
 		"127.0.0.1:8080": strings.TrimPrefix(g.portal.URL, "http://"),
 		"127.0.0.1:9000": strings.TrimPrefix(api.URL, "http://"),
-		"127.0.0.1:9001": runtime(t, g.portal),
+		"127.0.0.1:9001": runtime(t),
 	})
 	return g
 }
@@ -121,7 +120,7 @@ func readFile(t *testing.T, path string) string {
 }
 
 // echoRuntime is a voice runtime that sends back messages.
-func echoRuntime(t *testing.T, _ *instance) string {
+func echoRuntime(t *testing.T) string {
 	t.Helper()
 	runtime := httptest.NewServer(http.HandlerFunc(echoWebSocket))
 	t.Cleanup(runtime.Close)
@@ -218,10 +217,15 @@ func (g *gateway) startNginx(example string, addresses map[string]string) {
 // startCaddy runs Caddy with the example, without TLS.
 func (g *gateway) startCaddy(example string, addresses map[string]string) {
 	g.t.Helper()
-	address, home := freeAddress(g.t), g.t.TempDir()
-	config := strings.Replace(replaceAll(example, addresses), "voice.example.com {",
-		"http://"+address+" {", 1)
-	config = strings.Replace(config, "{\n", "{\n\tadmin off\n", 1)
+	address := freeAddress(g.t)
+	config := strings.Replace(replaceAll(example, addresses), "voice.example.com {", "http://"+address+" {", 1)
+	g.runCaddy(address, strings.Replace(config, "{\n", "{\n\tadmin off\n", 1))
+}
+
+// runCaddy runs Caddy with a configuration that listens on the address.
+func (g *gateway) runCaddy(address, config string) {
+	g.t.Helper()
+	home := g.t.TempDir()
 	path := filepath.Join(home, "Caddyfile")
 	modelstest.Must(g.t, os.WriteFile(path, []byte(config), 0o600))
 	command := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", path)
@@ -251,19 +255,10 @@ func (g *gateway) run(url string, command *exec.Cmd) {
 	if found, err := exec.LookPath("/usr/sbin/" + command.Args[0]); err == nil {
 		command.Path, command.Err = found, nil
 	}
-	log := &modelstest.LogBuffer{}
-	g.log = log.String
-	command.Stdout, command.Stderr = log, log
-	child := modelstest.Value(subprocess.Start(command))(g.t)
-	g.t.Cleanup(child.Kill)
-	ctx, cancel := context.WithTimeout(g.t.Context(), startTimeout)
-	defer cancel()
-	if err := child.AwaitReady(ctx, func(ctx context.Context) error {
+	g.log = runProgram(g.t, command, func(ctx context.Context) error {
 		_, err := g.Try(ctx, http.MethodGet, "/", "")
 		return err
-	}); err != nil {
-		g.t.Fatalf("%v: %s", err, log)
-	}
+	}).String
 }
 
 // writeCertificate writes certificate.pem and certificate.key.
@@ -457,12 +452,12 @@ func (g *gateway) seesRevocationsAtOnce() {
 	removed := modelstest.Value(g.store.Agents.Create(g.t.Context(), g.account.ID,
 		models.NewAgent{Name: "Front desk"}, models.Operator()))(g.t).ID
 	token, ended := g.portal.token(g.t, g.account.secret, g.agentID), g.portal.token(g.t, g.account.secret, removed)
-	for token, want := range map[string]int{token: http.StatusSwitchingProtocols, ended: http.StatusSwitchingProtocols} {
-		if conn, status := g.dial(token); status != want {
-			g.t.Errorf("before: %d, want %d", status, want)
-		} else {
-			_ = conn.CloseNow()
+	for _, token := range []string{token, ended} {
+		conn, status := g.dial(token)
+		if status != http.StatusSwitchingProtocols {
+			g.t.Fatalf("before: %d", status)
 		}
+		_ = conn.CloseNow()
 	}
 	modelstest.Value(g.store.Agents.Remove(g.t.Context(), g.account.ID, removed, models.Operator()))(g.t)
 	if _, status := g.dial(ended); status != http.StatusUnauthorized {
@@ -478,7 +473,6 @@ func (g *gateway) seesRevocationsAtOnce() {
 func (g *gateway) survivesAnOutage() {
 	g.t.Helper()
 	g.portal.Kill()
-	<-g.portal.Exited()
 	g.refused(http.StatusServiceUnavailable, "UNAVAILABLE", "/v1/calls", "Authorization: Bearer "+g.account.secret)
 	g.refused(http.StatusServiceUnavailable, "UNAVAILABLE", "/connect?access_token=eyJhbGciOiJFZERTQSJ9.eyJhdWQiOiJ3aWRnZXQifQ.c2lnbmF0dXJl")
 }

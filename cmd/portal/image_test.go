@@ -73,8 +73,7 @@ func TestTheImageRunsOnAReadOnlyRoot(t *testing.T) {
 		writeFile(t, filepath.Join(folder, name), content)
 	}
 	modelstest.Must(t, os.MkdirAll(filepath.Join(folder, "build", "out", "root", "data"), 0o700))
-	program := filepath.Join(folder, "build", "out", "portal")
-	modelstest.Must(t, os.Rename(buildPortal(t), program))
+	modelstest.Must(t, os.Link(buildPortal(t), filepath.Join(folder, "build", "out", "portal")))
 
 	// Without root, buildah gives the script a user namespace in which it is root.
 	isolate := []string{"unshare", "--mount"}

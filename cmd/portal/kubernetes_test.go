@@ -35,7 +35,6 @@ func TestThePortalRunsWithTheSettingsOfTheManifests(t *testing.T) {
 			t.Errorf("%s returns %d", probe[1], got)
 		}
 	}
-	i.stop(t)
 	if log := i.stderr.String(); len(env) < 5 || len(probes) != 3 || strings.Contains(log, "unknown variable") {
 		t.Errorf("%q, %q: %s", env, probes, log)
 	}

@@ -127,11 +127,7 @@ func TestATerminalIsAskedForThePasswordWithoutEcho(t *testing.T) {
 		command.Stdin, command.Stdout, command.Stderr = keyboard, &out, &errs
 		modelstest.Must(t, command.Start())
 		for i, question := range []string{"Password: ", "Repeat the password: "} {
-			for deadline := time.Now().Add(startTimeout); !strings.HasSuffix(errs.String(), question) || echoes(t, keyboard); time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("no question %q: %s", question, errs.String())
-				}
-			}
+			modelstest.Eventually(t, "it asks "+question, func() bool { return strings.HasSuffix(errs.String(), question) && !echoes(t, keyboard) })
 			modelstest.Value(screen.WriteString(answers[i] + "\n"))(t)
 		}
 		_ = command.Wait() // the status says more

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -27,7 +26,10 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 	i.awaitReady(t)
 	store := modelstest.Open(t, url, models.Options{})
 
-	program := buildSync(t)
+	program := buildProgram(t, "operations/sync.go.txt", nil)
+	if output, err := exec.Command("go", "vet", program+".go").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
 	acme, gone, agent := uuid.New(), uuid.New(), uuid.New()
 	run := func(platform string, done func() bool) {
 		t.Helper()
@@ -37,15 +39,13 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 		var output modelstest.LogBuffer
 		command.Stdout, command.Stderr = &output, &output
 		child := modelstest.Value(subprocess.Start(command))(t)
-		defer child.Kill()
-		for deadline := time.Now().Add(startTimeout); !done(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("the program did not get this far: %s", output.String())
+		defer func() {
+			child.Kill()
+			if output.String() != "" {
+				t.Errorf("the program reports %s", output.String())
 			}
-		}
-		if output.String() != "" {
-			t.Errorf("the program reports %s", output.String())
-		}
+		}()
+		modelstest.Eventually(t, "the portal has "+platform, done)
 	}
 	names := func(id uuid.UUID) (names []string) {
 		agents := modelstest.Value(store.Agents.List(t.Context(), id, models.Page{Limit: 10}))(t)
@@ -68,20 +68,4 @@ func TestTheDocumentedProgramKeepsAPlatformInStep(t *testing.T) {
 	if account, err := store.Accounts.Find(t.Context(), acme); err != nil || account.Name != "Acme Ltd" || strings.Join(names(acme), ",") != "Sales" {
 		t.Errorf("%+v with the agents %v, %v", account, names(acme), err)
 	}
-	i.stop(t)
-}
-
-// buildSync builds the program of the guide and returns its path.
-func buildSync(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	source := filepath.Join(dir, "main.go")
-	modelstest.Must(t, os.WriteFile(source, []byte(readFile(t, "operations/sync.go.txt")), 0o600))
-	program := filepath.Join(dir, "program")
-	for _, args := range [][]string{{"vet", source}, {"build", "-o", program, source}} {
-		if output, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v: %s", args[0], err, output)
-		}
-	}
-	return program
 }

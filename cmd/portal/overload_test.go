@@ -4,9 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"os"
 	"regexp"
@@ -159,27 +157,12 @@ func TestHalfOpenRequestsFromOneAddressShutNobodyOut(t *testing.T) {
 	t.Parallel()
 	i := start(t, []string{"DATABASE_URL=" + modelstest.SQLiteURL(t), anyPort, "PORTAL_METRICS_ADDR=127.0.0.1:0"})
 	address := strings.TrimPrefix(i.URL, "http://")
-	attacker := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	neighbor := &http.Client{Transport: &http.Transport{}} // keeps its connection
 	stranger := modelstest.NewVisitor(t, i.URL)
 	stranger.Transport = &http.Transport{DisableKeepAlives: true}
-	var ports []string
-	traced := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		ports = append(ports, info.Conn.LocalAddr().String())
-	}})
-	kept := modelstest.Value(http.NewRequestWithContext(traced, http.MethodGet, i.URL+"/login", http.NoBody))(t)
-	send := func() {
-		t.Helper()
-		response, err := neighbor.Do(kept)
-		modelstest.Must(t, err)
-		_, _ = io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close()
-	}
-	send()
+	neighbor := dial(t, 1, address)
+	request(neighbor, "/healthz")
 	for n := range 5300 {
-		conn := modelstest.Value(attacker.DialContext(t.Context(), "tcp", address))(t)
-		t.Cleanup(func() { _ = conn.Close() })
-		_, _ = fmt.Fprint(conn, "GET /login HTTP/1.1\r\nHost: ")
+		_, _ = fmt.Fprint(dial(t, 2, address), "GET /login HTTP/1.1\r\nHost: ")
 		if n%500 == 0 {
 			stranger.Get("/readyz").Is(http.StatusOK)
 		}
@@ -187,11 +170,9 @@ func TestHalfOpenRequestsFromOneAddressShutNobodyOut(t *testing.T) {
 	stranger.Get("/login").Is(http.StatusOK)
 	stranger.At(i.metrics).Get("/healthz").Is(http.StatusOK)
 	stranger.At(i.metrics).Get("/readyz").Is(http.StatusOK)
-	send()
-	if ports[0] != ports[1] {
+	if !request(neighbor, "/healthz") {
 		t.Error("the connection of another client was closed")
 	}
-	i.stop(t)
 }
 
 // One password hash takes 46 MiB and a processor. Many sign-ins at once must neither multiply the

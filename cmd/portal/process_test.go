@@ -155,6 +155,22 @@ func (i *instance) awaitReady(t *testing.T) {
 	}
 }
 
+// runProgram starts another program, which is killed at the end of the test, and returns its output
+// when it is ready.
+func runProgram(t *testing.T, command *exec.Cmd, ready func(context.Context) error) *modelstest.LogBuffer {
+	t.Helper()
+	log := &modelstest.LogBuffer{}
+	command.Stdout, command.Stderr = log, log
+	child := modelstest.Value(subprocess.Start(command))(t)
+	t.Cleanup(child.Kill)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	if err := child.AwaitReady(ctx, ready); err != nil {
+		t.Fatalf("%v: %s", err, log)
+	}
+	return log
+}
+
 // readAddresses reads the addresses of the listeners from the log.
 func (i *instance) readAddresses() (url string) {
 	lines := bufio.NewScanner(strings.NewReader(i.stderr.String()))

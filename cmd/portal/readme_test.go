@@ -185,7 +185,6 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		if output := bash(t, dir, append(env, psqlEnv(t, url)...), "", blocks["Who did what"][0]); !strings.Contains(output, "Your Company") || !strings.Contains(output, "Reception") {
 			t.Errorf("the activity is not in %s", output)
 		}
-		i.stop(t)
 	})
 }
 

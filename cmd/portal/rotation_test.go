@@ -89,10 +89,10 @@ func (r *rotation) restart(step string, changed []string) {
 	r.t.Helper()
 	r.env = append(r.env, changed...) // the last value of a variable counts
 	r.cached = r.one.Get("/.well-known/jwks.json").Body
-	r.one.stop(r.t)
+	r.one.Kill()
 	r.one = start(r.t, r.env)
 	r.agree(step + ", half done")
-	r.two.stop(r.t)
+	r.two.Kill()
 	r.two = start(r.t, r.env)
 	r.agree(step)
 }

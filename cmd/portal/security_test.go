@@ -79,21 +79,3 @@ func declaredTests(t *testing.T, root string) map[string]bool {
 	modelstest.Must(t, err)
 	return names
 }
-
-// An intruder in a container can write nothing, run no other program and has no privileges.
-func TestTheComposedPortalsAreUnprivileged(t *testing.T) {
-	t.Parallel()
-	file := readCompose(t, map[string]string{"PORTAL_SECRET": goodSecret, "POSTGRES_PASSWORD": "of-this-test"})
-	for _, name := range []string{"portal-1", "portal-2"} {
-		service := file.Services[name]
-		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
-			t.Errorf("%s: read-only %v, drops %q, %q", name, service.ReadOnly, service.CapDrop, service.SecurityOpt)
-		}
-	}
-	content := modelstest.Value(os.ReadFile("../../Dockerfile"))(t)
-	stages := strings.Split(string(content), "\nFROM ")
-	last := stages[len(stages)-1]
-	if !strings.HasPrefix(last, "scratch\n") || !regexp.MustCompile(`(?m)^USER [1-9]\d*:[1-9]\d*$`).MatchString(last) {
-		t.Errorf("the image is not FROM scratch or runs as root:\n%s", last)
-	}
-}

@@ -41,8 +41,11 @@ func TestNginxTerminatesTLSForThePortal(t *testing.T) {
 	if redirect.Header.Get("Location") != "https://127.0.0.1/login?next=/agents" {
 		t.Errorf("plain HTTP: %d %v", redirect.StatusCode, redirect.Header)
 	}
-	i.stop(t)
-	line := i.stderr.LineWith(page.Header.Get("X-Request-Id"))
+	var line string
+	modelstest.Eventually(t, "the request is in the log", func() bool {
+		line = i.stderr.LineWith(page.Header.Get("X-Request-Id"))
+		return line != ""
+	})
 	if !strings.Contains(line, `"client":"127.0.0.1"`) {
 		t.Errorf("the portal trusts the X-Forwarded-For header of the client: %s", line)
 	}

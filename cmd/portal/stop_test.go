@@ -51,7 +51,7 @@ func (h halfRequest) finish(t *testing.T) int {
 // refusesConnections waits until the instance refuses connections.
 func (i *instance) refusesConnections(t *testing.T) {
 	t.Helper()
-	eventually(t, "the portal does not listen", func() bool {
+	modelstest.Eventually(t, "the portal does not listen", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
 		if err == nil {
 			_ = conn.Close()
@@ -82,7 +82,7 @@ func TestAStopFinishesRunningRequests(t *testing.T) {
 // hasSeen waits until Last Used shows that a request with the account's key has arrived.
 func (i *instance) hasSeen(t *testing.T, account accountWithKey) {
 	t.Helper()
-	eventually(t, "the request has arrived", func() bool {
+	modelstest.Eventually(t, "the request has arrived", func() bool {
 		return modelstest.Value(account.store.Keys.Find(t.Context(), account.ID, account.key.ID))(t).LastUsedAt != nil
 	})
 }
@@ -171,7 +171,7 @@ func TestAStoppingInstanceIsNotReadyAndStillServes(t *testing.T) {
 	t.Parallel()
 	i, account := startWithAccount(t, modelstest.SQLiteURL(t))
 	i.signal(t, syscall.SIGTERM)
-	eventually(t, "the portal is not ready", func() bool { return i.Get("/readyz").StatusCode != http.StatusOK })
+	modelstest.Eventually(t, "the portal is not ready", func() bool { return i.Get("/readyz").StatusCode != http.StatusOK })
 	if response := i.Get("/readyz").Is(http.StatusServiceUnavailable); !response.Close {
 		t.Error("the connection stays open")
 	}

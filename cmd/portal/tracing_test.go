@@ -106,46 +106,26 @@ func TestTracesHaveRequestsAndStatementsWithoutSecrets(t *testing.T) {
 }
 
 func TestTracingNeedsAnEndpointAndASupportedProtocol(t *testing.T) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	for _, test := range []struct {
-		env     map[string]string
-		tracing bool
-		problem string
+		endpoint, name, value string
+		tracing               bool
+		problem               string
 	}{
-		{nil, false, ""},
-		{map[string]string{"OTEL_SERVICE_NAME": "keys"}, false, ""},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, true, ""},
-		{map[string]string{
-			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://traces.example.com/v1/traces",
-		}, true, ""},
-		{map[string]string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
-			"OTEL_SDK_DISABLED":           "true",
-		}, false, ""},
-		{map[string]string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
-			"OTEL_TRACES_EXPORTER":        "none",
-		}, false, ""},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "127.0.0.1:4318"}, true, "OTEL_EXPORTER_OTLP_ENDPOINT: invalid URL"},
-		{
-			map[string]string{
-				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4317",
-				"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
-			},
-			true, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol",
-		},
-		{
-			map[string]string{
-				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
-				"OTEL_EXPORTER_OTLP_HEADERS":  "secret",
-			},
-			true, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers",
-		},
+		{"", "OTEL_SERVICE_NAME", "keys", false, ""},
+		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://traces.example.com/v1/traces", true, ""},
+		{"http://127.0.0.1:4318", "OTEL_SERVICE_NAME", "keys", true, ""},
+		{"http://127.0.0.1:4318", "OTEL_SDK_DISABLED", "true", false, ""},
+		{"http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER", "none", false, ""},
+		{"127.0.0.1:4318", "OTEL_SERVICE_NAME", "keys", true, endpoint + ": invalid URL"},
+		{"http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", true, "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol"},
+		{"http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_HEADERS", "secret", true, "OTEL_EXPORTER_OTLP_HEADERS: invalid headers"},
 	} {
-		t.Run("", func(t *testing.T) {
-			s, found := parse(t, test.env)
-			if (s.spans != nil) != test.tracing || len(found) > 1 || !strings.HasPrefix(strings.Join(found, ""), test.problem) ||
-				test.problem == "" && len(found) > 0 {
-				t.Errorf("%v: tracing %v, errors %q", test.env, s.spans != nil, found)
+		t.Run("", func(t *testing.T) { // restores the variables
+			s, found := parse(t, map[string]string{endpoint: test.endpoint, test.name: test.value})
+			problem := strings.Join(found, "")
+			if (s.spans != nil) != test.tracing || !strings.HasPrefix(problem, test.problem) || len(found) > 1 || test.problem == "" && problem != "" {
+				t.Errorf("%+v: tracing %v, errors %q", test, s.spans != nil, found)
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func withKeyfunc(t *testing.T, issuer, algorithm string) verify {
 // withGuide verifies with verify.go of the guide.
 func withGuide(t *testing.T, issuer string) verify {
 	t.Helper()
-	program := buildSnippet(t, "verify", map[string]string{"BASE_URL": issuer})
+	program := buildProgram(t, guideFiles+"verify.go.txt", map[string]string{"BASE_URL": issuer})
 	return func(token string) (string, error) {
 		output, err := exec.CommandContext(t.Context(), program, token).Output()
 		return strings.TrimSpace(string(output)), err

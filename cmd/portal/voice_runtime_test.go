@@ -9,23 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
-	"portal/models"
 	"portal/models/modelstest"
-	"portal/models/modelstest/subprocess"
 )
+
+const voiceRuntime = guideFiles + "runtime.go.txt"
 
 func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	t.Parallel()
-	var runtime string
-	g := newGateway(t, (*gateway).startNginx, gatewayFiles+"nginx.conf", func(t *testing.T, _ *instance) string {
-		t.Helper()
-		runtime = startVoiceRuntime(t, nil)
-		return runtime
-	})
+	runtime := startVoiceRuntime(t, buildProgram(t, voiceRuntime, nil))
+	g := newGateway(t, (*gateway).startNginx, guideFiles+"nginx.conf", func(*testing.T) string { return runtime })
 	token := g.portal.token(t, g.account.secret, g.agentID)
 	conn, dialed := g.dial(token)
 	if dialed != http.StatusSwitchingProtocols {
@@ -34,20 +29,9 @@ func TestVoiceRuntimeOfTheGuideBehindNginx(t *testing.T) {
 	if got := agentOfCall(t, conn); got != g.agentID.String() {
 		t.Errorf("the call is with %s, want %s", got, g.agentID)
 	}
-	for path, want := range map[string]int{
-		"/connect?access_token=" + token: http.StatusUpgradeRequired, "/connect": http.StatusUnauthorized, "/connect?access_token=x": http.StatusUnauthorized,
-	} {
-		if a := g.Send(http.MethodGet, path, "", spoofed...); a.StatusCode != want {
-			t.Errorf("%s: %d %s, want %d", strings.ReplaceAll(path, token, "TOKEN"), a.StatusCode, a.Body, want)
-		}
-	}
-	got := status("http://" + runtime + "/connect?access_token=" + token)
-	if got != http.StatusUnauthorized {
+	g.Get("/connect?access_token=" + token).Is(http.StatusUpgradeRequired)
+	if got := status("http://" + runtime + "/connect?access_token=" + token); got != http.StatusUnauthorized {
 		t.Errorf("without the gateway: %d", got)
-	}
-	modelstest.Value(g.store.Keys.Revoke(t.Context(), g.account.ID, g.account.key.ID, models.Operator()))(t)
-	if _, dialed := g.dial(token); dialed != http.StatusUnauthorized {
-		t.Errorf("with a revoked key: %d", dialed)
 	}
 }
 
@@ -70,11 +54,11 @@ func TestVoiceRuntimeOfTheGuideLimitsCalls(t *testing.T) {
 		}
 		return conn, response.StatusCode
 	}
+	program := buildProgram(t, voiceRuntime, nil)
 	t.Run("to the pages that may connect", func(t *testing.T) {
 		t.Parallel()
-		closed := startVoiceRuntime(t, nil)
-		origins := "https://shop.example.com,https://www.example.com"
-		open := startVoiceRuntime(t, nil, "ALLOWED_ORIGINS="+origins)
+		closed := startVoiceRuntime(t, program)
+		open := startVoiceRuntime(t, program, "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com")
 		for _, call := range []struct {
 			runtime, origin string
 			want            int
@@ -94,35 +78,32 @@ func TestVoiceRuntimeOfTheGuideLimitsCalls(t *testing.T) {
 	})
 	t.Run("in number", func(t *testing.T) {
 		t.Parallel()
-		runtime := startVoiceRuntime(t, map[string]string{"1000": "1"})
+		runtime := startVoiceRuntime(t, buildProgram(t, voiceRuntime, map[string]string{"1000": "1"}))
 		first, _ := dial(t, runtime, "")
 		if _, got := dial(t, runtime, ""); got != http.StatusServiceUnavailable {
 			t.Errorf("beyond the limit: status %d", got)
 		}
 		agentOfCall(t, first) // ends it
-		for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
-			if _, got := dial(t, runtime, ""); got == http.StatusSwitchingProtocols {
-				break
-			} else if time.Now().After(deadline) {
-				t.Fatalf("after the end of the first call: status %d", got)
-			}
-		}
+		modelstest.Eventually(t, "the end of the first call makes room", func() bool {
+			_, got := dial(t, runtime, "")
+			return got == http.StatusSwitchingProtocols
+		})
 	})
 	for name, test := range map[string]struct {
-		replacements map[string]string
-		talk         func(*websocket.Conn) error
+		program string
+		talk    func(*websocket.Conn) error
 	}{
-		"in the size of messages": {nil, func(conn *websocket.Conn) error {
+		"in the size of messages": {program, func(conn *websocket.Conn) error {
 			return conn.Write(t.Context(), websocket.MessageBinary, make([]byte, 64<<10+1))
 		}},
-		"in silence": {map[string]string{"time.Minute": "time.Second"}, nil},
-		"in time": {map[string]string{"time.Hour": "time.Second"}, func(conn *websocket.Conn) error {
+		"in silence": {buildProgram(t, voiceRuntime, map[string]string{"time.Minute": "time.Second"}), nil},
+		"in time": {buildProgram(t, voiceRuntime, map[string]string{"time.Hour": "time.Second"}), func(conn *websocket.Conn) error {
 			return conn.Write(t.Context(), websocket.MessageBinary, []byte("audio"))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, _ := dial(t, startVoiceRuntime(t, test.replacements), "")
+			conn, _ := dial(t, startVoiceRuntime(t, test.program), "")
 			ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 			defer cancel()
 			_, _, err := conn.Read(ctx)
@@ -153,44 +134,35 @@ func agentOfCall(t *testing.T, conn *websocket.Conn) string {
 	return strings.TrimPrefix(string(greeting), "agent ")
 }
 
-// buildSnippet builds a Go program of the guides after these replacements and returns its path.
-func buildSnippet(t *testing.T, name string, replacements map[string]string) string {
+// buildProgram builds a Go program of the guides after these replacements and returns its path.
+func buildProgram(t *testing.T, source string, replacements map[string]string) (program string) {
 	t.Helper()
-	code := modelstest.Value(os.ReadFile(filepath.Join("..", "..", "templates", "documentation", "snippets", name+".go.txt")))(t)
+	code := readFile(t, source)
 	for old := range replacements {
-		if strings.Count(string(code), old) != 1 {
-			t.Fatalf("%s does not have %q once", name, old)
+		if strings.Count(code, old) != 1 {
+			t.Fatalf("%s does not have %q once", source, old)
 		}
 	}
-	program := filepath.Join(t.TempDir(), name)
-	modelstest.Must(t, os.WriteFile(program+".go", []byte(replaceAll(string(code), replacements)), 0o600))
+	program = filepath.Join(t.TempDir(), "program")
+	modelstest.Must(t, os.WriteFile(program+".go", []byte(replaceAll(code, replacements)), 0o600))
 	// Our go.mod has its packages.
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, program+".go").CombinedOutput(); err != nil {
+	if output, err := exec.Command("go", "build", "-o", program, program+".go").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
 	return program
 }
 
-// startVoiceRuntime starts the runtime of the guide after these replacements and returns its
-// address.
-func startVoiceRuntime(t *testing.T, replacements map[string]string, env ...string) (address string) {
+// startVoiceRuntime starts the runtime of the guide and returns its address.
+func startVoiceRuntime(t *testing.T, program string, env ...string) (address string) {
 	t.Helper()
 	address = freeAddress(t)
-	log := &modelstest.LogBuffer{}
-	command := exec.Command(buildSnippet(t, "runtime", replacements))
+	command := exec.Command(program)
 	command.Env = append([]string{"PORT=" + address[strings.LastIndex(address, ":")+1:]}, env...)
-	command.Stdout, command.Stderr = log, log
-	child := modelstest.Value(subprocess.Start(command))(t)
-	t.Cleanup(child.Kill)
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	if err := child.AwaitReady(ctx, func(context.Context) error {
+	runProgram(t, command, func(context.Context) error {
 		if got := status("http://" + address + "/connect"); got != http.StatusUnauthorized {
 			return fmt.Errorf("status %d", got)
 		}
 		return nil
-	}); err != nil {
-		t.Fatalf("%v: %s", err, log)
-	}
+	})
 	return address
 }
