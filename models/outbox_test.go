@@ -193,6 +193,9 @@ func TestMailsToOneAddressAreLimited(t *testing.T) {
 		signIn("203.0.113.2", "Firefox")
 		signIn("203.0.113.1", "Chrome")
 		mails(2, "about sign-ins from elsewhere")
+		known := models.Client{Address: "203.0.113.3", UserAgent: "Firefox", Device: models.NewDevice(c.user)}
+		must(t, errOf(f.Sessions.Create(t.Context(), c.user, known)))
+		mails(0, "about a sign-in in a known browser")
 		for i := range 12 {
 			signIn(address(100+i), "Firefox")
 		}
