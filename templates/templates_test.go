@@ -106,6 +106,7 @@ func TestChangeOfSignInHasAMail(t *testing.T) {
 	}
 	for kind, want := range map[string]string{
 		"authenticator.disabled": "Two-step verification was turned off for ada@example.com.",
+		"codes.refused":          "Otherwise change your password on the Account page.",
 		"second_factor.reset":    "Two-step verification and all passkeys were removed for ada@example.com.",
 	} {
 		mail, err := mails.Render(templates.Mail{Kind: kind, Recipient: "ada@example.com"})

@@ -1,6 +1,7 @@
 package mailer
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,6 +20,9 @@ import (
 // claimed mail.
 const stepTimeout = 30 * time.Second
 
+// defaultPorts are the ports of the schemes of a server's URL.
+var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
+
 // Server is an SMTP server that accepts mails for delivery. It holds a password, so it has no
 // exported fields and is not printed.
 type Server struct {
@@ -30,21 +34,21 @@ type Server struct {
 // the start. No error contains the URL.
 func ParseServer(value string) (Server, error) {
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
+	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
 		return Server{}, errors.New("invalid SMTP URL; use smtp://user:password@mail.example.com:587 " +
 			"or smtps://user:password@mail.example.com")
 	}
-	plain, err := tlsOff(u)
-	if err != nil {
-		return Server{}, err
+	plain := u.Scheme == "smtp" && u.RawQuery == "tls=off"
+	if u.RawQuery != "" && !plain {
+		return Server{}, errors.New("the only parameter of an SMTP URL is ?tls=off, and only with the scheme smtp")
 	}
-	port, err := portOf(u)
-	if err != nil {
-		return Server{}, err
+	port, err := strconv.Atoi(cmp.Or(u.Port(), defaultPorts[u.Scheme]))
+	if err != nil || port < 1 || port > 65535 {
+		return Server{}, errors.New("invalid port in the SMTP URL")
 	}
-	password, hasPassword := u.User.Password()
+	password, _ := u.User.Password()
 	user := u.User.Username()
-	if (user != "") != (hasPassword && password != "") {
+	if (user == "") != (password == "") {
 		return Server{}, errors.New("the SMTP URL must have both a user and a password, or neither; percent-encode special characters")
 	}
 	loopback := isLoopback(u.Hostname())
@@ -69,18 +73,6 @@ func ParseServer(value string) (Server, error) {
 	}}, nil
 }
 
-// portOf returns the port of the URL, or that of its scheme.
-func portOf(u *url.URL) (int, error) {
-	if u.Port() == "" {
-		return map[string]int{"smtp": 587, "smtps": 465}[u.Scheme], nil
-	}
-	number, err := strconv.ParseUint(u.Port(), 10, 16)
-	if err != nil || number == 0 {
-		return 0, errors.New("invalid port in the SMTP URL")
-	}
-	return int(number), nil
-}
-
 // encryption returns the option for TLS.
 func encryption(u *url.URL, plain bool) gomail.Option {
 	switch {
@@ -93,17 +85,6 @@ func encryption(u *url.URL, plain bool) gomail.Option {
 	default:
 		return gomail.WithTLSPolicy(gomail.TLSMandatory)
 	}
-}
-
-// tlsOff reports whether the query of the URL turns STARTTLS off.
-func tlsOff(u *url.URL) (bool, error) {
-	if u.RawQuery == "" {
-		return false, nil
-	}
-	if u.RawQuery != "tls=off" || u.Scheme != "smtp" {
-		return false, errors.New("the only parameter of an SMTP URL is ?tls=off, and only with the scheme smtp")
-	}
-	return true, nil
 }
 
 func isLoopback(host string) bool {

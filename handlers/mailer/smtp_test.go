@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"portal/handlers/mailer/mailertest"
-	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -127,41 +126,29 @@ func (s *system) send(t *testing.T, to transport, host string) (server *mailerte
 		arguments = append(arguments, "--smtps")
 	}
 	server = mailertest.Start(t, arguments...)
-	account, user := s.account(t, "ada@example.com")
-	s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+	s.queue(t, "ada@example.com")
 	m, _ := s.run(t, s.Store, to.scheme+"://portal:a%20secret@"+host+":"+server.Port)
 	return server, func() uint64 { return m.Stats().Failed }
 }
 
-func newSystem(t *testing.T) *system {
-	t.Helper()
-	s := &system{url: modelstest.SQLiteURL(t), clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
-	s.Store = s.open(t)
-	return s
-}
-
-func TestPasswordIsSentWithTLS(t *testing.T) {
+// To this machine, a password may be sent without TLS.
+func TestPasswordIsSent(t *testing.T) {
 	t.Parallel()
-	for name, to := range map[string]transport{
-		"STARTTLS": {"smtp", trusted.sign(t, remote), false},
-		"smtps":    {"smtps", trusted.sign(t, remote), true},
+	for name, test := range map[string]struct {
+		transport
+		host string
+	}{
+		"STARTTLS":     {transport{"smtp", trusted.sign(t, remote), false}, remote},
+		"smtps":        {transport{"smtps", trusted.sign(t, remote), true}, remote},
+		"this machine": {transport{"smtp", "", false}, "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, _ := newSystem(t).send(t, to, remote)
-			if mail := server.Await(1)[0]; !mail.TLS || mail.User != "portal" {
+			server, _ := newSystem(t, modelstest.SQLiteURL(t)).send(t, test.transport, test.host)
+			if mail := server.Await(1)[0]; mail.TLS != (test.certificate != "") || mail.User != "portal" {
 				t.Errorf("TLS %t, user %q", mail.TLS, mail.User)
 			}
 		})
-	}
-}
-
-// To this machine, a password may be sent without TLS.
-func TestPasswordIsSentToThisMachine(t *testing.T) {
-	t.Parallel()
-	server, _ := newSystem(t).send(t, transport{scheme: "smtp"}, "127.0.0.1")
-	if mail := server.Await(1)[0]; mail.TLS || mail.User != "portal" {
-		t.Errorf("TLS %t, user %q", mail.TLS, mail.User)
 	}
 }
 
@@ -183,7 +170,7 @@ func TestPasswordIsNotSentToAnUnknownServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSystem(t)
+			s := newSystem(t, modelstest.SQLiteURL(t))
 			server, failures := s.send(t, test.transport, test.host)
 			eventually(t, "an attempt fails", func() bool { return failures() > 0 })
 			if server.Passwords() != 0 || len(server.Mails()) != 0 || s.waiting(t) != 1 {
@@ -200,10 +187,9 @@ func TestPasswordIsNotSentToAnUnknownServer(t *testing.T) {
 // A server that refuses the password gets no mail, and the log does not have the password.
 func TestRefusedPassword(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t)
+	s := newSystem(t, modelstest.SQLiteURL(t))
 	server := mailertest.Start(t, "--password", "another secret", "--certificate", trusted.sign(t, remote))
-	account, user := s.account(t, "ada@example.com")
-	s.key(t, account, models.UserActor(user.ID, "203.0.113.7"))
+	s.queue(t, "ada@example.com")
 	m, _ := s.run(t, s.Store, "smtp://portal:a%20secret@"+remote+":"+server.Port)
 	eventually(t, "an attempt fails", func() bool { return m.Stats().Failed > 0 })
 	line := s.log.LineWith("a mail was not sent and will be tried again")

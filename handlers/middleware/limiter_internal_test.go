@@ -10,14 +10,12 @@ import (
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"portal/models/modelstest"
 )
 
-// manualClock is a clock that only the test moves.
-type manualClock struct{ at time.Time }
-
-func newManualClock() *manualClock { return &manualClock{time.Unix(1_767_225_600, 0)} }
-
-func (c *manualClock) now() time.Time { return c.at }
+// newClock returns a clock that only the test moves.
+func newClock() *modelstest.Clock { return modelstest.NewClock(time.Unix(1_767_225_600, 0)) }
 
 // numbered returns the id of the nth key.
 func numbered(n int) (id uuid.UUID) {
@@ -30,25 +28,25 @@ func numbered(n int) (id uuid.UUID) {
 func TestNoIntervalHasMoreRequestsThanTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := RateLimit{rapid.IntRange(1, 2000).Draw(t, "per second"), rapid.IntRange(1, 20).Draw(t, "burst")}
-		clock := newManualClock()
-		l := NewLimiter(limit, clock.now)
+		clock := newClock()
+		l := NewLimiter(limit, clock.Now)
 		var served []time.Time
 		for range rapid.IntRange(1, 200).Draw(t, "requests") {
-			clock.at = clock.at.Add(time.Duration(rapid.Int64Range(0, int64(3*l.interval)).Draw(t, "gap")))
+			clock.Advance(time.Duration(rapid.Int64Range(0, int64(3*l.interval)).Draw(t, "gap")))
 			_, wait := l.Take(uuid.UUID{})
 			if wait > 0 && rapid.Bool().Draw(t, "waits") {
-				clock.at = clock.at.Add(wait - 1)
+				clock.Advance(wait - 1)
 				if _, early := l.Take(uuid.UUID{}); early != 1 {
 					t.Fatal("served before the wait was over")
 				}
-				clock.at = clock.at.Add(1)
+				clock.Advance(1)
 				_, wait = l.Take(uuid.UUID{})
 				if wait > 0 {
 					t.Fatal("not served after the wait")
 				}
 			}
 			if wait == 0 {
-				served = append(served, clock.at)
+				served = append(served, clock.Now())
 			}
 		}
 		for from := range served {
@@ -87,7 +85,7 @@ func TestConcurrentCallersDoNotExceedTheLimit(t *testing.T) {
 
 func TestMemoryDoesNotGrowWithTheNumberOfKeys(t *testing.T) {
 	before := heapInUse()
-	l := NewLimiter(RateLimit{PerSecond: 1, Burst: 2}, newManualClock().now)
+	l := NewLimiter(RateLimit{PerSecond: 1, Burst: 2}, newClock().Now)
 	for n := range 16 * shardCount * shardSize {
 		l.Take(numbered(n))
 	}
@@ -106,7 +104,7 @@ func heapInUse() int64 {
 
 func TestEachKeyHasItsOwnLimit(t *testing.T) {
 	const burst = 3
-	l := NewLimiter(RateLimit{PerSecond: 1, Burst: burst}, newManualClock().now)
+	l := NewLimiter(RateLimit{PerSecond: 1, Burst: burst}, newClock().Now)
 	for request := range 2 * burst {
 		for n := range 1000 {
 			if left, wait := l.Take(numbered(n)); (wait == 0) != (request < burst) || left != max(0, burst-1-request) {
@@ -118,8 +116,8 @@ func TestEachKeyHasItsOwnLimit(t *testing.T) {
 
 // A key does not get a new burst because other keys fill the memory.
 func TestEmptyBucketsAreEvictedLast(t *testing.T) {
-	clock := newManualClock()
-	l := NewLimiter(RateLimit{PerSecond: 1, Burst: 2}, clock.now)
+	clock := newClock()
+	l := NewLimiter(RateLimit{PerSecond: 1, Burst: 2}, clock.Now)
 	for range 2 {
 		l.Take(numbered(0))
 	}
@@ -129,7 +127,7 @@ func TestEmptyBucketsAreEvictedLast(t *testing.T) {
 	if _, wait := l.Take(numbered(0)); wait == 0 {
 		t.Error("the empty bucket was evicted")
 	}
-	clock.at = clock.at.Add(time.Second)
+	clock.Advance(time.Second)
 	if _, wait := l.Take(numbered(0)); wait > 0 {
 		t.Error("the key is still limited after the wait")
 	}

@@ -114,7 +114,11 @@ func Conflict(message string) Problem {
 
 // NotFound returns a 404 for a path without a route.
 func NotFound() Problem {
-	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Message: "There is no page or endpoint at this address."}
+	return notFound(CodeNotFound, "There is no page or endpoint at this address.")
+}
+
+func notFound(code, message string) Problem {
+	return Problem{Status: http.StatusNotFound, Code: code, Message: message}
 }
 
 // MethodNotAllowed returns a 405, for which the caller sets the Allow header.

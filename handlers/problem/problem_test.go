@@ -18,15 +18,8 @@ func TestModelErrorsMapToStatusAndCode(t *testing.T) {
 		status int
 		code   string
 	}{
-		{models.ErrKeyMissingPrefix, http.StatusUnauthorized, "UNAUTHORIZED"},
-		{models.ErrKeyMalformed, http.StatusUnauthorized, "UNAUTHORIZED"},
-		{models.ErrKeyUnknown, http.StatusUnauthorized, "UNAUTHORIZED"},
-		{models.ErrKeyRevoked, http.StatusUnauthorized, "UNAUTHORIZED"},
-		{models.ErrAccountDisabled, http.StatusUnauthorized, "UNAUTHORIZED"},
 		{models.ErrSignInDisabled, http.StatusUnprocessableEntity, ""},
 		{models.ErrSessionNotFound, http.StatusUnauthorized, ""},
-		{models.ErrAgentNotFound, http.StatusNotFound, "AGENT_NOT_FOUND"},
-		{models.ErrKeyNotFound, http.StatusNotFound, "KEY_NOT_FOUND"},
 		{models.ErrKeyLimit, http.StatusUnprocessableEntity, ""},
 		{models.ErrWrongCredentials, http.StatusUnprocessableEntity, ""},
 		{&models.InvalidError{Field: "label", Message: "Too long."}, http.StatusUnprocessableEntity, ""},
@@ -56,13 +49,6 @@ func TestServerErrorMessageDoesNotDependOnTheCause(t *testing.T) {
 		if one, other := problem.From(pair[0]).Message, problem.From(pair[1]).Message; one != other {
 			t.Errorf("messages %q and %q", one, other)
 		}
-	}
-}
-
-func TestInvalidInputKeepsItsMessage(t *testing.T) {
-	got := problem.From(&models.InvalidError{Field: "label", Message: "Give the key a label."}).Message
-	if want := "Give the key a label."; got != want {
-		t.Errorf("message %q, want %q", got, want)
 	}
 }
 

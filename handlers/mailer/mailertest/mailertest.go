@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
@@ -22,9 +21,6 @@ import (
 
 //go:embed server.py
 var server string
-
-// patience is how long a test waits for a mail.
-const patience = 60 * time.Second
 
 // Server is an SMTP server in a process of its own. Mails to refused@ and later@ are refused. It
 // accepts mails to lost@ and then ends the connection without a response.
@@ -48,7 +44,7 @@ func Start(t testing.TB, args ...string) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Kill)
-	await(t, "the SMTP server listens", func() bool {
+	modelstest.Eventually(t, "the SMTP server listens", func() bool {
 		line, _, complete := strings.Cut(s.output.String(), "\n")
 		s.Port = line
 		select {
@@ -123,17 +119,8 @@ func (s *Server) Mails() []Mail {
 // Await returns the first n mails as soon as the server has accepted them.
 func (s *Server) Await(n int) []Mail {
 	s.t.Helper()
-	await(s.t, fmt.Sprintf("%d mails arrive", n), func() bool { return len(s.Mails()) >= n })
+	modelstest.Eventually(s.t, fmt.Sprintf("%d mails arrive", n), func() bool { return len(s.Mails()) >= n })
 	return s.Mails()[:n]
-}
-
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
 }
 
 // parse sets the header and the two versions of the body.
