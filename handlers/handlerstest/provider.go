@@ -2,21 +2,18 @@ package handlerstest
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"portal/handlers/portal"
 	"portal/handlers/portal/identity"
+	"portal/models/modelstest"
 	"portal/models/modelstest/subprocess"
 )
 
@@ -46,21 +43,14 @@ func StartProvider(t testing.TB, baseURLs ...string) *Provider {
 // Start starts the provider without sessions, after [Provider.Stop] at the same address.
 func (p *Provider) Start(t testing.TB) {
 	t.Helper()
-	arguments, err := json.Marshal(map[string]any{
+	arguments := modelstest.Value(json.Marshal(map[string]any{
 		"port": p.port, "clientId": p.Config.ClientID, "clientSecret": p.Config.ClientSecret, "redirectUris": p.redirects,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec,noctx // our own script; a cleanup stops it
-	if command.Dir, err = subprocess.Above("go.mod"); err != nil {
-		t.Fatal(err)
-	}
+	command.Dir = modelstest.Value(subprocess.Above("go.mod"))(t)
 	// Its warnings about a development setup are expected.
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := modelstest.Value(command.StdoutPipe())(t)
+	var err error
 	if p.child, err = subprocess.Start(command); err != nil {
 		t.Fatalf("start the OpenID Connect provider (it needs Node.js): %v", err)
 	}
@@ -70,9 +60,7 @@ func (p *Provider) Start(t testing.TB) {
 		t.Fatalf("the OpenID Connect provider has not started (run npm ci): %v", err)
 	}
 	p.Config.Issuer = strings.TrimSpace(line)
-	if _, err := fmt.Sscanf(p.Config.Issuer, "http://127.0.0.1:%d", &p.port); err != nil {
-		t.Fatal(err)
-	}
+	modelstest.Value(fmt.Sscanf(p.Config.Issuer, "http://127.0.0.1:%d", &p.port))(t)
 }
 
 // Stop stops the provider.
@@ -80,21 +68,14 @@ func (p *Provider) Stop() { p.child.Kill() }
 
 // Person is a person's browser at the provider.
 type Person struct {
-	t      testing.TB
-	client *http.Client
+	t       testing.TB
+	browser *modelstest.Visitor
 }
 
 // NewPerson returns a browser without a session at the provider.
 func NewPerson(t testing.TB) *Person {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Person{t, &http.Client{
-		Jar: jar, Timeout: 30 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Person{t, modelstest.NewVisitor(t, "")}
 }
 
 var (
@@ -122,53 +103,28 @@ func (p *Person) Cancel(address string) string {
 // site. For a page, answer returns the next URL, and the form to send there or nil.
 func (p *Person) pass(address string, answer func(page string) (next string, form url.Values)) string {
 	p.t.Helper()
-	start, err := url.Parse(address)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	start := modelstest.Value(url.Parse(address))(p.t)
 	var form url.Values
 	for range 20 {
-		at, err := start.Parse(address)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		at := modelstest.Value(start.Parse(address))(p.t)
 		if at.Host != start.Host {
 			return at.RequestURI()
 		}
-		status, location, page := p.send(at.String(), form)
-		address, form = location, nil
-		if status == http.StatusOK {
-			address, form = answer(page)
+		method := http.MethodGet
+		if form != nil {
+			method = http.MethodPost
+		}
+		page := p.browser.Send(method, at.String(), form.Encode(), modelstest.FormType)
+		address, form = page.Header.Get("Location"), nil
+		if page.StatusCode == http.StatusOK {
+			address, form = answer(page.Body)
 		}
 		if address == "" {
-			p.t.Fatalf("the provider answers %d:\n%s", status, page)
+			p.t.Fatalf("the provider answers %d:\n%s", page.StatusCode, page.Body)
 		}
 	}
 	p.t.Fatal("the provider does not redirect to the portal")
 	return ""
-}
-
-func (p *Person) send(address string, form url.Values) (status int, location, page string) {
-	p.t.Helper()
-	method := http.MethodGet
-	if form != nil {
-		method = http.MethodPost
-	}
-	request, err := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := p.client.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return response.StatusCode, response.Header.Get("Location"), string(body)
 }
 
 func match(pattern *regexp.Regexp, text string) string {
