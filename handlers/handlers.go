@@ -14,35 +14,23 @@ import (
 	"portal/handlers/api"
 	"portal/handlers/middleware"
 	"portal/handlers/portal"
-	"portal/models/livekit"
-	"portal/models/widget"
 )
 
 // Deps are the dependencies of the handlers.
 type Deps struct {
-	// Deps are those of the portal. New sets the documents of the API, and the API uses the store
-	// and the clock too.
+	// Deps are those of the portal. New sets the documents of the API.
 	portal.Deps
 
-	Tokens        *widget.Tokens
-	LiveKit       *livekit.Server // nil: no LiveKit tokens
-	OperatorToken string          // opens the operator API; empty: off
-	Leaks         api.LeakDoors   // for reports of leaked keys
-	RateLimit     api.RateLimit   // of each API key, on this instance; zero: none
-
-	TrustedProxies []string // networks (CIDR) whose X-Forwarded-For is trusted
-
-	// Stopping is closed when the server begins to stop, which is then no longer ready. A nil
-	// channel never closes.
-	Stopping <-chan struct{}
+	// API are those of the API. New sets the ones that are here or in the portal's too.
+	API api.Deps
 
 	Logger   *slog.Logger
 	Registry *prometheus.Registry // for the request metrics
 	Tracer   trace.Tracer         // for spans of requests; nil: none
 }
 
-// New returns the handler of every request. If a trusted proxy is not a network, the registry
-// already has the request metrics, or the portal cannot be built, New returns an error.
+// New returns the handler of every request. If a trusted proxy is not a network or the portal
+// cannot be built, New returns an error. The registry must not have the metrics yet.
 func New(d Deps) (http.Handler, error) {
 	engine, err := newRouter(d)
 	if err != nil {
@@ -53,24 +41,19 @@ func New(d Deps) (http.Handler, error) {
 
 // newRouter returns the router with all middleware and routes.
 func newRouter(d Deps) (*gin.Engine, error) {
-	engine, err := newEngine(d.TrustedProxies)
+	engine, err := newEngine(d.API.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
-	d.OpenAPI, d.Changelog, d.OperatorAPI = api.OpenAPI(), api.Changelog(), d.OperatorToken != ""
-	d.LeaksReported = d.Leaks.Open()
+	d.OpenAPI, d.Changelog, d.OperatorAPI = api.OpenAPI(), api.Changelog(), d.API.OperatorToken != ""
+	d.LeaksReported = d.API.Leaks.Open()
 	pages, err := portal.New(d.Deps)
 	if err != nil {
 		return nil, err
 	}
-	jsonAPI, err := api.New(api.Deps{
-		OperatorToken: d.OperatorToken,
-		SignInLink:    func(token string) string { return d.BaseURL.JoinPath(portal.SignInLinkPath, token).String() },
-
-		Store: d.Store, Tokens: d.Tokens, LiveKit: d.LiveKit, RateLimit: d.RateLimit, Now: d.Now, Stopping: d.Stopping, Registry: d.Registry,
-		Leaks: d.Leaks, Logger: d.Logger,
-		TrustedProxies: d.TrustedProxies,
-	})
+	d.API.Store, d.API.Now, d.API.Logger, d.API.Registry = d.Store, d.Now, d.Logger, d.Registry
+	d.API.SignInLink = func(token string) string { return d.BaseURL.JoinPath(portal.SignInLinkPath, token).String() }
+	jsonAPI, err := api.New(d.API)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +63,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	}
 
 	render := func(c *gin.Context, err error) {
-		byPath(c, func() { api.Render(c, err) }, func() { pages.Render(c, err) })
+		byPath(func(c *gin.Context) { api.Render(c, err) }, func(c *gin.Context) { pages.Render(c, err) })(c)
 	}
 	engine.Use(middleware.RequestID())
 	if d.Tracer != nil {
@@ -97,12 +80,8 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	jsonAPI.Register(engine)
 	pages.Register(engine.Group("", middleware.CrossOrigin(pages.Render)))
 
-	engine.NoRoute(func(c *gin.Context) {
-		byPath(c, func() { jsonAPI.NotFound(c) }, func() { pages.NotFound(c) })
-	})
-	engine.NoMethod(middleware.AllowHead(), jsonAPI.Preflight, func(c *gin.Context) {
-		byPath(c, func() { jsonAPI.MethodNotAllowed(c) }, func() { pages.MethodNotAllowed(c) })
-	})
+	engine.NoRoute(byPath(jsonAPI.NotFound, pages.NotFound))
+	engine.NoMethod(middleware.AllowHead(), jsonAPI.Preflight, byPath(jsonAPI.MethodNotAllowed, pages.MethodNotAllowed))
 
 	return engine, nil
 }
@@ -122,10 +101,12 @@ func newEngine(trustedProxies []string) (*gin.Engine, error) {
 }
 
 // byPath calls inAPI for a path that package api owns, and inPortal for any other.
-func byPath(c *gin.Context, inAPI, inPortal func()) {
-	if api.Owns(c.Request.URL.Path) {
-		inAPI()
-		return
+func byPath(inAPI, inPortal gin.HandlerFunc) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if api.Owns(c.Request.URL.Path) {
+			inAPI(c)
+			return
+		}
+		inPortal(c)
 	}
-	inPortal()
 }

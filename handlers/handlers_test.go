@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"portal/handlers"
+	"portal/handlers/api"
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
@@ -21,120 +22,128 @@ import (
 func TestMain(m *testing.M) { modelstest.Main(m) }
 
 func TestErrorFormatDependsOnThePath(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		h := newHandler(t, databaseURL, io.Discard)
-		for _, asked := range []struct {
-			method, path, contentType string
-			status                    int
-		}{
-			{http.MethodGet, "/api", "application/json; charset=utf-8", http.StatusUnauthorized},
-			{http.MethodGet, "/api/nothing", "application/json; charset=utf-8", http.StatusUnauthorized},
-			{http.MethodGet, "/nothing", "text/html; charset=utf-8", http.StatusNotFound},
-			{http.MethodGet, "/apis", "text/html; charset=utf-8", http.StatusNotFound},
-			{http.MethodGet, "//api/agents", "text/html; charset=utf-8", http.StatusNotFound},
-			{http.MethodGet, "/login/", "text/html; charset=utf-8", http.StatusNotFound},
-			{http.MethodGet, "/login", "text/html; charset=utf-8", http.StatusOK},
-			{http.MethodDelete, "/login", "text/html; charset=utf-8", http.StatusMethodNotAllowed},
-		} {
-			answer := serve(h, httptest.NewRequest(asked.method, asked.path, http.NoBody))
-			if answer.Code != asked.status || answer.Header().Get("Content-Type") != asked.contentType {
-				t.Errorf("%s %s: %d %s, want %d %s", asked.method, asked.path,
-					answer.Code, answer.Header().Get("Content-Type"), asked.status, asked.contentType)
-			}
+	h := newHandler(t, io.Discard)
+	for _, asked := range []struct {
+		method, path, contentType string
+		status                    int
+	}{
+		{http.MethodGet, "/api", "application/json; charset=utf-8", http.StatusUnauthorized},
+		{http.MethodGet, "/api/nothing", "application/json; charset=utf-8", http.StatusUnauthorized},
+		{http.MethodGet, "/nothing", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/apis", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "//api/agents", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/login/", "text/html; charset=utf-8", http.StatusNotFound},
+		{http.MethodGet, "/login", "text/html; charset=utf-8", http.StatusOK},
+		{http.MethodDelete, "/login", "text/html; charset=utf-8", http.StatusMethodNotAllowed},
+	} {
+		answer := serve(h, httptest.NewRequest(asked.method, asked.path, http.NoBody))
+		if answer.Code != asked.status || answer.Header().Get("Content-Type") != asked.contentType {
+			t.Errorf("%s %s: %d %s, want %d %s", asked.method, asked.path,
+				answer.Code, answer.Header().Get("Content-Type"), asked.status, asked.contentType)
 		}
-		if allow := serve(h, httptest.NewRequest(http.MethodDelete, "/login", http.NoBody)).Header().Get("Allow"); allow != "GET, POST, HEAD" {
-			t.Errorf("Allow: %s", allow)
-		}
-	})
+	}
+	if allow := serve(h, httptest.NewRequest(http.MethodDelete, "/login", http.NoBody)).Header().Get("Allow"); allow != "GET, POST, HEAD" {
+		t.Errorf("Allow: %s", allow)
+	}
 }
 
 func TestEveryResponseHasARequestIDAndTheSecurityHeaders(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		h := newHandler(t, databaseURL, io.Discard)
-		everywhere := []string{"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Strict-Transport-Security"}
-		onPages := slices.Concat(everywhere, []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy"})
-		for path, names := range map[string][]string{
-			"/login": onPages, "/api-keys": onPages, "/nothing": onPages, "/healthz": onPages, "/openapi.json": onPages,
-			"/api/agents": everywhere, "/api/nothing": everywhere,
-		} {
-			answer := serve(h, httptest.NewRequest(http.MethodGet, path, http.NoBody))
-			for _, name := range names {
-				if answer.Header().Get(name) == "" {
-					t.Errorf("%s: no %s", path, name)
-				}
+	h := newHandler(t, io.Discard)
+	everywhere := []string{"X-Request-Id", "Content-Security-Policy", "X-Content-Type-Options", "Strict-Transport-Security"}
+	onPages := slices.Concat(everywhere, []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy"})
+	for path, names := range map[string][]string{
+		"/login": onPages, "/api-keys": onPages, "/nothing": onPages, "/healthz": onPages, "/openapi.json": onPages,
+		"/api/agents": everywhere, "/api/nothing": everywhere,
+	} {
+		answer := serve(h, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		for _, name := range names {
+			if answer.Header().Get(name) == "" {
+				t.Errorf("%s: no %s", path, name)
 			}
 		}
-	})
+	}
 }
 
 func TestCrossSiteFormGetsAnErrorPage(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		h := newHandler(t, databaseURL, io.Discard)
+	h := newHandler(t, io.Discard)
+	for _, sent := range []struct {
+		header, value string
+		refused       bool
+	}{
+		{"Sec-Fetch-Site", "same-origin", false},
+		{"Sec-Fetch-Site", "cross-site", true},
+		{"Sec-Fetch-Site", "same-site", true},
+		// Older browsers send this header only, and other clients neither.
+		{"Origin", "http://example.com", false},
+		{"Origin", "http://elsewhere.example", true},
+		{"Origin", "null", true},
+		{"X-Neither", "", false},
+	} {
 		for _, path := range []string{"/login", "/logout", "/api-keys", "/agents"} {
 			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader("label=x"))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set(sent.header, sent.value)
 			answer := serve(h, r)
-			if answer.Code != http.StatusForbidden || !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") {
-				t.Errorf("%s: %d %s", path, answer.Code, answer.Header().Get("Content-Type"))
+			if (answer.Code == http.StatusForbidden) != sent.refused || sent.refused && !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") {
+				t.Errorf("%s with %s %s: %d %s", path, sent.header, sent.value, answer.Code, answer.Header().Get("Content-Type"))
+			}
+			r.Method = http.MethodGet // a link on another site
+			if answer := serve(h, r); answer.Code == http.StatusForbidden {
+				t.Errorf("a GET of %s with %s %s is refused", path, sent.header, sent.value)
 			}
 		}
-	})
+	}
 }
 
 func TestForwardedAddressIsUsedFromATrustedProxyOnly(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		var log bytes.Buffer
-		h := newHandler(t, databaseURL, &log, "192.0.2.0/24")
-		for proxy, want := range map[string]string{"192.0.2.7": "203.0.113.9", "198.51.100.7": "198.51.100.7"} {
-			log.Reset()
-			r := httptest.NewRequest(http.MethodGet, "/healthz", http.NoBody)
-			r.RemoteAddr = proxy + ":1234"
-			// The client sent the first header, the proxy the second.
-			r.Header["X-Forwarded-For"] = []string{"127.0.0.1", "203.0.113.9"}
-			r.Header.Set("X-Real-Ip", "127.0.0.1")
-			serve(h, r)
-			if !strings.Contains(log.String(), `"client":"`+want+`"`) {
-				t.Errorf("through %s: %s", proxy, log.String())
-			}
+	var log bytes.Buffer
+	h := newHandler(t, &log, "192.0.2.0/24")
+	for proxy, want := range map[string]string{"192.0.2.7": "203.0.113.9", "198.51.100.7": "198.51.100.7"} {
+		log.Reset()
+		r := httptest.NewRequest(http.MethodGet, "/healthz", http.NoBody)
+		r.RemoteAddr = proxy + ":1234"
+		// The client sent the first header, the proxy the second.
+		r.Header["X-Forwarded-For"] = []string{"127.0.0.1", "203.0.113.9"}
+		r.Header.Set("X-Real-Ip", "127.0.0.1")
+		serve(h, r)
+		if !strings.Contains(log.String(), `"client":"`+want+`"`) {
+			t.Errorf("through %s: %s", proxy, log.String())
 		}
-	})
+	}
 }
 
 func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		h := newHandler(t, databaseURL, io.Discard)
-		for path, want := range map[string]string{
-			"/openapi.json": "*", "/.well-known/jwks.json": "*",
-			"/.well-known/oauth-authorization-server": "", "/.well-known/openid-configuration": "", "/docs": "",
-			"/": "", "/login": "", "/api-keys": "", "/api/agents": "", "/api/widget/token": "", "/healthz": "", "/readyz": "", "/nothing": "",
-		} {
-			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
-			r.Header.Set("Origin", "https://elsewhere.example")
-			if got := serve(h, r).Header().Get("Access-Control-Allow-Origin"); got != want {
-				t.Errorf("%s: Access-Control-Allow-Origin %q, want %q", path, got, want)
-			}
-			r.Method = http.MethodOptions
-			r.Header.Set("Access-Control-Request-Method", http.MethodGet)
-			preflight := serve(h, r)
-			if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != want || (preflight.Code == http.StatusNoContent) != (want != "") {
-				t.Errorf("preflight of %s: status %d, Access-Control-Allow-Origin %q, want %q", path, preflight.Code, got, want)
-			}
+	h := newHandler(t, io.Discard)
+	for path, want := range map[string]string{
+		"/openapi.json": "*", "/.well-known/jwks.json": "*",
+		"/.well-known/oauth-authorization-server": "", "/.well-known/openid-configuration": "", "/docs": "",
+		"/": "", "/login": "", "/api-keys": "", "/api/agents": "", "/api/widget/token": "", "/healthz": "", "/readyz": "", "/nothing": "",
+	} {
+		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		r.Header.Set("Origin", "https://elsewhere.example")
+		if got := serve(h, r).Header().Get("Access-Control-Allow-Origin"); got != want {
+			t.Errorf("%s: Access-Control-Allow-Origin %q, want %q", path, got, want)
 		}
-	})
+		r.Method = http.MethodOptions
+		r.Header.Set("Access-Control-Request-Method", http.MethodGet)
+		preflight := serve(h, r)
+		if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != want || (preflight.Code == http.StatusNoContent) != (want != "") {
+			t.Errorf("preflight of %s: status %d, Access-Control-Allow-Origin %q, want %q", path, preflight.Code, got, want)
+		}
+	}
 }
 
 func TestTrustedProxyThatIsNotANetworkIsAnError(t *testing.T) {
-	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"somewhere"}}); err == nil {
+	if _, err := handlers.New(handlers.Deps{API: api.Deps{TrustedProxies: []string{"somewhere"}}}); err == nil {
 		t.Error("it was accepted")
 	}
 }
 
-func newHandler(t *testing.T, databaseURL string, log io.Writer, trustedProxies ...string) http.Handler {
+func newHandler(t *testing.T, log io.Writer, trustedProxies ...string) http.Handler {
 	t.Helper()
-	store := modelstest.Open(t, databaseURL, models.Options{})
+	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
 	deps := handlerstest.Deps(t, store, "https://portal.example.com", nil)
-	deps.TrustedProxies, deps.Logger = trustedProxies, slog.New(slog.NewJSONHandler(log, nil))
+	deps.API.TrustedProxies, deps.Logger = trustedProxies, slog.New(slog.NewJSONHandler(log, nil))
 	return handlerstest.New(t, deps)
 }
 
@@ -154,10 +163,9 @@ var loggedFields = []string{
 
 func TestInputCannotForgeLogLines(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		var log bytes.Buffer
-		s := newSystemLoggingTo(t, databaseURL, &log)
+		s := newSystem(t, databaseURL)
 		c := s.tenant(t, "ada")
-		log.Reset()
+		s.log.Reset()
 		sent := 0
 		send := func(method, path string, form url.Values) {
 			sent++
@@ -184,9 +192,9 @@ func TestInputCannotForgeLogLines(t *testing.T) {
 		}
 		send(http.MethodPost, "/login", url.Values{"email": {forged}, "password": {forged}})
 
-		lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(s.log.String(), "\n"), "\n")
 		if len(lines) != sent {
-			t.Errorf("%d lines for %d requests:\n%s", len(lines), sent, log.String())
+			t.Errorf("%d lines for %d requests:\n%s", len(lines), sent, s.log)
 		}
 		for _, line := range lines {
 			var fields map[string]any

@@ -3,8 +3,6 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -31,25 +29,19 @@ type system struct {
 	store   *models.Store
 	handler http.Handler
 	deps    handlers.Deps
+	log     *modelstest.LogBuffer
 	db      *bun.DB
 	tables  string // the query that lists the tables
 }
 
+// The tests sign the same users in more often than people do.
 func newSystem(t *testing.T, databaseURL string) *system {
 	t.Helper()
-	return newSystemLoggingTo(t, databaseURL, io.Discard)
-}
-
-// The tests sign the same users in more often than people do.
-func newSystemLoggingTo(t *testing.T, databaseURL string, log io.Writer) *system {
-	t.Helper()
-	logger := slog.New(slog.NewJSONHandler(log, nil))
-	s := &system{store: modelstest.Open(t, databaseURL, models.Options{Logger: logger, Mail: true, SignInLimit: 1000})}
+	s := &system{log: &modelstest.LogBuffer{}, db: modelstest.OpenDatabase(t, databaseURL)}
+	s.store = modelstest.Open(t, databaseURL, models.Options{Logger: s.log.Logger(), Mail: true, SignInLimit: 1000})
 	s.deps = handlerstest.Deps(t, s.store, "http://portal.test", nil)
-	s.deps.SecurityContact = "mailto:security@example.com"
-	s.deps.Logger = logger
+	s.deps.SecurityContact, s.deps.Logger = "mailto:security@example.com", s.log.Logger()
 	s.handler = handlerstest.New(t, s.deps)
-	s.db = modelstest.OpenDatabase(t, databaseURL)
 	s.tables = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
 	if _, ok := database.SQLitePath(databaseURL); ok {
 		s.tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -78,60 +70,47 @@ type tenant struct {
 func (s *system) tenant(t *testing.T, name string) tenant {
 	t.Helper()
 	ctx, email := t.Context(), name+"@example.com"
-	account, err := s.store.Accounts.Create(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword})
-	modelstest.Must(t, err)
+	account := modelstest.Value(s.store.Accounts.Create(ctx, models.NewAccount{Name: name + " Ltd", Email: email, Password: tenantPassword}))(t)
 	c := tenant{email: email, objectIDs: map[string][]string{}}
 	own := func(collection string, id uuid.UUID) {
 		c.objectIDs[collection] = append(c.objectIDs[collection], id.String())
 	}
 	for _, label := range []string{"revoked", "active"} {
-		var key models.Key
-		key, c.secret, err = s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
+		key, secret, err := s.store.Keys.Generate(ctx, account.ID, models.NewKey{Label: name + " " + label, FormID: uuid.New()}, models.Operator())
 		modelstest.Must(t, err)
+		c.secret = secret
 		own("api-keys", key.ID)
 	}
-	if _, err := s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), models.Operator()); err != nil {
-		t.Fatal(err)
-	}
-	agent, err := s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator())
-	modelstest.Must(t, err)
-	own("agents", agent.ID)
+	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), models.Operator()))(t)
+	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator()))(t).ID)
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
 	}
-	user, err := s.store.SignIn.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"})
-	modelstest.Must(t, err)
-	sessions, err := s.store.Sessions.List(ctx, account.ID, user.ID)
-	if err != nil || len(sessions) != 2 {
-		t.Fatalf("sessions %v, %v", sessions, err)
-	}
-	for _, session := range sessions {
+	user := modelstest.Value(s.store.SignIn.VerifyPassword(ctx, email, tenantPassword, models.Client{Address: "192.0.2.1"}))(t)
+	for _, session := range modelstest.Value(s.store.Sessions.List(ctx, account.ID, user.ID))(t) {
 		own("sessions", session.ID)
 	}
 	own("passkeys", s.passkey(t, account.ID, user.ID))
 	link, _, err := s.store.SignIn.CreateLink(ctx, account.ID, user.ID, models.Operator())
 	modelstest.Must(t, err)
 	c.objectIDs["sign-in-links token"] = []string{link}
+	addMember := func(email string) models.User {
+		n := models.NewUser{Email: email, Password: tenantPassword, Role: models.RoleMember}
+		return modelstest.Value(s.store.People.Add(ctx, account.ID, n, models.Operator()))(t)
+	}
 	c.member = "member-of-" + email
-	member, err := s.store.People.Add(ctx, account.ID, models.NewUser{Email: c.member, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
-	modelstest.Must(t, err)
-	own("people", member.ID)
+	own("people", addMember(c.member).ID)
 	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, models.NewInvitation{Email: "guest-of-" + email, Role: models.RoleMember}, models.Operator())
 	modelstest.Must(t, err)
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}
 	modelstest.Must(t, s.store.Credentials.RequestPasswordReset(ctx, email, models.Client{Address: email}))
 	c.objectIDs["password-resets token"] = []string{s.mailedToken(t, models.MailPasswordForgotten)}
-	renamed, err := s.store.People.Add(ctx, account.ID, models.NewUser{Email: "renamed-" + email, Password: tenantPassword, Role: models.RoleMember}, models.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	renamed := addMember("renamed-" + email)
 	session := models.Session{AccountID: account.ID, UserID: renamed.ID, Email: renamed.Email}
 	modelstest.Must(t, s.store.Credentials.RequestEmailChange(ctx, session, tenantPassword, "new-"+email, models.Operator()))
 	c.objectIDs["email-changes token"] = []string{s.mailedToken(t, models.MailEmailConfirmation)}
-	activities, err := s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10})
-	modelstest.Must(t, err)
-	for _, activity := range activities {
+	for _, activity := range modelstest.Value(s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10}))(t) {
 		own("activity", activity.ID)
 	}
 	return c
@@ -143,11 +122,7 @@ func (s *system) passkey(t *testing.T, accountID, userID uuid.UUID) uuid.UUID {
 	session := models.Session{AccountID: accountID, UserID: userID}
 	passkey := models.Passkey{CredentialID: userID[:], Credential: "{}", Name: "Phone"}
 	modelstest.Must(t, s.store.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), models.Operator()))
-	stored, err := s.store.Credentials.Passkeys(t.Context(), session)
-	if err != nil || len(stored) != 1 {
-		t.Fatalf("passkeys %v, %v", stored, err)
-	}
-	return stored[0].ID
+	return modelstest.Value(s.store.Credentials.Passkeys(t.Context(), session))(t)[0].ID
 }
 
 // mailedToken returns the token of the link in the next mail of this kind.
@@ -222,18 +197,18 @@ func (s *system) rows(t *testing.T, query string) (found []map[string]any) {
 	return found
 }
 
-// difference returns the lines that are in only one of two dumps.
-func difference(before, after []string) string {
-	var lines []string
-	for _, line := range before {
-		if !slices.Contains(after, line) {
-			lines = append(lines, "- "+line)
+// isUnchanged fails the test for each row that differs from an earlier dump.
+func (s *system) isUnchanged(t *testing.T, before []string) {
+	t.Helper()
+	after := s.dump(t)
+	for _, row := range before {
+		if !slices.Contains(after, row) {
+			t.Errorf("a row is gone or changed: %s", row)
 		}
 	}
-	for _, line := range after {
-		if !slices.Contains(before, line) {
-			lines = append(lines, "+ "+line)
+	for _, row := range after {
+		if !slices.Contains(before, row) {
+			t.Errorf("a row is new or changed: %s", row)
 		}
 	}
-	return strings.Join(lines, "\n")
 }

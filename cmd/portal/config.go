@@ -117,13 +117,15 @@ func (c *config) Validate() error {
 			LiveKit:        check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
 		},
 		site: handlers.Deps{
-			RateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
-			TrustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
-			OperatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
-			Leaks: api.LeakDoors{
-				GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
-				GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
-				GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
+			API: api.Deps{
+				RateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
+				TrustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
+				OperatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
+				Leaks: api.LeakDoors{
+					GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
+					GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
+					GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
+				},
 			},
 			Deps: pages.Deps{
 				Provider:        check.provider(c),
@@ -135,7 +137,7 @@ func (c *config) Validate() error {
 	}
 	s.smtp, s.mailFrom = check.mail(c.SMTPURL, c.MailFrom)
 	s.store.Mail = s.mailFrom != nil
-	s.site.SessionMax, s.site.PasswordsOff, s.site.LiveKit = s.store.SessionMax, s.store.PasswordsOff, s.store.LiveKit
+	s.site.SessionMax, s.site.PasswordsOff, s.site.API.LiveKit = s.store.SessionMax, s.store.PasswordsOff, s.store.LiveKit
 	if c.BaseURL != "" {
 		s.site.BaseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
 	}
@@ -145,7 +147,7 @@ func (c *config) Validate() error {
 			check.add("PORTAL_METRICS_ADDR", "must not be the same as PORTAL_ADDR; choose another port")
 		}
 	}
-	if s.site.PasswordsOff && s.site.Provider == nil && s.site.OperatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
+	if s.site.PasswordsOff && s.site.Provider == nil && s.site.API.OperatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
 		check.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, "+
 			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
 	}

@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 	if s.addr != "127.0.0.1:8080" || s.metricsAddr != "" || s.widgetTokenTTL != 10*time.Minute || !slices.Equal(s.widgetTokenAlg, []widget.Algorithm{widget.EdDSA}) ||
 		s.database != (dataSource{url: "sqlite:data/portal.db", directory: "data"}) || s.secret != "" || s.secretPrevious != "" ||
 		s.store.SessionIdle != 12*time.Hour || s.store.SessionMax != 720*time.Hour || s.store.SignInLimit != defaultSignInLimit ||
-		s.site.RateLimit != (api.RateLimit{PerSecond: 50, Burst: 100}) || s.site.Name != "Voice Portal" || s.site.BaseURL != nil || len(s.site.TrustedProxies) > 0 {
+		s.site.API.RateLimit != (api.RateLimit{PerSecond: 50, Burst: 100}) || s.site.Name != "Voice Portal" || s.site.BaseURL != nil || len(s.site.API.TrustedProxies) > 0 {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -88,8 +88,8 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	connections := newConnections(limit, limit/2) // behind a proxy, all come from one address
 	registry := newRegistry(store, sender, connections)
 	s.site.Store, s.site.BaseURL, s.site.CookieKeys = store, baseURL, keyring.CookieKeys()
-	s.site.Tokens = widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...)
-	s.site.Logger, s.site.Registry, s.site.Tracer, s.site.Stopping = logger, registry, tracer, ctx.Done()
+	s.site.API.Tokens = widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...)
+	s.site.Logger, s.site.Registry, s.site.Tracer, s.site.API.Stopping = logger, registry, tracer, ctx.Done()
 	site, err := handlers.New(s.site)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
 	}
 	switch {
 	case !s.site.PasswordsOff || s.site.Provider != nil:
-	case s.site.OperatorToken == "":
+	case s.site.API.OperatorToken == "":
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there are no OpenID Connect provider and no sign-in links; only users with a passkey can sign in")
 	default:
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")

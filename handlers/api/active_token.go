@@ -9,22 +9,14 @@ import (
 	"portal/models/widget"
 )
 
-// activeToken is a verified widget token whose key, account and agent are active.
-type activeToken struct {
-	models.Principal
-
-	claims widget.Claims
-}
-
-// activeToken asks the database about the key, the account and the agent of a verified widget
+// checkActive asks the database about the key, the account and the agent of a verified widget
 // token. [tokenProblem] returns the response to the error of a token that is not active.
-func (a *API) activeToken(ctx context.Context, claims widget.Claims) (activeToken, error) {
+func (a *API) checkActive(ctx context.Context, claims widget.Claims) error {
 	caller, err := a.store.API.AuthenticateToken(ctx, claims)
 	if err != nil {
-		return activeToken{}, err
+		return err
 	}
-	err = a.queries.Run(func() error { return a.store.API.CheckAgent(ctx, caller, claims.AgentID) })
-	return activeToken{caller, claims}, err
+	return a.queries.Run(func() error { return a.store.API.CheckAgent(ctx, caller, claims.AgentID) })
 }
 
 // tokenProblems are the responses to a widget token that is not active, by reason, in order of

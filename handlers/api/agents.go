@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -25,32 +26,22 @@ type agentsBody struct {
 	Next   uuid.UUID `json:"next,omitzero"` // the last agent, if more follow
 }
 
-func newAgentsBody(agents models.List[models.Agent]) agentsBody {
-	return agentsBody{bodiesOf(agents.Items, NewAgent), agents.Next}
-}
-
-// errAfter refuses a page of agents after an agent that the account does not have.
-var errAfter = problem.InvalidRequest("The query parameter after is not the id of an agent in this account. Begin again without it.")
-
 // listAgents returns a page of the agents of the caller's account, ordered by name.
 func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
 	page, err := readPage(c, models.MaxAgents, models.MaxAgents)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.withTimeout(c, caller.Waited())
-	defer cancel()
-	var agents models.List[models.Agent]
-	err = a.queries.Run(func() (err error) {
-		agents, err = a.store.API.AgentsOf(ctx, caller, page)
-		return err
+	agents, err := query(a, c, caller.Waited(), func(ctx context.Context) (models.List[models.Agent], error) {
+		return a.store.API.AgentsOf(ctx, caller, page)
 	})
+	return sendAgents(c, agents, err)
+}
+
+// sendAgents sends a page of agents, or the error of reading it.
+func sendAgents(c *gin.Context, agents models.List[models.Agent], err error) error {
 	if errors.Is(err, models.ErrAgentNotFound) {
-		return errAfter
+		return problem.InvalidRequest("The query parameter after is not the id of an agent in this account. Begin again without it.")
 	}
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, newAgentsBody(agents))
-	return nil
+	return send(c, http.StatusOK, agentsBody{bodiesOf(agents.Items, NewAgent), agents.Next}, err)
 }

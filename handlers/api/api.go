@@ -9,7 +9,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -46,7 +45,7 @@ type Deps struct {
 	// Leaks opens doors for reports of leaked keys, besides the public one.
 	Leaks LeakDoors
 
-	Logger   *slog.Logger          // nil discards
+	Logger   *slog.Logger
 	Registry prometheus.Registerer // for the metrics of refusals and of leaked keys
 }
 
@@ -59,7 +58,7 @@ type API struct {
 	// Nil: no limit.
 	keyLimit, tokenLimit, accountLimit *rateLimiter
 
-	operator   *operatorToken // nil: the operator API is off
+	operator   *sharedToken // nil: the operator API is off
 	signInLink func(token string) string
 
 	leaks *leakDoors
@@ -74,18 +73,10 @@ type API struct {
 // maxQueries limits how many requests use the database at once, besides authentication.
 const maxQueries = 256
 
-// New returns the API. If the registry already has one of its metrics, or a trusted proxy is no
-// network, it returns an error.
+// New returns the API, or an error if a trusted proxy is no network. It panics if the registry
+// already has the metrics.
 func New(d Deps) (*API, error) {
 	trusted, err := parseProxies(d.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
-	refusals := newRefusals()
-	if err := d.Registry.Register(refusals); err != nil {
-		return nil, fmt.Errorf("register the metric of refusals: %w", err)
-	}
-	leaks, err := newLeakDoors(d)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +86,9 @@ func New(d Deps) (*API, error) {
 		keyLimit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
 		tokenLimit:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
 		accountLimit: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
-		operator:     newOperatorToken(d.OperatorToken), signInLink: d.SignInLink,
-		leaks: leaks, trusted: trusted, refusals: refusals, queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)), stopping: d.Stopping,
+		operator:     newSharedToken(d.OperatorToken), signInLink: d.SignInLink,
+		leaks: newLeakDoors(d), trusted: trusted, refusals: newRefusals(d.Registry), stopping: d.Stopping,
+		queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}, nil
 }
 
@@ -165,12 +157,11 @@ func (a *API) authenticated(c *gin.Context, h handler) {
 	switch path := c.Request.URL.Path; {
 	case under(path, operatorPath):
 		a.operated(h)(c)
-		return
 	case under(path, leaksPath):
 		a.public(h)(c)
-		return
+	default:
+		a.keyed(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
 	}
-	a.keyed(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
 }
 
 // handler writes a response or returns an error.

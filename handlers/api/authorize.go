@@ -62,20 +62,20 @@ type authorizationBody struct {
 // asks for one, also in headers, which gateways can copy.
 func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
 	body := authorizationBody{AccountID: caller.AccountID, KeyID: caller.KeyID}
-	agentID, wanted, err := wantedAgent(c.Request)
+	agentID, err := wantedAgent(c.Request)
 	if err != nil {
 		return err
 	}
-	if wanted {
-		err := a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, agentID) })
+	if agentID != nil {
+		err := a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, *agentID) })
 		if errors.Is(err, models.ErrAgentNotFound) {
 			return problem.AgentNotAllowed()
 		}
 		if err != nil {
 			return err
 		}
-		a.store.Agents.Used(agentID, caller.KeyID)
-		body.AgentID = &agentID
+		a.store.Agents.Used(*agentID, caller.KeyID)
+		body.AgentID = agentID
 		c.Header("X-Agent-Id", agentID.String())
 	}
 	c.Header("X-Account-Id", caller.AccountID.String())
@@ -84,18 +84,18 @@ func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
 	return nil
 }
 
-// wantedAgent returns the query parameter agentId, and whether the request has it. It returns a 403
-// unless the parameter occurs once and is a UUID.
-func wantedAgent(r *http.Request) (agentID uuid.UUID, wanted bool, err error) {
+// wantedAgent returns the query parameter agentId, or nil if the request has none. It returns a 403
+// if the parameter is repeated or no UUID.
+func wantedAgent(r *http.Request) (*uuid.UUID, error) {
 	values := queryValues(r.URL.RawQuery, "agentId")
 	if len(values) == 0 {
-		return uuid.Nil, false, nil
+		return nil, nil //nolint:nilnil // the parameter is optional
 	}
 	agentID, valid := models.ParseID(values[0])
 	if len(values) > 1 || !valid {
-		return uuid.Nil, true, problem.AgentNotAllowed()
+		return nil, problem.AgentNotAllowed()
 	}
-	return agentID, true, nil
+	return &agentID, nil
 }
 
 // queryValues returns the values of a query parameter. A malformed value is empty. Unlike

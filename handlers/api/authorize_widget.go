@@ -38,29 +38,29 @@ type widgetAuthorizationBody struct {
 // asks for another agent, it returns a 403.
 func (a *API) authorizeWidget(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
-	active, err := a.authenticateWidget(c)
+	claims, err := a.authenticateWidget(c)
 	if err != nil {
 		return err
 	}
-	middleware.SetCaller(c, middleware.Caller{Account: active.AccountID, Key: active.KeyID})
-	agentID, wanted, err := wantedAgent(c.Request)
-	if err == nil && wanted && agentID != active.claims.AgentID {
+	middleware.SetCaller(c, middleware.Caller{Account: claims.AccountID, Key: claims.KeyID})
+	wanted, err := wantedAgent(c.Request)
+	if wanted != nil && *wanted != claims.AgentID {
 		err = problem.AgentNotAllowed()
 	}
 	if err != nil {
 		a.countRefusal(err)
 		return err
 	}
-	c.Header("X-Account-Id", active.AccountID.String())
-	c.Header("X-Agent-Id", active.claims.AgentID.String())
-	c.Header("X-Key-Id", active.KeyID.String())
-	if context := active.claims.Context; context != nil && context.User != nil {
-		c.Header("X-User-Id", percentEncode(context.User.ID))
+	c.Header("X-Account-Id", claims.AccountID.String())
+	c.Header("X-Agent-Id", claims.AgentID.String())
+	c.Header("X-Key-Id", claims.KeyID.String())
+	if claims.Context != nil && claims.User != nil {
+		c.Header("X-User-Id", percentEncode(claims.User.ID))
 	}
 	c.PureJSON(http.StatusOK, widgetAuthorizationBody{
-		AccountID: active.AccountID, AgentID: active.claims.AgentID, KeyID: active.KeyID,
-		ExpiresAt: time.Unix(active.claims.ExpiresAt, 0).UTC(),
-		Context:   active.claims.Context,
+		AccountID: claims.AccountID, AgentID: claims.AgentID, KeyID: claims.KeyID,
+		ExpiresAt: time.Unix(claims.ExpiresAt, 0).UTC(),
+		Context:   claims.Context,
 	})
 	return nil
 }
@@ -78,19 +78,18 @@ func percentEncode(text string) string {
 	return b.String()
 }
 
-// authenticateWidget returns the request's widget token. It returns a 401 unless the token is
+// authenticateWidget returns the claims of the request's widget token. It returns a 401 unless the token is
 // active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
-func (a *API) authenticateWidget(c *gin.Context) (active activeToken, err error) {
+func (a *API) authenticateWidget(c *gin.Context) (claims widget.Claims, err error) {
 	token, err := widgetToken(c.Request)
-	var claims widget.Claims
 	if err == nil {
 		claims, err = a.tokens.Verify(token)
 	}
 	if err == nil {
 		if limited := a.limitToken(c, claims); limited != nil {
-			return activeToken{}, limited
+			return claims, limited
 		}
-		active, err = a.activeToken(c.Request.Context(), claims)
+		err = a.checkActive(c.Request.Context(), claims)
 	}
 	if refused, known := tokenProblem(err); known {
 		err = refused
@@ -98,7 +97,7 @@ func (a *API) authenticateWidget(c *gin.Context) (active activeToken, err error)
 	if err != nil && a.countRefusal(err) {
 		setChallenge(c, !errors.Is(err, errNoToken))
 	}
-	return active, err
+	return claims, err
 }
 
 // widgetToken returns the token in the Authorization header. Without this header it returns the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/handlers/api"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -37,20 +36,6 @@ func TestUnknownPathIs404AndWrongMethodIs405(t *testing.T) {
 	})
 }
 
-func TestHeadIsGetWithoutABody(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		for _, path := range []string{
-			"/api/agents", "/healthz", "/readyz", "/openapi.json",
-			"/.well-known/jwks.json", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
-		} {
-			a := s.send(http.MethodHead, path, bearer(c.secret)).is(http.StatusOK)
-			if len(a.body) > 0 {
-				t.Errorf("HEAD %s: body %s", path, a.body)
-			}
-		}
-	})
-}
-
 func TestContentTypeIsCheckedWithoutItsParameters(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
 		for _, right := range []string{"application/json; charset=utf-8", "Application/JSON", `application/json;v="1;2"`} {
@@ -68,25 +53,17 @@ func TestContentTypeIsCheckedWithoutItsParameters(t *testing.T) {
 	})
 }
 
-func TestBodyOver16KiBIsTooLarge(t *testing.T) {
-	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
-		request := agentRequest(c.agent.ID)
-		tooLarge := request + strings.Repeat(" ", 16<<10+1-len(request))
-		s.post("/api/widget/token", bearer(c.secret), jsonBody(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
-		s.post("/api/widget/token", bearer(c.secret), jsonBody(tooLarge), chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
-		s.post("/api/widget/introspect", bearer(c.secret), tokenForm(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
-	})
-}
-
 // The order is path, method, Content-Type, size, body, agent.
 func TestChecksHaveTheirOrder(t *testing.T) {
 	eachDatabase(t, func(_ *testing.T, s *service, c customer) {
-		tooLarge := strings.Repeat("x", 20<<10)
+		tooLarge := strings.Repeat("x", 16<<10+1)
 		key := bearer(c.secret)
 		s.post("/api/nothing", key, body("text/plain", tooLarge)).fails(http.StatusNotFound, "NOT_FOUND")
 		s.send(http.MethodPut, "/api/widget/token", key, body("text/plain", tooLarge)).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
 		s.post("/api/widget/token", key, body("text/plain", tooLarge)).fails(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE")
 		s.post("/api/widget/token", key, jsonBody(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/api/widget/token", key, jsonBody(tooLarge), chunked()).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		s.post("/api/widget/introspect", key, tokenForm(tooLarge)).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
 		s.post("/api/widget/token", key, jsonBody(`{"agentId": "x"}`)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 		s.post("/api/widget/token", key, jsonBody(agentRequest(uuid.New()))).fails(http.StatusNotFound, "AGENT_NOT_FOUND")
 	})
@@ -105,7 +82,7 @@ func TestForeignAgentGetsTheSameResponseAsAMissingOne(t *testing.T) {
 }
 
 func TestSlowClientDoesNotUseUpTheDatabaseTimeout(t *testing.T) {
-	s := newTimedService(t, modelstest.SQLiteURL(t), api.RateLimit{})
+	s := newTimedService(t, modelstest.SQLiteURL(t), models.Timeout)
 	c := s.customer()
 	request := agentRequest(c.agent.ID)
 	s.post("/api/widget/token", bearer(c.secret), jsonBody(request), func(r *http.Request) {
@@ -125,10 +102,7 @@ func TestCauseOfA500IsInTheLogOnly(t *testing.T) {
 		modelstest.Exec(t, databaseURL, "ALTER TABLE agents RENAME TO gone")
 
 		a := s.get("/api/agents", bearer(c.secret))
-		message := a.fails(http.StatusInternalServerError, "INTERNAL")
-		if strings.Contains(message, "agents") || strings.Contains(strings.ToLower(message), "sql") {
-			t.Errorf("the message contains the cause: %s", message)
-		}
+		a.fails(http.StatusInternalServerError, "INTERNAL").says("Internal", "fault")
 		line := s.log.LineWith(a.header.Get("X-Request-Id"))
 		if !strings.Contains(line, "agents") || !strings.Contains(line, `"status":500`) {
 			t.Errorf("the log lacks the cause: %q", line)

@@ -10,22 +10,35 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/models/modelstest"
 )
 
-// refusal returns the code of an error body, which must have exactly two fields.
-func refusal(t *testing.T, answer *httptest.ResponseRecorder) (code string) {
-	t.Helper()
-	var body map[string]string
-	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil || len(body) != 2 || body["error"] == "" {
-		t.Fatalf("status %d, body %s, %v", answer.Code, answer.Body, err)
-	}
-	return body["code"]
+// fuzzedAgent is the id of an agent of the customer. The seeds contain it.
+var fuzzedAgent = uuid.MustParse("0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
+
+// newTarget returns an instance and a customer who has the agent fuzzedAgent.
+func newTarget(f *testing.F) (*service, customer) {
+	f.Helper()
+	s := newService(f, modelstest.SQLiteURL(f))
+	c := s.customer()
+	modelstest.Value(s.store.Agents.Create(f.Context(), c.accountID, models.NewAgent{ID: fuzzedAgent, Name: "Fuzzed"}, models.Operator()))(f)
+	return s, c
+}
+
+// serve calls the handler without a network, and returns the response and its log output.
+func (s *service) serve(t *testing.T, r *http.Request) (response answer, logged string) {
+	s.log.Reset()
+	recorder := httptest.NewRecorder()
+	s.handler.ServeHTTP(recorder, r)
+	return answer{t, recorder.Code, recorder.Header(), recorder.Body.Bytes()}, s.log.String()
 }
 
 // Every header except Bearer with the key gets a 401. Neither the response nor the log repeats the
 // credential.
 func FuzzAuthorizationHeader(f *testing.F) {
-	target := newTarget(f)
+	s, c := newTarget(f)
 	for _, seed := range []string{
 		"", " ", "Bearer", "Bearer ", "bearer nas_", "BEARER  nas_abc", "Basic bmFzXzpuYXNf", "Bearer\tnas_x", "Bearer nas_x, Bearer nas_y",
 		"Bearer " + unknownKey, "Bearer nas_0000000000000000000000000000001rjTT1 ",
@@ -37,30 +50,26 @@ func FuzzAuthorizationHeader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		// $KEY stands for the key, which the fuzzer does not know.
-		sent := strings.ReplaceAll(header, "$KEY", target.secret)
+		sent := strings.ReplaceAll(header, "$KEY", c.secret)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/agents", http.NoBody)
 		r.Header["Authorization"] = []string{sent}
-		answer, logged := target.send(r)
+		a, logged := s.serve(t, r)
 		scheme, rest, _ := strings.Cut(sent, " ")
-		if strings.EqualFold(scheme, "Bearer") && strings.Trim(rest, " ") == target.secret {
-			if answer.Code != http.StatusOK {
-				t.Fatalf("%q is refused: %d", header, answer.Code)
-			}
+		if strings.EqualFold(scheme, "Bearer") && strings.Trim(rest, " ") == c.secret {
+			a.is(http.StatusOK)
 			return
 		}
-		if answer.Code != http.StatusUnauthorized || refusal(t, answer) != "UNAUTHORIZED" || answer.Header().Get("WWW-Authenticate") == "" {
-			t.Fatalf("%q: status %d, %s", header, answer.Code, answer.Body)
-		}
+		a.fails(http.StatusUnauthorized, "UNAUTHORIZED").has("WWW-Authenticate", invalidChallenge)
 		// A shorter credential may occur by chance.
-		if credential := strings.TrimSpace(rest); len(credential) > 8 && strings.Contains(answer.Body.String()+logged, credential) {
-			t.Fatalf("the credential %q is repeated: %s%s", credential, answer.Body, logged)
+		if credential := strings.TrimSpace(rest); len(credential) > 8 && strings.Contains(string(a.body)+logged, credential) {
+			t.Fatalf("the credential %q is repeated: %s%s", credential, a.body, logged)
 		}
 	})
 }
 
 // Only one JSON object with the customer's agent gets a token, and no body causes a 5xx.
 func FuzzTokenRequestBody(f *testing.F) {
-	target := newTarget(f)
+	s, c := newTarget(f)
 	agent := `{"agentId":"$ID"}`
 	for _, seed := range []string{
 		``, `{}`, `null`, `[]`, `["$ID"]`, `"x"`, `"$ID"`, `agentId=$ID`, `{"agentId":"$ID"`,
@@ -85,34 +94,29 @@ func FuzzTokenRequestBody(f *testing.F) {
 	f.Add([]byte(`{"agentId":"`+strings.ToUpper(fuzzedAgent.String())+`"}`), false)
 	f.Fuzz(func(t *testing.T, body []byte, chunked bool) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/widget/token", bytes.NewReader(body))
-		r.Header.Set("Authorization", "Bearer "+target.secret)
+		r.Header.Set("Authorization", "Bearer "+c.secret)
 		r.Header.Set("Content-Type", "application/json")
 		if chunked {
 			r.ContentLength = -1
 		}
-		answer, _ := target.send(r)
+		a, _ := s.serve(t, r)
 		named, isUUID, context := namedAgent(body)
 		switch {
-		case answer.Code == http.StatusOK:
+		case a.status == http.StatusOK:
 			if named != fuzzedAgent {
 				t.Fatalf("a token for %q", body)
 			}
-		case answer.Code == http.StatusRequestEntityTooLarge:
+		case a.status == http.StatusRequestEntityTooLarge:
 			if len(body) <= 16<<10 {
 				t.Fatalf("%d bytes are too many", len(body))
 			}
-		case context && answer.Code == http.StatusBadRequest:
-			if refusal(t, answer) != "INVALID_REQUEST" {
-				t.Fatalf("%q: %s", body, answer.Body)
-			}
-		case isUUID:
-			if named == fuzzedAgent || answer.Code != http.StatusNotFound || refusal(t, answer) != "AGENT_NOT_FOUND" {
-				t.Fatalf("%q: status %d, %s", body, answer.Code, answer.Body)
+		case isUUID && (!context || a.status != http.StatusBadRequest):
+			a.fails(http.StatusNotFound, "AGENT_NOT_FOUND")
+			if named == fuzzedAgent {
+				t.Fatalf("no token for %q", body)
 			}
 		default:
-			if answer.Code != http.StatusBadRequest || refusal(t, answer) != "INVALID_REQUEST" {
-				t.Fatalf("%q: status %d, %s", body, answer.Code, answer.Body)
-			}
+			a.fails(http.StatusBadRequest, "INVALID_REQUEST")
 		}
 	})
 }

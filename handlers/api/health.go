@@ -11,13 +11,11 @@ import (
 
 var errStopping = errors.New("the server is stopping")
 
-type healthBody struct {
-	Status string `json:"status"`
-}
-
 // showHealth returns 200 while the process lives.
 func (a *API) showHealth(c *gin.Context) error {
-	return healthy(c)
+	c.Header("Cache-Control", "no-store")
+	c.PureJSON(http.StatusOK, map[string]string{"status": "ok"})
+	return nil
 }
 
 // showReadiness returns 200 while the database answers what a token request asks, otherwise 503.
@@ -34,11 +32,5 @@ func (a *API) showReadiness(c *gin.Context) error {
 	if err := a.store.API.Ready(ctx); err != nil {
 		return err
 	}
-	return healthy(c)
-}
-
-func healthy(c *gin.Context) error {
-	c.Header("Cache-Control", "no-store")
-	c.PureJSON(http.StatusOK, healthBody{Status: "ok"})
-	return nil
+	return a.showHealth(c)
 }

@@ -23,27 +23,17 @@ func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) err
 	if err != nil {
 		return err
 	}
-	body, err := a.introspect(c, caller, token)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, body)
-	return nil
-}
-
-func (a *API) introspect(c *gin.Context, caller models.Principal, token string) (introspectionBody, error) {
 	ctx, cancel := a.withTimeout(c, caller.Waited())
 	defer cancel()
-	var active activeToken
 	claims, err := a.tokens.Verify(token)
 	if err == nil {
-		active, err = a.activeToken(ctx, claims)
+		err = a.checkActive(ctx, claims)
 	}
-	if _, inactive := tokenProblem(err); inactive || err == nil && active.AccountID != caller.AccountID {
-		return introspectionBody{}, nil
+	var body introspectionBody
+	if _, inactive := tokenProblem(err); inactive {
+		err = nil
+	} else if claims.AccountID == caller.AccountID {
+		body = introspectionBody{Active: true, Claims: &claims}
 	}
-	if err != nil {
-		return introspectionBody{}, err
-	}
-	return introspectionBody{Active: true, Claims: &active.claims}, nil
+	return send(c, http.StatusOK, body, err)
 }

@@ -3,7 +3,6 @@ package api_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +27,8 @@ func TestMain(m *testing.M) { modelstest.Main(m) }
 
 // service is an instance of the whole portal on a real database and a real port.
 type service struct {
-	t        *testing.T
+	t        testing.TB
+	handler  http.Handler
 	url      string
 	database string // its URL
 	store    *models.Store
@@ -37,63 +37,48 @@ type service struct {
 	log      *modelstest.LogBuffer
 }
 
-// newService starts an instance on a database. Instances on the same database share one secret.
-func newService(t *testing.T, databaseURL string) *service {
+// newService starts an instance on a database after changing its dependencies. Instances on the
+// same database share one secret.
+func newService(t testing.TB, databaseURL string, changes ...func(*handlers.Deps)) *service {
 	t.Helper()
-	return newLimitedService(t, databaseURL, api.RateLimit{})
+	return newTimedService(t, databaseURL, time.Minute, changes...)
 }
 
-// newLimitedService starts an instance with a rate limit for each key.
-func newLimitedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
-	t.Helper()
-	return startService(t, databaseURL, func(_ *service, deps *handlers.Deps) { deps.RateLimit = limit })
-}
-
-// newTimedService starts an instance that waits for the database only as long as the product does.
-func newTimedService(t *testing.T, databaseURL string, limit api.RateLimit) *service {
-	t.Helper()
-	options := models.Options{Timeout: models.Timeout}
-	return startServiceWith(t, databaseURL, options, func(_ *service, deps *handlers.Deps) { deps.RateLimit = limit })
-}
-
-// newSigningService starts an instance whose tokens the first algorithm signs.
-func newSigningService(t *testing.T, databaseURL string, algorithms ...widget.Algorithm) *service {
-	t.Helper()
-	keyring := handlerstest.Keyring(t, strings.Repeat("a secret for signing. ", 2), "")
-	return startService(t, databaseURL, func(s *service, deps *handlers.Deps) {
-		deps.Tokens = widget.NewTokens(keyring, issuer, tokenTTL, s.clock.Now, algorithms...)
-	})
-}
-
-// startService starts an instance after change has changed its dependencies.
-func startService(t *testing.T, databaseURL string, change func(*service, *handlers.Deps)) *service {
-	t.Helper()
-	return startServiceWith(t, databaseURL, models.Options{}, change)
-}
-
-func startServiceWith(t *testing.T, databaseURL string, options models.Options, change func(*service, *handlers.Deps)) *service {
+// newTimedService is [newService] with a time limit for the database.
+func newTimedService(t testing.TB, databaseURL string, timeout time.Duration, changes ...func(*handlers.Deps)) *service {
 	t.Helper()
 	s := &service{t: t, database: databaseURL, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
-	options.Now, options.Logger = s.clock.Now, s.log.Logger()
-	s.store = modelstest.Open(t, databaseURL, options)
+	s.store = modelstest.Open(t, databaseURL, models.Options{Timeout: timeout, Now: s.clock.Now, Logger: s.log.Logger()})
 	deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
-	deps.Logger = s.log.Logger()
-	change(s, &deps)
-	deps.OperatorToken = operatorToken
-	s.tokens = deps.Tokens
-	server := httptest.NewServer(handlerstest.New(t, deps))
+	deps.Logger, deps.API.OperatorToken = s.log.Logger(), operatorToken
+	for _, change := range changes {
+		change(&deps)
+	}
+	s.tokens, s.handler = deps.API.Tokens, handlerstest.New(t, deps)
+	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s
+}
+
+// limited gives each key a rate limit.
+func limited(perSecond, burst int) func(*handlers.Deps) {
+	return func(deps *handlers.Deps) { deps.API.RateLimit = api.RateLimit{PerSecond: perSecond, Burst: burst} }
 }
 
 // eachDatabase runs a test on every database, with a new instance and a customer, in parallel with
 // other tests.
 func eachDatabase(t *testing.T, run func(t *testing.T, s *service, c customer)) {
 	t.Helper()
+	eachChanged(t, func(*handlers.Deps) {}, run)
+}
+
+// eachChanged is [eachDatabase] with a change of the dependencies.
+func eachChanged(t *testing.T, change func(*handlers.Deps), run func(t *testing.T, s *service, c customer)) {
+	t.Helper()
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newService(t, databaseURL)
+		s := newService(t, databaseURL, change)
 		run(t, s, s.customer())
 	})
 }
@@ -109,10 +94,9 @@ type customer struct {
 // customer creates an account with an agent and a key.
 func (s *service) customer() customer {
 	s.t.Helper()
-	account, err := s.store.Accounts.Create(s.t.Context(), models.NewAccount{
+	account := modelstest.Value(s.store.Accounts.Create(s.t.Context(), models.NewAccount{
 		Name: "Acme", Email: uuid.NewString() + "@example.com", Password: "correct horse battery staple",
-	})
-	modelstest.Must(s.t, err)
+	}))(s.t)
 	c := customer{accountID: account.ID, agent: s.createAgent(account.ID, "Front desk")}
 	c.key, c.secret = s.generateKey(account.ID)
 	return c
@@ -128,9 +112,7 @@ func (s *service) generateKey(accountID uuid.UUID) (models.Key, string) {
 
 func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
 	s.t.Helper()
-	agent, err := s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator())
-	modelstest.Must(s.t, err)
-	return agent
+	return modelstest.Value(s.store.Agents.Create(s.t.Context(), accountID, models.NewAgent{Name: name}, models.Operator()))(s.t)
 }
 
 func (s *service) revoke(c customer) {
@@ -141,6 +123,12 @@ func (s *service) revoke(c customer) {
 func (s *service) removeAgent(c customer) {
 	s.t.Helper()
 	modelstest.Value(s.store.Agents.Remove(s.t.Context(), c.accountID, c.agent.ID, models.Operator()))(s.t)
+}
+
+// expire lets the customer's key expire in the past.
+func (s *service) expire(c customer) {
+	s.t.Helper()
+	modelstest.Exec(s.t, s.database, "UPDATE api_keys SET expires_at = '2026-01-01 00:00:00+00:00' WHERE id = '"+c.key.ID.String()+"'")
 }
 
 // disable disables the customer's account, as an operator's SQL does.

@@ -17,6 +17,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
@@ -72,14 +73,14 @@ type leakDoors struct {
 	publicBodies, bodies leakBodies
 
 	partners    []*leakPartner
-	gitLabToken *operatorToken // nil: off
+	gitLabToken *sharedToken // nil: off
 	reports     *prometheus.CounterVec
 }
 
 // leakRefused is the outcome of a report whose sender was refused.
 const leakRefused = "refused"
 
-func newLeakDoors(d Deps) (*leakDoors, error) {
+func newLeakDoors(d Deps) *leakDoors {
 	doors := &leakDoors{
 		limit: &rateLimiter{
 			Limiter: middleware.NewWindowLimiter(maxLeaksOfAddress, leakWindow, d.Now),
@@ -87,8 +88,8 @@ func newLeakDoors(d Deps) (*leakDoors, error) {
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		publicBodies: leakBodies{ofAddress: maxLeakBodiesOfAddress}, bodies: leakBodies{ofAddress: maxProviderBodiesOfAddress},
-		gitLabToken: newOperatorToken(d.Leaks.GitLabToken),
-		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
+		gitLabToken: newSharedToken(d.Leaks.GitLabToken),
+		reports: promauto.With(d.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
 			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
 		}, []string{"source", "outcome"}),
@@ -104,10 +105,7 @@ func newLeakDoors(d Deps) (*leakDoors, error) {
 			doors.reports.WithLabelValues(string(source), string(outcome))
 		}
 	}
-	if err := d.Registry.Register(doors.reports); err != nil {
-		return nil, fmt.Errorf("register the metric of leaked keys: %w", err)
-	}
-	return doors, nil
+	return doors
 }
 
 // registerLeaks adds the routes of the doors that are open.

@@ -2,11 +2,9 @@ package api
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 )
 
@@ -14,16 +12,12 @@ import (
 // templates/documentation/snippets/gitleaks.toml has this id.
 const revocableType = "gitleaks_rule_id_nas-api-key"
 
-type revocableTypesBody struct {
-	Types []string `json:"types"`
-}
-
 // listRevocableTypes returns the types of tokens that a GitLab server should report.
 func (a *API) listRevocableTypes(c *gin.Context) error {
 	if err := a.checkGitLab(c); err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, revocableTypesBody{[]string{revocableType}})
+	c.PureJSON(http.StatusOK, map[string][]string{"types": {revocableType}})
 	return nil
 }
 
@@ -52,18 +46,6 @@ func (a *API) revokeLeakedTokens(c *gin.Context) error {
 
 // checkGitLab returns a 401 unless the Authorization header is the token, alone or after Bearer.
 func (a *API) checkGitLab(c *gin.Context) error {
-	values := c.Request.Header.Values("Authorization")
-	if len(values) == 0 {
-		c.Header("WWW-Authenticate", challenge)
-		return problem.Unauthorized(problem.ReasonMissing, "The request has no token. Send the value of PORTAL_LEAKS_TOKEN in the Authorization header.")
-	}
-	token := values[0]
-	if scheme, rest, found := strings.Cut(token, " "); found && strings.EqualFold(scheme, "Bearer") {
-		token = strings.Trim(rest, " ")
-	}
-	if len(values) == 1 && a.leaks.gitLabToken.is(token) {
-		return nil
-	}
-	c.Header("WWW-Authenticate", challengeInvalid)
-	return problem.Unauthorized(problem.ReasonUnknown, "The token is wrong. Send the value of PORTAL_LEAKS_TOKEN in the Authorization header.")
+	const toSend = "Send the value of PORTAL_LEAKS_TOKEN in the Authorization header."
+	return a.leaks.gitLabToken.check(c, true, "The request has no token. "+toSend, "The token is wrong. "+toSend)
 }

@@ -24,8 +24,8 @@ const (
 // withLiveKit starts an instance with a LiveKit server, which dispatches an agent with this name.
 func withLiveKit(t *testing.T, databaseURL, agentName string) *service {
 	t.Helper()
-	return startService(t, databaseURL, func(_ *service, deps *handlers.Deps) {
-		deps.LiveKit = livekit.New(livekit.Options{
+	return newService(t, databaseURL, func(deps *handlers.Deps) {
+		deps.API.LiveKit = livekit.New(livekit.Options{
 			URL: &url.URL{Scheme: "wss", Host: "livekit.example.com"}, APIKey: liveKitKey, APISecret: liveKitSecret,
 			AgentName: agentName,
 		})
@@ -45,12 +45,7 @@ type room struct {
 }
 
 // call requests a token and returns the claims of its LiveKit token, with numbers as json.Number.
-func (s *service) call(c customer) (call, jwt.MapClaims) {
-	s.t.Helper()
-	return s.callWith(c, agentRequest(c.agent.ID))
-}
-
-func (s *service) callWith(c customer, request string) (call, jwt.MapClaims) {
+func (s *service) call(c customer, request string) (call, jwt.MapClaims) {
 	s.t.Helper()
 	var answer call
 	s.post("/api/widget/token", bearer(c.secret), jsonBody(request)).is(http.StatusOK).into(&answer)
@@ -71,7 +66,7 @@ func TestLiveKitTokenAllowsOneCall(t *testing.T) {
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
 		s := withLiveKit(t, databaseURL, "")
 		c := s.customer()
-		answer, claims := s.call(c)
+		answer, claims := s.call(c, agentRequest(c.agent.ID))
 		widget := modelstest.Value(s.tokens.Verify(answer.AccessToken))(t)
 		video, _ := claims["video"].(map[string]any)
 		room, _ := video["room"].(string)
@@ -99,7 +94,7 @@ func TestLiveKitTokenAllowsOneCall(t *testing.T) {
 		if !reflect.DeepEqual(claims, want) {
 			t.Errorf("got  %v\nwant %v", claims, want)
 		}
-		_, second := s.call(c)
+		_, second := s.call(c, agentRequest(c.agent.ID))
 		if video, _ := second["video"].(map[string]any); video["room"] == room || second["sub"] == claims["sub"] {
 			t.Errorf("the second token has the room or the identity of the first: %v", second)
 		}
@@ -115,7 +110,7 @@ func TestLiveKitTokenDispatchesTheAgent(t *testing.T) {
 		`,"user":{"id":"7"}`: nil,
 		`,"user":{"id":"7","name":"Zoë"},"metadata":{"plan":"<gold> & \n"}`: "Zoë",
 	} {
-		_, claims := s.callWith(c, `{"agentId":"`+c.agent.ID.String()+`"`+context+`}`)
+		_, claims := s.call(c, `{"agentId":"`+c.agent.ID.String()+`"`+context+`}`)
 		want := map[string]any{"agents": []any{map[string]any{
 			"agentName": "receptionist",
 			"metadata":  `{"agentId":"` + c.agent.ID.String() + `","keyId":"` + c.key.ID.String() + `"` + context + `}`,
@@ -148,7 +143,7 @@ func TestLiveKitTokenIsNeitherAKeyNorAWidgetToken(t *testing.T) {
 	t.Parallel()
 	s := withLiveKit(t, modelstest.SQLiteURL(t), "")
 	c := s.customer()
-	answer, _ := s.call(c)
+	answer, _ := s.call(c, agentRequest(c.agent.ID))
 	for _, path := range []string{"/api/agents", "/widget/authorize"} {
 		s.get(path, bearer(answer.LiveKit.ParticipantToken)).is(http.StatusUnauthorized)
 	}

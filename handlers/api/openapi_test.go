@@ -103,7 +103,7 @@ func TestErrorExamplesAreTheRealMessages(t *testing.T) {
 }
 
 // description returns the parsed openapi.json.
-func description(t *testing.T) *openapi3.T {
+func description(t testing.TB) *openapi3.T {
 	t.Helper()
 	return modelstest.Value(loadDescription())(t)
 }
@@ -129,7 +129,7 @@ func (a answer) followsDescription(r *http.Request) {
 	}
 }
 
-func validate(t *testing.T, method, path string, status int, header http.Header, body string) error {
+func validate(t testing.TB, method, path string, status int, header http.Header, body string) error {
 	t.Helper()
 	document := description(t)
 	if described, found := gatewayPath(path); found {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -24,16 +25,16 @@ const (
 	maxOperatorPage = 1000
 )
 
-// operatorToken is the hash of the operator token. Guesses are not limited: a token has at least
-// 32 bytes.
-type operatorToken [sha256.Size]byte
+// sharedToken is the hash of a token that callers share with the configuration. Guesses are not
+// limited: a token has at least 32 bytes.
+type sharedToken [sha256.Size]byte
 
-// newOperatorToken returns nil for an empty token.
-func newOperatorToken(token string) *operatorToken {
+// newSharedToken returns nil for an empty token.
+func newSharedToken(token string) *sharedToken {
 	if token == "" {
 		return nil
 	}
-	hash := operatorToken(sha256.Sum256([]byte(token)))
+	hash := sharedToken(sha256.Sum256([]byte(token)))
 	return &hash
 }
 
@@ -61,32 +62,38 @@ func (a *API) operated(h handler) gin.HandlerFunc {
 		if a.operator == nil {
 			return problem.NotFound()
 		}
-		if err := a.operator.check(c); err != nil {
+		const header = "Authorization: Bearer <operator token>."
+		err := a.operator.check(c, false, "The request has no operator token. Send it as: "+header,
+			"The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: "+header)
+		if err != nil {
 			return err
 		}
 		return operatorError(h(c))
 	})
 }
 
-// is reports whether token is the operator token, in a time that does not depend on it.
-func (o *operatorToken) is(token string) bool {
-	hash := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(hash[:], o[:]) == 1
+// check returns a 401 unless the one Authorization header is the token after Bearer or, if bare,
+// also alone. The messages are those for no header and for a wrong one.
+func (t *sharedToken) check(c *gin.Context, bare bool, missing, wrong string) error {
+	values := c.Request.Header.Values("Authorization")
+	if len(values) == 1 {
+		scheme, token, _ := strings.Cut(values[0], " ")
+		isBearer := strings.EqualFold(scheme, "Bearer")
+		if isBearer && t.is(strings.Trim(token, " ")) || bare && t.is(values[0]) {
+			return nil
+		}
+	}
+	setChallenge(c, len(values) > 0)
+	if len(values) == 0 {
+		return problem.Unauthorized(problem.ReasonMissing, missing)
+	}
+	return problem.Unauthorized(problem.ReasonUnknown, wrong)
 }
 
-// check returns a 401 without the operator token.
-func (o *operatorToken) check(c *gin.Context) error {
-	values := c.Request.Header.Values("Authorization")
-	if len(values) == 0 {
-		c.Header("WWW-Authenticate", challenge)
-		return problem.Unauthorized(problem.ReasonMissing, "The request has no operator token. Send it as: Authorization: Bearer <operator token>.")
-	}
-	scheme, token, _ := strings.Cut(values[0], " ")
-	if len(values) == 1 && strings.EqualFold(scheme, "Bearer") && o.is(strings.Trim(token, " ")) {
-		return nil
-	}
-	c.Header("WWW-Authenticate", challengeInvalid)
-	return problem.Unauthorized(problem.ReasonUnknown, "The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: Authorization: Bearer <operator token>.")
+// is reports whether text is the token, in a time that does not depend on it.
+func (t *sharedToken) is(text string) bool {
+	hash := sha256.Sum256([]byte(text))
+	return subtle.ConstantTimeCompare(hash[:], t[:]) == 1
 }
 
 // operatorError replaces an error whose status in the operator API differs from the usual one, and
@@ -112,9 +119,10 @@ func operatorError(err error) error {
 	return err
 }
 
-// query calls f in a slot of a.queries, within the time limit of the database.
-func query[T any](a *API, c *gin.Context, f func(context.Context) (T, error)) (found T, err error) {
-	ctx, cancel := a.withTimeout(c, 0)
+// query calls f in a slot of a.queries, within the time limit of the database, less the time that
+// the request has already waited for the database.
+func query[T any](a *API, c *gin.Context, waited time.Duration, f func(context.Context) (T, error)) (found T, err error) {
+	ctx, cancel := a.withTimeout(c, waited)
 	defer cancel()
 	err = a.queries.Run(func() (err error) {
 		found, err = f(ctx)
@@ -169,7 +177,7 @@ func listOf[T any](
 	if err := cmp.Or(pageErr, err); err != nil {
 		return models.List[T]{}, err
 	}
-	return query(a, c, func(ctx context.Context) (found models.List[T], err error) {
+	return query(a, c, 0, func(ctx context.Context) (found models.List[T], err error) {
 		if _, err := a.store.Accounts.Find(ctx, id); err != nil {
 			return found, err
 		}

@@ -34,7 +34,7 @@ func (a *API) listAccounts(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accounts, err := query(a, c, func(ctx context.Context) (models.List[models.Account], error) {
+	accounts, err := query(a, c, 0, func(ctx context.Context) (models.List[models.Account], error) {
 		return a.store.Accounts.List(ctx, page)
 	})
 	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
@@ -45,7 +45,7 @@ func (a *API) showAccount(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	account, err := query(a, c, func(ctx context.Context) (models.Account, error) {
+	account, err := query(a, c, 0, func(ctx context.Context) (models.Account, error) {
 		return a.store.Accounts.Find(ctx, id)
 	})
 	return send(c, http.StatusOK, NewAccount(account), err)
@@ -62,7 +62,7 @@ func (a *API) putAccount(c *gin.Context) error {
 		return body.err
 	}
 	var created bool
-	account, err := query(a, c, func(ctx context.Context) (account models.Account, err error) {
+	account, err := query(a, c, 0, func(ctx context.Context) (account models.Account, err error) {
 		account, created, err = a.store.Accounts.Put(ctx, id, name, disabled, models.Operator())
 		return account, err
 	})

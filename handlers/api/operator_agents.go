@@ -14,10 +14,7 @@ import (
 // listAccountAgents returns a page of an account's agents, by name.
 func (a *API) listAccountAgents(c *gin.Context) error {
 	agents, err := listOf(a, c, a.store.Agents.List)
-	if errors.Is(err, models.ErrAgentNotFound) {
-		err = errAfter
-	}
-	return send(c, http.StatusOK, newAgentsBody(agents), err)
+	return sendAgents(c, agents, err)
 }
 
 func (a *API) putAgent(c *gin.Context) error {
@@ -31,7 +28,7 @@ func (a *API) putAgent(c *gin.Context) error {
 		return body.err
 	}
 	var created bool
-	agent, err := query(a, c, func(ctx context.Context) (agent models.Agent, err error) {
+	agent, err := query(a, c, 0, func(ctx context.Context) (agent models.Agent, err error) {
 		agent, created, err = a.store.Agents.Put(ctx, account, id, name, models.Operator())
 		return agent, err
 	})
@@ -53,7 +50,7 @@ func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context
 	if err != nil {
 		return err
 	}
-	_, err = query(a, c, func(ctx context.Context) (found models.Account, err error) {
+	_, err = query(a, c, 0, func(ctx context.Context) (found models.Account, err error) {
 		if found, err = a.store.Accounts.Find(ctx, account); err != nil {
 			return found, err
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/handlers/problem"
 	"portal/models"
 )
 
@@ -62,23 +61,15 @@ type ownKey struct {
 
 // showKey returns the key of the caller.
 func (a *API) showKey(c *gin.Context, caller models.Principal) error {
-	ctx, cancel := a.withTimeout(c, caller.Waited())
-	defer cancel()
-	var key models.Key
-	err := a.queries.Run(func() (err error) {
-		key, err = a.store.API.Key(ctx, caller)
-		return err
+	key, err := query(a, c, caller.Waited(), func(ctx context.Context) (models.Key, error) {
+		return a.store.API.Key(ctx, caller)
 	})
 	if errors.Is(err, models.ErrKeyNotFound) {
 		err = models.ErrKeyUnknown
 	}
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, ownKey{
+	return send(c, http.StatusOK, ownKey{
 		key.ID, key.Label, key.Masked(), key.AccountID, key.CreatedAt.UTC(), newRestrictions(key),
-	})
-	return nil
+	}, err)
 }
 
 func inUTC(t *time.Time) *time.Time {
@@ -108,12 +99,30 @@ type revocationBody struct {
 
 // revokeKey revokes a key of any account, given by its value or its id.
 func (a *API) revokeKey(c *gin.Context) error {
-	find, reason, err := a.keyFinder(c)
-	if err != nil {
-		return err
+	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
+	body := readObject(c, example)
+	if body.has("key") == body.has("keyId") {
+		body.refuse("The request body must have either key or keyId. Send " + example + ".")
 	}
-	key, err := query(a, c, func(ctx context.Context) (models.Key, error) {
-		key, err := find(ctx)
+	var secret, reason string
+	var id uuid.UUID
+	if body.has("key") {
+		secret = body.text("key")
+	} else {
+		id = body.id("keyId")
+	}
+	if body.fields["reason"] != nil {
+		reason = body.text("reason")
+	}
+	if body.err != nil {
+		return body.err
+	}
+	key, err := query(a, c, 0, func(ctx context.Context) (key models.Key, err error) {
+		if body.has("key") {
+			key, err = a.store.Keys.FindBySecret(ctx, secret)
+		} else {
+			key, err = a.store.Keys.FindAsOperator(ctx, id)
+		}
 		if err != nil {
 			return key, err
 		}
@@ -127,25 +136,4 @@ func (a *API) revokeKey(c *gin.Context) error {
 		}
 	}
 	return send(c, http.StatusOK, revocationBody{key.ID, key.AccountID, inUTC(endedAt)}, err)
-}
-
-// keyFinder returns a function that finds the key of the request's body, and the reason to revoke
-// it, which may be empty.
-func (a *API) keyFinder(c *gin.Context) (find func(context.Context) (models.Key, error), reason string, err error) {
-	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
-	body := readObject(c, example)
-	if body.err == nil && body.has("key") == body.has("keyId") {
-		return nil, "", problem.InvalidRequest("The request body must have either key or keyId. Send " + example + ".")
-	}
-	if body.fields["reason"] != nil {
-		reason = body.text("reason")
-	}
-	if body.has("key") {
-		secret := body.text("key")
-		find = func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindBySecret(ctx, secret) }
-	} else {
-		id := body.id("keyId")
-		find = func(ctx context.Context) (models.Key, error) { return a.store.Keys.FindAsOperator(ctx, id) }
-	}
-	return find, reason, body.err
 }

@@ -42,7 +42,7 @@ func (a *API) addUser(c *gin.Context) error {
 	if body.err != nil {
 		return body.err
 	}
-	user, err := query(a, c, func(ctx context.Context) (models.User, error) {
+	user, err := query(a, c, 0, func(ctx context.Context) (models.User, error) {
 		return a.store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, models.Operator())
 	})
 	return send(c, http.StatusCreated, NewUser(user), err)
@@ -71,7 +71,7 @@ func (a *API) createSignInLink(c *gin.Context) error {
 	if body.err != nil {
 		return body.err
 	}
-	link, err := query(a, c, func(ctx context.Context) (link signInLinkBody, err error) {
+	link, err := query(a, c, 0, func(ctx context.Context) (link signInLinkBody, err error) {
 		if _, err := a.store.Accounts.Find(ctx, account); err != nil {
 			return link, err
 		}

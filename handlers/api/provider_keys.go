@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,9 +39,9 @@ type providerKeys struct {
 	logger *slog.Logger
 
 	known   atomic.Pointer[fetchedKeys] // nil: none was ever fetched
-	waiting middleware.Slots            // of the callers below
-	turn    chan struct{}               // holds an entry while its holder may fetch
-	tried   time.Time                   // the last fetch; only the holder of the turn uses it
+	waiting middleware.Slots            // of the callers that fetch or wait for it
+	turn    sync.Mutex                  // of the caller that may fetch
+	tried   time.Time                   // the last fetch; turn guards it
 }
 
 // fetchedKeys are the keys of one response, by their identifiers.
@@ -53,15 +54,12 @@ func newProviderKeys(address string, now func() time.Time, logger *slog.Logger) 
 	if now == nil {
 		now = time.Now
 	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	client := &http.Client{
 		Timeout: providerKeysTimeout,
 		// A redirect could lead to an address without TLS.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	k := &providerKeys{url: address, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxProviderWaits), turn: make(chan struct{}, 1)}
+	k := &providerKeys{url: address, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxProviderWaits)}
 	if u, err := url.Parse(address); err == nil {
 		k.host = u.Host
 	}
@@ -85,12 +83,8 @@ func (k *providerKeys) find(ctx context.Context, id string) (key *ecdsa.PublicKe
 
 // findAgain is find for a key that is old or missing.
 func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
-	select {
-	case k.turn <- struct{}{}:
-		defer func() { <-k.turn }()
-	case <-ctx.Done():
-		return nil, problem.Unavailable(ctx.Err())
-	}
+	k.turn.Lock() // for at most the time limit of a fetch
+	defer k.turn.Unlock()
 	key, fresh := k.lookUp(id) // another caller may have fetched it
 	if fresh {
 		return key, nil
@@ -145,10 +139,7 @@ func (k *providerKeys) fetch(ctx context.Context) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d", response.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxProviderKeys+1))
-	if err == nil && len(body) > maxProviderKeys {
-		err = fmt.Errorf("more than %d bytes", maxProviderKeys)
-	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxProviderKeys))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"portal/handlers/problem"
 )
@@ -12,8 +13,8 @@ import (
 const refusalUnavailable = "unavailable"
 
 // newRefusals returns the metric of refused API requests, with all its label values.
-func newRefusals() *prometheus.CounterVec {
-	refusals := prometheus.NewCounterVec(prometheus.CounterOpts{
+func newRefusals(registry prometheus.Registerer) *prometheus.CounterVec {
+	refusals := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "portal_api_refusals_total",
 		Help: "API requests refused with a 401 or 403, by X-Error-Reason; unavailable means that the database did not answer.",
 	}, []string{"reason"})

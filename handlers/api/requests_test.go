@@ -4,16 +4,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"portal/handlers/handlerstest"
-	"portal/models"
 	"portal/models/modelstest"
 )
 
@@ -71,7 +66,7 @@ func (s *service) send(method, path string, options ...option) answer {
 
 // answer is a response with its body.
 type answer struct {
-	t      *testing.T
+	t      testing.TB
 	status int
 	header http.Header
 	body   []byte
@@ -87,8 +82,8 @@ func (a answer) is(status int) answer {
 }
 
 // fails fails the test unless the body is exactly an error body with this code. A 401 or 403 must
-// have the reason of the example with its message. It returns the message.
-func (a answer) fails(status int, code string) string {
+// have the reason of the example with its message.
+func (a answer) fails(status int, code string) answer {
 	a.t.Helper()
 	var fields map[string]string
 	a.is(status).into(&fields)
@@ -100,7 +95,19 @@ func (a answer) fails(status int, code string) string {
 	} else {
 		a.lacks("X-Error-Reason")
 	}
-	return fields["error"]
+	return a
+}
+
+// says fails the test unless the message is that of an example of a response in the OpenAPI
+// document.
+func (a answer) says(response, example string) answer {
+	a.t.Helper()
+	var got struct{ Error string }
+	a.into(&got)
+	if want := exampleMessage(a.t, response, example); got.Error != want {
+		a.t.Errorf("message %q, want %q", got.Error, want)
+	}
+	return a
 }
 
 // into decodes the body.
@@ -119,48 +126,12 @@ func (a answer) has(name, value string) {
 	}
 }
 
-// lacks fails the test if there is such a header.
-func (a answer) lacks(name string) {
+// lacks fails the test if there is one of these headers.
+func (a answer) lacks(names ...string) {
 	a.t.Helper()
-	if got := a.header.Values(name); len(got) > 0 {
-		a.t.Errorf("%s: %q, want none", name, got)
+	for _, name := range names {
+		if got := a.header.Values(name); len(got) > 0 {
+			a.t.Errorf("%s: %q, want none", name, got)
+		}
 	}
-}
-
-// target is an instance with one customer. Fuzzers and benchmarks call it without a network.
-type target struct {
-	handler http.Handler
-	log     *modelstest.LogBuffer
-	agentID uuid.UUID
-	secret  string
-}
-
-func newTarget(tb testing.TB) *target {
-	tb.Helper()
-	ctx := tb.Context()
-	t := &target{log: &modelstest.LogBuffer{}}
-	store := modelstest.Open(tb, modelstest.SQLiteURL(tb), models.Options{Logger: t.log.Logger()})
-	account, err := store.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: "correct horse battery staple"})
-	modelstest.Must(tb, err)
-	agent, err := store.Agents.Create(ctx, account.ID, models.NewAgent{ID: fuzzedAgent, Name: "Front desk"}, models.Operator())
-	modelstest.Must(tb, err)
-	t.agentID = agent.ID
-	if _, t.secret, err = store.Keys.Generate(ctx, account.ID, models.NewKey{Label: "backend", FormID: uuid.New()}, models.Operator()); err != nil {
-		tb.Fatal(err)
-	}
-	deps := handlerstest.Deps(tb, store, issuer, nil)
-	deps.Logger = t.log.Logger()
-	t.handler = handlerstest.New(tb, deps)
-	return t
-}
-
-// fuzzedAgent is the id of the customer's only agent. The seeds contain it.
-var fuzzedAgent = uuid.MustParse("0198c2f4-7a31-7c6e-9d52-3f8be6a1c004")
-
-// send returns the response and its log output.
-func (t *target) send(r *http.Request) (*httptest.ResponseRecorder, string) {
-	t.log.Reset()
-	answer := httptest.NewRecorder()
-	t.handler.ServeHTTP(answer, r)
-	return answer, t.log.String()
 }

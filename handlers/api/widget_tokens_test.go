@@ -14,6 +14,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 
+	"portal/handlers"
+	"portal/handlers/handlerstest"
 	"portal/models/modelstest"
 	"portal/models/widget"
 )
@@ -21,10 +23,16 @@ import (
 // The schemas of openapi.json are checked with every response.
 func TestDocumentsOfEachAlgorithm(t *testing.T) {
 	databaseURL := modelstest.SQLiteURL(t)
+	signing := func(algorithms ...widget.Algorithm) *service {
+		return newService(t, databaseURL, func(deps *handlers.Deps) {
+			keyring := handlerstest.Keyring(t, strings.Repeat("a secret for signing. ", 2), "")
+			deps.API.Tokens = widget.NewTokens(keyring, issuer, tokenTTL, deps.Now, algorithms...)
+		})
+	}
 	for _, algorithms := range [][]widget.Algorithm{
 		{widget.EdDSA}, {widget.ES256}, {widget.EdDSA, widget.ES256}, {widget.ES256, widget.EdDSA},
 	} {
-		s := newSigningService(t, databaseURL, algorithms...)
+		s := signing(algorithms...)
 		var published jose.JSONWebKeySet
 		keys := s.get("/.well-known/jwks.json").is(http.StatusOK)
 		keys.has("Cache-Control", "public, max-age=300")
@@ -59,7 +67,7 @@ func TestDocumentsOfEachAlgorithm(t *testing.T) {
 			t.Errorf("%v: signed with %v", algorithms, token.Header["alg"])
 		}
 		for _, other := range [][]widget.Algorithm{{widget.EdDSA}, {widget.ES256}} {
-			if !newSigningService(t, databaseURL, other...).active(c.secret, token.Raw) {
+			if !signing(other...).active(c.secret, token.Raw) {
 				t.Errorf("a portal with %v refuses a token of one with %v", other, algorithms)
 			}
 		}
@@ -186,10 +194,9 @@ func TestInvalidContextIsRefused(t *testing.T) {
 		"expiresIn": {`"60"`, `59`, `601`, `60.5`, `-60`, `1e999`, `true`, `{}`, `[60]`},
 	} {
 		for _, value := range values {
-			message := s.post("/api/widget/token", bearer(c.secret), jsonBody(contextRequest(c, `"`+field+`":`+value))).
-				fails(http.StatusBadRequest, "INVALID_REQUEST")
-			if !strings.Contains(message, field) {
-				t.Errorf("%s: %s: the message does not name the field: %s", field, value, message)
+			a := s.post("/api/widget/token", bearer(c.secret), jsonBody(contextRequest(c, `"`+field+`":`+value)))
+			if !strings.Contains(string(a.fails(http.StatusBadRequest, "INVALID_REQUEST").body), field) {
+				t.Errorf("%s: %s: the message does not name the field: %s", field, value, a.body)
 			}
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
+	"portal/handlers/api"
 	"portal/handlers/portal"
 	"portal/models"
+	"portal/models/modelstest"
 	"portal/models/secret"
 	"portal/models/widget"
 )
@@ -26,16 +28,13 @@ const TokenTTL = 10 * time.Minute
 // [New].
 func Deps(t testing.TB, store *models.Store, baseURL string, now func() time.Time) handlers.Deps {
 	t.Helper()
-	base, err := url.Parse(baseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := modelstest.Value(url.Parse(baseURL))(t)
 	keyring := Keyring(t, strings.Repeat("a secret of the tests. ", 2), "")
 	return handlers.Deps{
 		Deps: portal.Deps{
 			Store: store, CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, Name: "Voice Portal", BaseURL: base, Now: now,
 		},
-		Tokens:   widget.NewTokens(keyring, baseURL, TokenTTL, now),
+		API:      api.Deps{Tokens: widget.NewTokens(keyring, baseURL, TokenTTL, now)},
 		Logger:   slog.New(slog.DiscardHandler),
 		Registry: prometheus.NewRegistry(),
 	}
@@ -44,19 +43,11 @@ func Deps(t testing.TB, store *models.Store, baseURL string, now func() time.Tim
 // Keyring returns the keys derived from these values of PORTAL_SECRET and PORTAL_SECRET_PREVIOUS.
 func Keyring(t testing.TB, current, previous string) secret.Keyring {
 	t.Helper()
-	keyring, err := secret.NewKeyring(current, previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keyring
+	return modelstest.Value(secret.NewKeyring(current, previous))(t)
 }
 
 // New returns the handler with these dependencies.
 func New(t testing.TB, deps handlers.Deps) http.Handler {
 	t.Helper()
-	handler, err := handlers.New(deps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return modelstest.Value(handlers.New(deps))(t)
 }
