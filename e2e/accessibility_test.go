@@ -172,10 +172,10 @@ func TestEveryOtherPageIsAccessibleAndFits(t *testing.T) {
 		}},
 		{"settings", func() { account.Click("Close without copying"); pages.OpenSettings(v.Tab) }},
 		{"not found", func() { v.Open("/no-such-page") }},
-		{"API reference", func() { pages.OpenReference(v.Tab) }},
-		{"guides", func() { pages.OpenGuides(v.Tab) }},
-		{"gateway", func() { pages.OpenGateway(v.Tab) }},
-		{"changelog", func() { pages.OpenChangelog(v.Tab) }},
+		{"API reference", func() { pages.OpenDocs(v.Tab, "/docs", "Use the API") }},
+		{"guides", func() { pages.OpenDocs(v.Tab, "/docs/guides", "Guides") }},
+		{"gateway", func() { pages.OpenDocs(v.Tab, "/docs/gateway", "Run behind a gateway") }},
+		{"changelog", func() { pages.OpenDocs(v.Tab, "/docs/changelog", "Changelog") }},
 	})
 }
 

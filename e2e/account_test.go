@@ -33,7 +33,7 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 		agents.ExpectNoAlert()
 		if v.JavaScript {
 			holdClipboard(t)
-			agents.Row("Night shift").ClickLike("Copy")
+			agents.Row("Night shift").Click("Copy ID")
 			agents.ExpectStatus(`(?i)copied`)
 			if got := v.Clipboard(); got != other {
 				t.Errorf("the clipboard holds %q, not the agent's id %q", got, other)
@@ -60,8 +60,7 @@ func TestAgentsAreCreatedListedAndRemoved(t *testing.T) {
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	inBothModes(t, func(t *testing.T, p *process, mode profile) {
-		c := p.newCustomer(t)
-		c.SignIn(c.email, c.password)
+		c := p.signedIn(t)
 		phone, v := visit(t, p.URL, asPhone), visit(t, p.URL, mode, inIndia)
 		c.signIn(phone.Tab)
 		account := c.signIn(v.Tab).FollowToAccount()

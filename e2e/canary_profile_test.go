@@ -20,8 +20,8 @@ import (
 // profiles of other tests are in memory.
 func visitWithProfileOnDisk(t *testing.T, site, folder string) *visitor {
 	t.Helper()
-	found := modelstest.Value(theRun.getTools())(t)
-	context := modelstest.Value(modelstest.Value(theRun.getDriver())(t).Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
+	found := modelstest.Value(sharedTools())(t)
+	context := modelstest.Value(modelstest.Value(sharedDriver())(t).Chromium.LaunchPersistentContext(folder, playwright.BrowserTypeLaunchPersistentContextOptions{
 		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(), IgnoreDefaultArgs: withBackForwardCache,
 	}))(t)
 	t.Cleanup(func() { _ = context.Close() })
@@ -80,22 +80,12 @@ func encodings(secret string) map[string]string {
 	return encoded
 }
 
-var sessionTokenPattern = regexp.MustCompile(`[0-9A-Za-z_-]{43}`)
-
 // sessionTokenIn returns the session token in a signed cookie. The cookie is signed and not
-// encrypted.
+// encrypted: base64 of the time, the base64 of the value and the signature.
 func sessionTokenIn(cookie string) string {
-	signed, err := base64.URLEncoding.DecodeString(cookie)
-	if err != nil {
-		return ""
-	}
-	parts := bytes.SplitN(signed, []byte("|"), 3)
-	if len(parts) < 2 {
-		return ""
-	}
-	value, err := base64.URLEncoding.DecodeString(string(parts[1]))
-	if err != nil {
-		return ""
-	}
-	return string(sessionTokenPattern.Find(value))
+	signed, _ := base64.URLEncoding.DecodeString(cookie)
+	_, signed, _ = bytes.Cut(signed, []byte("|"))
+	encoded, _, _ := bytes.Cut(signed, []byte("|"))
+	value, _ := base64.URLEncoding.DecodeString(string(encoded))
+	return regexp.MustCompile(`[0-9A-Za-z_-]{43}`).FindString(string(value))
 }

@@ -31,7 +31,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	profile := t.TempDir()
 	v := visitWithProfileOnDisk(t, c.portal.URL, profile)
 	v.allowStatus(http.StatusUnauthorized, http.StatusUnprocessableEntity)
-	pages.OpenLogin(v.Tab).SignIn(c.email, c.secret("wrong password", randomHex(12)))
+	pages.OpenLogin(v.Tab).SignIn(c.email, c.secret("wrong password", newSecret()))
 	pages.ExpectLogin(v.Tab).ExpectAlert(`\S`)
 	pages.OpenLogin(v.Tab).SignIn(c.email, c.known["password"])
 	keys := pages.ExpectKeys(v.Tab)
@@ -59,7 +59,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	c.useKey(first, agentID)
 
 	c.resetByEmail(t)
-	c.operator(t, c.secret("reset password", randomHex(12)), "account", "reset-password", "--email", c.email)
+	c.operator(t, c.secret("reset password", newSecret()), "account", "reset-password", "--email", c.email)
 	pages.OpenLogin(v.Tab).SignIn(c.email, c.known["reset password"])
 	keys = pages.ExpectKeys(v.Tab)
 	c.cookies(t, "later session", v)
@@ -103,21 +103,21 @@ func newCanary(t *testing.T) *canary {
 	t.Helper()
 	cluster := modelstest.OwnCluster(t, "log_statement=all", "log_min_duration_statement=0", "log_connections=on", "log_parameter_max_length=-1")
 	c := &canary{cluster: cluster, monitor: modelstest.Value(subprocess.FreeAddress())(t), email: "canary@example.com", known: map[string]string{}}
-	smtpPassword := c.secret("password of PORTAL_SMTP_URL", randomHex(12))
+	smtpPassword := c.secret("password of PORTAL_SMTP_URL", newSecret())
 	c.mails = mailertest.Start(t, "--password", smtpPassword)
-	c.portal = modelstest.Value(theRun.start(settings{
-		databaseURL: cluster.URL("postgres"), secret: c.secret("PORTAL_SECRET", randomHex(32)),
+	c.portal = modelstest.Value(startPortal(settings{
+		databaseURL: cluster.URL("postgres"), secret: c.secret("PORTAL_SECRET", newSecret()),
 		extra: append(mailSettings("smtp://portal:"+smtpPassword+"@127.0.0.1:"+c.mails.Port),
-			"PORTAL_SECRET_PREVIOUS="+c.secret("PORTAL_SECRET_PREVIOUS", randomHex(32)), "PORTAL_METRICS_ADDR="+c.monitor,
+			"PORTAL_SECRET_PREVIOUS="+c.secret("PORTAL_SECRET_PREVIOUS", newSecret()), "PORTAL_METRICS_ADDR="+c.monitor,
 			// Nothing listens there, so the portal logs that it cannot end calls.
 			"PORTAL_LIVEKIT_URL=ws://127.0.0.1:1", "PORTAL_LIVEKIT_API_KEY=APIofTheCanary",
-			"PORTAL_LIVEKIT_API_SECRET="+c.secret("PORTAL_LIVEKIT_API_SECRET", randomHex(32)),
+			"PORTAL_LIVEKIT_API_SECRET="+c.secret("PORTAL_LIVEKIT_API_SECRET", newSecret()),
 		),
 	}))(t)
 	t.Cleanup(func() { c.portal.Kill() })
 	c.Visitor = modelstest.NewVisitor(t, c.portal.URL)
 	c.Jar = nil
-	c.account = c.operator(t, c.secret("password", randomHex(12)), "account", "create", "--name", "Canary", "--email", c.email)
+	c.account = c.operator(t, c.secret("password", newSecret()), "account", "create", "--name", "Canary", "--email", c.email)
 	return c
 }
 
@@ -166,7 +166,7 @@ func (c *canary) useKey(key, agentID string) {
 // join opens the path of an invitation and accepts it.
 func (c *canary) join(path string) {
 	c.secret("invitation token", strings.TrimPrefix(path, "/invitations/"))
-	form := url.Values{"password": {c.secret("guest's password", randomHex(12))}}
+	form := url.Values{"password": {c.secret("guest's password", newSecret())}}
 	c.Get(path)
 	c.Post(path+"x", form)
 	c.Post(path, form)
@@ -179,7 +179,7 @@ func (c *canary) resetByEmail(t *testing.T) {
 	path := mailedPath(t, c.mails, c.portal.URL, c.email, "Set a new password")
 	c.secret("reset token", strings.TrimPrefix(path, "/password-resets/"))
 	c.Get(path)
-	for _, password := range []string{"short", c.secret("password of a reset", randomHex(12)), "too late for a new one"} {
+	for _, password := range []string{"short", c.secret("password of a reset", newSecret()), "too late for a new one"} {
 		c.Post(path, url.Values{"new_password": {password}})
 	}
 }

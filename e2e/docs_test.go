@@ -13,7 +13,7 @@ func TestContentsLeadToAnOperationWhoseCommandRuns(t *testing.T) {
 	const listAgents = "List the account's agents"
 	c, v := startSignedIn(t, sharedPortal(t), withClipboard)
 	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "curl")
-	docs := pages.OpenChangelog(v.Tab)
+	docs := pages.OpenDocs(v.Tab, "/docs/changelog", "Changelog")
 	docs.FollowContents("Verify a widget token")
 	v.ExpectPath("/docs/gateway")
 	if url := v.Page.URL(); !strings.HasSuffix(url, "#verify") {

@@ -138,11 +138,10 @@ func TestGuidesVerifyATokenAsCopied(t *testing.T) {
 			c := start(t).newCustomer(t)
 			agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "guides")
 			token := c.expectServed(t, secret, agentID)
-			docs := pages.OpenGateway(visit(t, c.URL).Tab)
 			forged := token[:len(token)-8] + "AAAAAAAA"
 			// The tests of the program run the Go example.
 			for name, command := range map[string][]string{"Node": {"node", "verify.mjs"}, "Python": {pythonWithJWT(t), "verify.py"}} {
-				file := exampleFile(t, command[1], docs.Example("Verify with "+name))
+				file := exampleFile(t, command[1], c.example("/docs/gateway", "Verify with "+name))
 				for presented, valid := range map[string]bool{token: true, forged: false} {
 					verify := exec.CommandContext(t.Context(), command[0], file, presented)
 					verify.Env = exampleEnvironment("")
@@ -152,8 +151,8 @@ func TestGuidesVerifyATokenAsCopied(t *testing.T) {
 					}
 				}
 			}
-			jose := http.StripPrefix("/jose", http.FileServer(http.Dir(filepath.Join(theRun.root, "node_modules", "jose", "dist", "webapi"))))
-			v := visit(t, customerSite(t, docs.Example("Verify in a browser"), "/jose/", jose))
+			jose := http.StripPrefix("/jose", http.FileServer(http.Dir(filepath.Join(root, "node_modules", "jose", "dist", "webapi"))))
+			v := visit(t, customerSite(t, c.example("/docs/gateway", "Verify in a browser"), "/jose/", jose))
 			v.Open("/")
 			for function, want := range map[string]string{`verify`: "the signature is wrong", `async (token) => {
 				const { createRemoteJWKSet, jwtVerify } = await import('/jose/index.js')
@@ -179,27 +178,23 @@ func TestGuidesCommandsRunAsCopied(t *testing.T) {
 	c := ownPortal(t, settings{extra: []string{"PORTAL_RATE_LIMIT=1:1"}}).newCustomer(t)
 	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "guides")
 	token := c.expectServed(t, secret, agentID)
-	tab := visit(t, c.URL).Tab
-	docs := pages.OpenReference(tab)
-	examples := map[string]string{"List agents": docs.Example("List agents"), "curl": docs.Example("curl"), "Terminal": docs.Example("Terminal")}
-	docs = pages.OpenGuides(tab)
-	examples["Introspect"], examples["user"] = docs.Example("Introspect"), docs.Example("A token for a user")
-	for name, want := range map[string]string{
-		"List agents": `"id":"` + agentID + `"`, "curl": `"access_token"`, "Introspect": `"active":true`, "user": `"expires_in":300`,
+	for name, test := range map[string]struct{ path, want string }{
+		"List agents": {"/docs", `"id":"` + agentID + `"`}, "curl": {"/docs", `"access_token"`},
+		"Introspect": {"/docs/guides", `"active":true`}, "A token for a user": {"/docs/guides", `"expires_in":300`},
 	} {
-		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(examples[name], "AGENT_ID", agentID))
+		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(c.example(test.path, name), "AGENT_ID", agentID))
 		command.Env = append(exampleEnvironment(c.newKey(t, name)), "WIDGET_TOKEN="+token)
 		output, err := command.CombinedOutput()
-		if err != nil || !strings.Contains(string(output), want) {
-			t.Errorf("%s: error %v, want %s in\n%s", name, err, want, output)
+		if err != nil || !strings.Contains(string(output), test.want) {
+			t.Errorf("%s: error %v, want %s in\n%s", name, err, test.want, output)
 		}
 	}
 	// The key is entered when the terminal no longer shows the input.
-	terminal := strings.Replace(examples["Terminal"], "; read", "; printf ready; read", 1) + "\n" + `printf '%s' "$NAS_API_KEY" | wc -c`
+	terminal := strings.Replace(c.example("/docs", "Terminal"), "; read", "; printf ready; read", 1) + "\n" + `printf '%s' "$NAS_API_KEY" | wc -c`
 	if output := inTerminal(t, "sh", terminal, "ready", "nas_secret"); strings.Contains(output, "nas_") || !strings.Contains(output, "10") {
 		t.Errorf("the environment example prints\n%s", output)
 	}
-	retried := runNode(t, "retry.mjs", docs.Example("Retry")+`
+	retried := runNode(t, "retry.mjs", c.example("/docs/guides", "Retry")+`
 		const ask = (key) => fetchWithRetry(`+strconv.Quote(c.URL+"/api/agents")+`, { headers: { Authorization: 'Bearer ' + key } })
 		const refused = await ask('nas_wrong')
 		const first = await ask(`+strconv.Quote(secret)+`)
@@ -213,9 +208,9 @@ func TestGuidesCommandsRunAsCopied(t *testing.T) {
 
 func TestGuidesRenewAndCacheTokens(t *testing.T) {
 	t.Parallel()
-	docs := pages.OpenGuides(visit(t, sharedPortal(t).URL).Tab)
+	c := sharedPortal(t).newCustomer(t)
 	// The second request comes after 750 to 800 ms, and a retry after its failure.
-	renewed := runNode(t, "renew.mjs", docs.Example("Renew in a browser")+`
+	renewed := runNode(t, "renew.mjs", c.example("/docs/guides", "Renew in a browser")+`
 		const asked = [], used = []
 		const stop = keepToken(async () => {
 			asked.push(Date.now())
@@ -230,7 +225,7 @@ func TestGuidesRenewAndCacheTokens(t *testing.T) {
 	if want := "true, token 1,token 3, true"; renewed != want {
 		t.Errorf("the example prints %s, want %s", renewed, want)
 	}
-	cached := runNode(t, "cache.mjs", docs.Example("Cache for each user")+`
+	cached := runNode(t, "cache.mjs", c.example("/docs/guides", "Cache for each user")+`
 		let exchanges = 0
 		const exchange = async () => ({ access_token: 'token ' + ++exchanges, expires_in: 1 })
 		const both = await Promise.all([tokenFor('a', exchange), tokenFor('a', exchange)])
@@ -249,7 +244,7 @@ func TestGuidesRenewAndCacheTokens(t *testing.T) {
 func exampleFile(t *testing.T, name, code string) string {
 	t.Helper()
 	folder := t.TempDir()
-	modelstest.Must(t, os.Symlink(filepath.Join(theRun.root, "node_modules"), filepath.Join(folder, "node_modules")))
+	modelstest.Must(t, os.Symlink(filepath.Join(root, "node_modules"), filepath.Join(folder, "node_modules")))
 	modelstest.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(code), 0o600))
 	return filepath.Join(folder, name)
 }
@@ -280,7 +275,6 @@ func pythonWithJWT(t *testing.T) string {
 // what the terminal shows.
 func inTerminal(t *testing.T, shell, command, prompt, input string) string {
 	t.Helper()
-	requireProgram(t, "script", "install it (Debian: apt-get install bsdutils)")
 	file := filepath.Join(t.TempDir(), "command.sh")
 	modelstest.Must(t, os.WriteFile(file, []byte(command+"\n"), 0o600))
 	output := &modelstest.LogBuffer{}
@@ -289,7 +283,7 @@ func inTerminal(t *testing.T, shell, command, prompt, input string) string {
 	terminal.Stdout, terminal.Stderr = output, output
 	keyboard := modelstest.Value(terminal.StdinPipe())(t)
 	modelstest.Must(t, terminal.Start())
-	eventually(t, shell+" asks", func() bool { return strings.Contains(output.String(), prompt) })
+	modelstest.Eventually(t, shell+" asks", func() bool { return strings.Contains(output.String(), prompt) })
 	modelstest.Value(keyboard.Write([]byte(input + "\n")))(t)
 	if err := terminal.Wait(); err != nil {
 		t.Fatalf("%s: %v\n%s", shell, err, output)
@@ -373,13 +367,6 @@ func (s exampleServer) run(t *testing.T, code, key string) runningExample {
 		}
 	})
 	return runningExample{child, "http://" + address, folder, output}
-}
-
-func requireProgram(t *testing.T, program, remedy string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Fatalf("%s is missing: %s", program, remedy)
-	}
 }
 
 // exampleEnvironment returns the environment of an example, with the key unless it is empty.

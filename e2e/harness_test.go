@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,29 +12,20 @@ import (
 	"portal/models/modelstest"
 )
 
-// trivialSite serves one page with a strict Content-Security-Policy.
-func trivialSite(t *testing.T, body string) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/":
-		case "/favicon.ico":
-			w.WriteHeader(http.StatusNoContent)
-			return
-		default:
+func TestTheHarnessReportsErrorsOfPages(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing.png" {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'self'")
-		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>Trivial</title>` + body))
+		_, _ = io.WriteString(w, `<!doctype html><html lang="en"><title>Errors</title><script>1</script>`+
+			`<p style="color:red">Styled</p><img src="/missing.png" alt="">`)
 	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func TestTheHarnessReportsErrorsOfPages(t *testing.T) {
-	t.Parallel()
-	v := visit(t, trivialSite(t, `<script>1</script><p style="color:red">Styled</p><img src="/missing.png" alt="">`))
+	t.Cleanup(site.Close)
+	v := visit(t, site.URL)
 	v.Open("/")
 	v.Evaluate(`() => { setTimeout(() => { throw new Error("lost") }); return new Promise(r => setTimeout(r, 50)) }`)
 	problems := strings.Join(v.problems(), "\n")
@@ -46,7 +38,7 @@ func TestTheHarnessReportsErrorsOfPages(t *testing.T) {
 	if rest := v.problems(); len(rest) > 0 {
 		t.Errorf("allowed problems are still reported: %q", rest)
 	}
-	folder := filepath.Join(t.TempDir(), "left")
+	folder := t.TempDir()
 	modelstest.Must(t, v.saveArtifacts(folder))
 	for _, name := range []string{"screenshot.png", "trace.zip", "console.txt"} {
 		info, err := os.Stat(filepath.Join(folder, name))

@@ -21,7 +21,7 @@ type inspector struct {
 
 func inspect(t *testing.T, b *pages.Tab) inspector {
 	t.Helper()
-	return inspector{Tab: b, axe: string(modelstest.Value(os.ReadFile(modelstest.Value(theRun.getTools())(t).axe()))(t))}
+	return inspector{Tab: b, axe: string(modelstest.Value(os.ReadFile(modelstest.Value(sharedTools())(t).axe))(t))}
 }
 
 // check checks the current state of the page, which failures call state, on a desktop in light

@@ -34,7 +34,7 @@ func TestTheListIsSortedAndFilteredWhileTyping(t *testing.T) {
 	keys.ExpectText("No keys match this filter")
 	keys.Table().ExpectHidden()
 	secret := keys.Add("beside it")
-	keys.ExpectListed("key 5") // the new key ends the filter
+	keys.Row("key 5").ExpectShown() // the new key ends the filter
 	keys.Filter(secret[len(secret)-4:])
 	keys.ExpectLabels("beside it")
 	keys.Row("beside it").Revoke().Confirm()
@@ -106,8 +106,8 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	sent := func() int { return v.count(http.MethodGet, "/api-keys/changes", http.StatusOK) }
 	before := sent()
 	later()
-	keys.ExpectListed("made elsewhere")
-	keys.ExpectNotListed("revoked elsewhere")
+	keys.Row("made elsewhere").ExpectShown()
+	keys.Row("revoked elsewhere").ExpectGone()
 	keys.Row("used elsewhere").ExpectUsed()
 	confirmation := pages.Confirmation{Row: keys.Row("renamed elsewhere")}
 	confirmation.ExpectOpen()
@@ -122,7 +122,7 @@ func TestTheListRefreshesWithoutDisturbingOpenRows(t *testing.T) {
 	}
 	c.newKey(t, "another")
 	later()
-	keys.ExpectListed("another")
+	keys.Row("another").ExpectShown()
 	keys.Row("made elsewhere").ExpectMenu("true")
 	keys.Row("made elsewhere").Expect("button", "Rename")
 	for range 4 {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
 	"portal/models/modelstest"
 	"portal/models/modelstest/livekitserver"
 )
@@ -57,7 +55,7 @@ type echoEvent struct {
 // startEcho starts the agent until the test ends. The Makefile builds it.
 func startEcho(t *testing.T, server *livekitserver.Server) *echoAgent {
 	t.Helper()
-	path := filepath.Join(theRun.root, "bin", "tools", "echo-agent")
+	path := filepath.Join(root, "bin", "tools", "echo-agent")
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("bin/tools/echo-agent is missing, run `make bin/tools/echo-agent`: %v", err)
 	}
@@ -97,47 +95,35 @@ func (a *echoAgent) stop(signal os.Signal) {
 // is for agentID.
 func (a *echoAgent) expectAudio(agentID string, packets int) {
 	a.t.Helper()
-	for timeout := time.After(time.Minute); ; {
-		select {
-		case event, running := <-a.events:
-			if !running {
-				a.t.Fatal("the echo agent has stopped")
-			}
-			if event.Event == "audio" && event.From["agentId"] == agentID && event.Packets >= packets {
-				a.t.Logf("the agent received %d packets", event.Packets)
-				return
-			}
-		case <-timeout:
-			a.t.Fatal("the echo agent hears nothing")
-		}
-	}
+	a.await("audio", func(e echoEvent) bool {
+		return e.Event == "audio" && e.From["agentId"] == agentID && e.Packets >= packets
+	})
 }
 
 // expectVisitor waits until the agent has joined a room, and checks the visitor's name in the
 // metadata of its dispatch.
 func (a *echoAgent) expectVisitor(name string) {
 	a.t.Helper()
-	for timeout := time.After(time.Minute); ; {
-		select {
-		case event := <-a.events:
-			if event.Event == "joined" {
-				if event.Visitor != name {
-					a.t.Errorf("the agent's dispatch names %q, want %q", event.Visitor, name)
-				}
-				return
-			}
-		case <-timeout:
-			a.t.Fatal("the echo agent joins no room")
-		}
+	joined := a.await("room", func(e echoEvent) bool { return e.Event == "joined" })
+	if joined.Visitor != name {
+		a.t.Errorf("the agent's dispatch names %q, want %q", joined.Visitor, name)
 	}
 }
 
-// expireAccess returns a token with the claims of a participant token that expired an hour ago.
-func expireAccess(t *testing.T, token string) string {
-	t.Helper()
-	claims := jwt.MapClaims{}
-	_, _, err := jwt.NewParser().ParseUnverified(token, claims)
-	modelstest.Must(t, err)
-	claims["exp"] = time.Now().Add(-time.Hour).Unix()
-	return modelstest.Value(jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(livekitserver.APISecret)))(t)
+// await waits for an event and returns it.
+func (a *echoAgent) await(what string, wanted func(echoEvent) bool) echoEvent {
+	a.t.Helper()
+	for timeout := time.After(time.Minute); ; {
+		select {
+		case event, running := <-a.events:
+			if !running {
+				a.t.Fatal("the echo agent has stopped")
+			}
+			if wanted(event) {
+				return event
+			}
+		case <-timeout:
+			a.t.Fatalf("the echo agent reports no %s", what)
+		}
+	}
 }

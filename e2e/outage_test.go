@@ -63,10 +63,10 @@ func TestPageAndInputSurviveADatabaseOutage(t *testing.T) {
 	modelstest.Must(t, cluster.Resume())
 	keys.Click("Generate key")
 	pages.ExpectReveal(v.Tab).Abandon()
-	keys.ExpectListed("patient")
+	keys.Row("patient").ExpectShown()
 	alone.TryAgain()
 	pages.ExpectReveal(unscripted.Tab).Abandon()
-	alone.ExpectListed("alone")
+	alone.Row("alone").ExpectShown()
 	if n := alone.Count(); n != 3 {
 		t.Errorf("the retries created %d keys, want two", n-1)
 	}

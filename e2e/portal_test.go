@@ -3,11 +3,14 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"html"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,27 +60,29 @@ func (s settings) environment() []string {
 	return append(env, s.extra...)
 }
 
-// startProcess starts a portal and returns when it is ready.
-func startProcess(s settings) (*process, error) {
-	fixed := s.address != ""
-	for attempt := 1; ; attempt++ {
-		if !fixed {
-			address, err := subprocess.FreeAddress()
-			if err != nil {
-				return nil, err
-			}
-			s.address = address
-		}
-		p := &process{settings: s, URL: "http://" + s.address, log: &modelstest.LogBuffer{}}
-		err := p.start()
-		if err == nil {
-			return p, nil
-		}
-		// Another process may have taken the free port in the meantime.
-		if fixed || attempt == 3 || !strings.Contains(p.log.String(), "address already in use") {
+// startPortal starts a portal with a secret of its own, unless the settings have one, and returns
+// when it is ready. It is killed at the end of the run if it still runs.
+func startPortal(s settings) (p *process, err error) {
+	if s.binary, err = builtPortal(); err != nil {
+		return nil, err
+	}
+	if s.secret == "" {
+		s.secret = newSecret()
+	}
+	if s.address == "" {
+		if s.address, err = subprocess.FreeAddress(); err != nil {
 			return nil, err
 		}
 	}
+	p = &process{settings: s, URL: "http://" + s.address, log: &modelstest.LogBuffer{}}
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	atEnd(func() { p.Kill() })
+	ending.Lock()
+	defer ending.Unlock()
+	ending.processes = append(ending.processes, p)
+	return p, nil
 }
 
 // start starts the portal and waits until it is ready. A stopped portal gets its old address.
@@ -97,6 +102,9 @@ func (p *process) start() (err error) {
 	}
 	return nil
 }
+
+// newSecret returns a random password or secret of a portal.
+func newSecret() string { return rand.Text() + rand.Text() }
 
 // stop stops the portal with SIGTERM. The test fails unless it exits with status 0 in time.
 func (p *process) stop(t *testing.T) {
@@ -135,13 +143,7 @@ func (p *process) operator(t *testing.T, log *bytes.Buffer, input string, argume
 // sharedPortal returns the SQLite portal that tests share. Each test uses its own account.
 func sharedPortal(t *testing.T) *process {
 	t.Helper()
-	return modelstest.Value(theRun.getPortal())(t)
-}
-
-// sharedPair returns two instances of the portal on one PostgreSQL database.
-func sharedPair(t *testing.T) [2]*process {
-	t.Helper()
-	return modelstest.Value(theRun.getPair())(t)
+	return modelstest.Value(portalOnSQLite())(t)
 }
 
 // ownPortal starts a portal for this test. The test fails if the portal does not stop without an
@@ -151,7 +153,7 @@ func ownPortal(t *testing.T, s settings) *process {
 	if s.databaseURL == "" {
 		s.databaseURL = "sqlite:" + filepath.Join(t.TempDir(), "portal.db")
 	}
-	p := modelstest.Value(theRun.start(s))(t)
+	p := modelstest.Value(startPortal(s))(t)
 	t.Cleanup(func() { p.stop(t) })
 	return p
 }
@@ -163,7 +165,7 @@ func inBothModes(t *testing.T, test func(t *testing.T, p *process, mode profile)
 	t.Parallel()
 	t.Run("with JavaScript", func(t *testing.T) {
 		t.Parallel()
-		test(t, sharedPair(t)[0], withJavaScript)
+		test(t, modelstest.Value(portalOnPostgres())(t), withJavaScript)
 	})
 	t.Run("without JavaScript", func(t *testing.T) {
 		t.Parallel()
@@ -189,10 +191,18 @@ func (p *process) newCustomer(t *testing.T) customer {
 	n := customers.Add(1)
 	c := customer{
 		store: modelstest.Open(t, p.settings.databaseURL, models.Options{}), Visitor: modelstest.NewVisitor(t, p.URL),
-		email: fmt.Sprintf("customer%03d@example.com", n), password: randomHex(12),
+		email: fmt.Sprintf("customer%03d@example.com", n), password: newSecret(),
 	}
 	owner := models.NewAccount{Name: fmt.Sprintf("Customer %03d", n), Email: c.email, Password: c.password}
 	c.Account = modelstest.Value(c.store.Accounts.Create(t.Context(), owner))(t)
+	return c
+}
+
+// signedIn creates a customer who has signed in by HTTP, because other tests cover the sign-in page.
+func (p *process) signedIn(t *testing.T) customer {
+	t.Helper()
+	c := p.newCustomer(t)
+	c.SignIn(c.email, c.password)
 	return c
 }
 
@@ -200,6 +210,11 @@ func (p *process) newCustomer(t *testing.T) customer {
 func (c customer) newAgent(t *testing.T, name string) string {
 	t.Helper()
 	return modelstest.Value(c.store.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, models.Operator()))(t).ID.String()
+}
+
+func (c customer) removeAgent(t *testing.T, id string) {
+	t.Helper()
+	modelstest.Value(c.store.Agents.Remove(t.Context(), c.ID, uuid.MustParse(id), models.Operator()))(t)
 }
 
 // newKey generates a key in the database and returns its value.
@@ -224,12 +239,10 @@ func (c customer) signIn(b *pages.Tab) pages.Keys {
 	return pages.ExpectKeys(b)
 }
 
-// startSignedIn creates a customer and opens a browser profile with a session. It signs in by HTTP,
-// because other tests cover the sign-in page.
+// startSignedIn creates a customer and opens a browser profile with a session.
 func startSignedIn(t *testing.T, p *process, profiles ...profile) (customer, *visitor) {
 	t.Helper()
-	c := p.newCustomer(t)
-	c.SignIn(c.email, c.password)
+	c := p.signedIn(t)
 	return c, c.visit(t, profiles...)
 }
 
@@ -239,6 +252,14 @@ func (c customer) visit(t *testing.T, profiles ...profile) *visitor {
 	v := visit(t, c.URL, profiles...)
 	v.setCookies(t, c.Jar.Cookies(modelstest.Value(http.NewRequest(http.MethodGet, c.URL, http.NoBody))(t).URL))
 	return v
+}
+
+var tag = regexp.MustCompile(`<[^>]*>`)
+
+// example returns the code of an example on the page at path.
+func (c customer) example(path, name string) string {
+	code := c.Get(path).Find(`(?s)aria-label="` + regexp.QuoteMeta(name) + ` example"><code[^>]*>(.*?)</code>`)
+	return html.UnescapeString(tag.ReplaceAllString(code, ""))
 }
 
 // requestToken requests a widget token for an agent with an API key, as the customer's backend

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"portal/e2e/pages"
 	"portal/models/modelstest"
 )
 
@@ -31,23 +30,22 @@ var referenceBackends = []exampleServer{
 	{"Python backend", "backend.py", []string{"python3", "backend.py"}, nil},
 }
 
-// onEachBackend runs test with each backend as copied from the page of a customer who has one
-// agent.
-func onEachBackend(t *testing.T, test func(t *testing.T, v *visitor, c customer, s exampleServer, code string)) {
+// onEachBackend runs test with each backend, as the page shows it to a customer who has one agent.
+func onEachBackend(t *testing.T, test func(t *testing.T, c customer, s exampleServer, code string)) {
 	t.Helper()
 	t.Parallel()
 	for _, server := range referenceBackends {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
-			c, v := startSignedIn(t, sharedPortal(t))
+			c := sharedPortal(t).signedIn(t)
 			c.newAgent(t, "Front desk")
-			test(t, v, c, server, pages.OpenIntegrate(v.Tab).File(server.file, server.name))
+			test(t, c, server, c.example("/integrate", server.name))
 		})
 	}
 }
 
 func TestReferenceBackendsIssueTokens(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, v *visitor, c customer, s exampleServer, code string) {
+	onEachBackend(t, func(t *testing.T, c customer, s exampleServer, code string) {
 		agentID, key := agentIDs.FindString(code), c.newKey(t, "backend")
 		s.env = []string{
 			"BEHIND_PROXY=1", "ALLOWED_ORIGINS=https://shop.example.com,https://www.example.com",
@@ -100,7 +98,7 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 		ask("unknown", http.StatusTooManyRequests, "RATE_LIMITED")
 		ask("2001:db8:0:8::1", http.StatusOK, "")
 
-		pages.OpenAgents(v.Tab).Remove("Front desk")
+		c.removeAgent(t, agentID)
 		ask("192.0.2.7", http.StatusBadGateway, "AGENT_NOT_FOUND")
 		c.revokeOnly(t)
 		ask("192.0.2.8", http.StatusBadGateway, "UNAUTHORIZED")
@@ -201,9 +199,9 @@ func startBadNetwork(t *testing.T) *badNetwork {
 }
 
 func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, v *visitor, _ customer, s exampleServer, code string) {
+	onEachBackend(t, func(t *testing.T, c customer, s exampleServer, code string) {
 		network := startBadNetwork(t)
-		code = strings.Replace(code, v.Site, network.URL, 1)
+		code = strings.Replace(code, c.URL, network.URL, 1)
 		code = strings.NewReplacer(
 			" = 500", " = 20", // connections
 			// They end after six or eight seconds in place of ten or twenty.
@@ -243,7 +241,7 @@ func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
 		ask(http.StatusTooManyRequests, "RATE_LIMITED")
 		modelstest.Value(io.WriteString(dialBackend(t, server), "GET / HTTP/1.1\r\n"))(t)
 		modelstest.Must(t, server.Process.Signal(syscall.SIGTERM))
-		eventually(t, "new connections are refused", func() bool {
+		modelstest.Eventually(t, "new connections are refused", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(server.site, "http://"))
 			if err == nil {
 				_ = conn.Close()
@@ -327,9 +325,9 @@ func (e runningExample) expectSlowConnectionsEnd(t *testing.T) {
 			}
 		}()
 	}
-	eventually(t, "further connections are closed", func() bool { return sendRaw(t, e, request+"\r\n") == 0 })
+	modelstest.Eventually(t, "further connections are closed", func() bool { return sendRaw(t, e, request+"\r\n") == 0 })
 	slow.Wait()
-	eventually(t, "others are served again", func() bool { return sendRaw(t, e, request+"\r\n") == http.StatusNotFound })
+	modelstest.Eventually(t, "others are served again", func() bool { return sendRaw(t, e, request+"\r\n") == http.StatusNotFound })
 }
 
 // dialBackend opens a connection that is closed at the end of the test.

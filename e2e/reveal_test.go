@@ -11,6 +11,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 
 	"portal/e2e/pages"
+	"portal/models/modelstest"
 )
 
 // The tests of the reveal run one after the other, because all profiles of the browser share the
@@ -110,7 +111,7 @@ func leavingAsksIfTheKeyWasNotCopied(t *testing.T) {
 	secret := reveal.Secret()
 	for n, leave := range []string{`location.reload()`, `history.back()`, `location.assign("/activity")`} {
 		v.Evaluate(`() => { ` + leave + ` }`)
-		eventually(t, "the browser asks before "+leave, func() bool { return asked.Load() == int64(n)+1 })
+		modelstest.Eventually(t, "the browser asks before "+leave, func() bool { return asked.Load() == int64(n)+1 })
 		if reveal.Secret() != secret {
 			t.Errorf("%s: the key is lost", leave)
 		}
@@ -175,8 +176,7 @@ func neverShowsAKeyAgain(t *testing.T, c customer, v *visitor) {
 // shows the first request within seconds.
 func showsTheFirstRequestOfTheCopiedCommand(t *testing.T) {
 	t.Helper()
-	requireProgram(t, "curl", "install it (Debian: apt-get install curl)")
-	c, v := startSignedIn(t, sharedPair(t)[0], withClipboard)
+	c, v := startSignedIn(t, modelstest.Value(portalOnPostgres())(t), withClipboard)
 	keys := pages.OpenKeys(v.Tab)
 	for _, want := range []string{`"agents":[]`, `"access_token":"`} {
 		reveal := keys.Generate("production")

@@ -133,7 +133,7 @@ func (w otherWays) resetsPassword(t *testing.T, v *visitor) {
 	pages.ResetPassword(v.Tab, "short")
 	v.ExpectAlert(`12`)
 	old := c.password
-	c.password = randomHex(12)
+	c.password = newSecret()
 	pages.ResetPassword(v.Tab, c.password)
 	pages.ExpectKeys(v.Tab).SignOut()
 	v.Open(path)
@@ -271,14 +271,14 @@ func TestPasskey(t *testing.T) {
 	c.signIn(v.Tab)
 	account := pages.OpenAccount(v.Tab)
 	account.Click("Add a passkey")
-	account.ExpectPasskeys(1)
+	account.Passkeys().ExpectCount("listitem", 1)
 	inspect(t, v.Tab).check(t, "account with a passkey")
 	account.SignOut()
 	pages.ExpectLogin(v.Tab).Click("Use a passkey")
 	pages.ExpectKeys(v.Tab)
 	account = pages.OpenAccount(v.Tab)
-	account.In("list", "Passkeys").Click("Remove")
-	account.ExpectPasskeys(0)
+	account.Passkeys().Click("Remove")
+	account.Passkeys().ExpectCount("listitem", 0)
 
 	modelstest.Exec(t, p.settings.databaseURL, "UPDATE sessions SET authenticated_at = '2026-01-01 00:00:00+00:00'")
 	v.allowStatus(http.StatusForbidden)
@@ -289,7 +289,7 @@ func TestPasskey(t *testing.T) {
 	v.Click("Continue")
 	account.ExpectFocus("button", "Add a passkey")
 	v.Press("Enter")
-	account.ExpectPasskeys(1)
+	account.Passkeys().ExpectCount("listitem", 1)
 }
 
 // addAuthenticator adds a virtual authenticator that verifies its user to the tab.

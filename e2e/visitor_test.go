@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"flag"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -37,7 +37,7 @@ type visitor struct {
 type options struct {
 	playwright.BrowserNewContextOptions
 
-	open func() (playwright.Browser, error) // of a [browser]
+	open func() (playwright.Browser, error)
 }
 
 // profile changes the options of a visitor's browser.
@@ -53,7 +53,7 @@ func withClipboard(o *options) {
 
 // inWholeChromium opens the pages in Chromium where others use its headless shell. Only the whole
 // Chromium has a back/forward cache and a microphone, which pages may not use.
-func inWholeChromium(o *options) { o.open = theRun.whole }
+func inWholeChromium(o *options) { o.open = sharedChromium }
 
 // withMicrophone allows the pages to use the microphone, which beeps.
 func withMicrophone(o *options) {
@@ -67,7 +67,7 @@ func trustingAnyCertificate(o *options) { o.IgnoreHttpsErrors = playwright.Bool(
 // or warning, or leaves data in the browser's storage. A failed test saves its artifacts.
 func visit(t *testing.T, site string, profiles ...profile) *visitor {
 	t.Helper()
-	o := options{open: theRun.shell}
+	o := options{open: sharedShell}
 	o.Viewport, o.Locale = &playwright.Size{Width: 1280, Height: 800}, playwright.String("en-US")
 	for _, p := range profiles {
 		p(&o)
@@ -112,8 +112,9 @@ func (v *visitor) close(t *testing.T) {
 		v.ExpectEmptyStorage()
 	}
 	if t.Failed() {
-		folder := artifacts(t)
-		if err := v.saveArtifacts(folder); err != nil {
+		name := regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(t.Name(), "-")
+		folder, err := os.MkdirTemp(artifactsDir, name+"-")
+		if err := errors.Join(err, v.saveArtifacts(folder)); err != nil {
 			t.Errorf("save artifacts: %v", err)
 		}
 		t.Logf("screenshot, trace and logs are in %s (npx playwright-core show-trace %s)", folder, filepath.Join(folder, "trace.zip"))
@@ -122,9 +123,6 @@ func (v *visitor) close(t *testing.T) {
 }
 
 func (v *visitor) saveArtifacts(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("create the folder: %w", err)
-	}
 	for i, page := range v.context.Pages() {
 		name := "screenshot.png"
 		if i > 0 {
@@ -140,21 +138,7 @@ func (v *visitor) saveArtifacts(folder string) error {
 	if err := os.WriteFile(filepath.Join(folder, "console.txt"), []byte(v.transcript()), 0o600); err != nil {
 		return fmt.Errorf("write the console: %w", err)
 	}
-	return theRun.saveLogs(folder)
-}
-
-var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// artifacts returns the path of a folder that no other visitor of the run uses.
-func artifacts(t *testing.T) string {
-	name := notInFileNames.ReplaceAllString(t.Name(), "-")
-	folder := filepath.Join(theRun.artifacts, name)
-	for i := 2; ; i++ {
-		if _, err := os.Stat(folder); os.IsNotExist(err) {
-			return folder
-		}
-		folder = filepath.Join(theRun.artifacts, fmt.Sprintf("%s-%d", name, i))
-	}
+	return saveLogs(folder)
 }
 
 // setCookies adds cookies to the profile.
@@ -225,41 +209,4 @@ func portalBehindTLS(t *testing.T) (p *process, site string) {
 	p = ownPortal(t, settings{baseURL: front.URL})
 	target.Host = p.settings.address
 	return p, front.URL
-}
-
-var (
-	headed    = flag.Bool("headed", false, "show the browser")
-	snapshots = flag.Bool("snapshots", false, "record the pages in traces, which makes the tests a third slower")
-)
-
-// startDriver starts the driver of all browsers.
-func startDriver(t tools, scratch string) (*playwright.Playwright, error) {
-	// playwright-go reads the path of node only from the environment.
-	if err := os.Setenv("PLAYWRIGHT_NODEJS_PATH", t.node); err != nil {
-		return nil, fmt.Errorf("set the path of node: %w", err)
-	}
-	folder, err := t.prepareDriver(scratch)
-	if err != nil {
-		return nil, err
-	}
-	driver, err := playwright.Run(&playwright.RunOptions{DriverDirectory: folder, SkipInstallBrowsers: true})
-	if err != nil {
-		return nil, fmt.Errorf("start the Playwright driver: %w", err)
-	}
-	return driver, nil
-}
-
-// withBackForwardCache removes the Playwright default that turns the back/forward cache off.
-// Customers' browsers use that cache, and it must never show a key again.
-var withBackForwardCache = []string{"--disable-back-forward-cache"}
-
-func chromiumFlags() []string {
-	flags := []string{
-		"--disable-background-networking", "--disable-quic", "--disable-component-update", "--disable-sync", "--no-first-run",
-		"--host-resolver-rules=MAP shop.test 127.0.0.1",
-	}
-	if os.Geteuid() == 0 {
-		flags = append(flags, "--no-sandbox") // Chromium's sandbox does not work for root
-	}
-	return flags
 }

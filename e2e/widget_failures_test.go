@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -61,10 +59,11 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 		cause func()
 		want  string
 	}{
+		{func() { v.refuseTokenOnce(t) }, `The voice service is busy\. Press Talk again in 1 second\.`},
 		{stopServer, `No connection`},
 		{func() { portal.stop(t) }, `The voice service is busy\. Press Talk again in 5 seconds\.`},
 		{func() { portal.settings.extra = nil; portal.resume(t) }, `The voice service is not set up for calls`},
-		{func() { pages.OpenAgents(site.owner.Tab).Remove("Front desk") }, `This agent is no longer available`},
+		{func() { site.customer.removeAgent(t, site.agentID) }, `This agent is no longer available`},
 		{func() { site.customer.revokeOnly(t) }, `This site can no longer start calls`},
 		{func() { site.useUpTokens(t) }, `Too many calls\. Press Talk again in \d+ seconds?\.`},
 		{site.Kill, `No connection`},
@@ -75,51 +74,26 @@ func TestTheWidgetSaysWhatIsWrong(t *testing.T) {
 	w.ExpectSaid(`^((Waiting for the microphone…|Connecting…|The call has ended\.)(\||$))+$`)
 }
 
+// refuseTokenOnce answers the page's next request for a token as a busy backend does.
+func (v *visitor) refuseTokenOnce(t *testing.T) {
+	t.Helper()
+	modelstest.Must(t, v.Page.Route("**/token", func(route playwright.Route) {
+		_ = route.Fulfill(playwright.RouteFulfillOptions{
+			Status: playwright.Int(http.StatusServiceUnavailable), Headers: map[string]string{"Retry-After": "1"},
+			Body: `{"code": "UNAVAILABLE"}`,
+		})
+	}, 1))
+}
+
 // visitWithoutMicrophone opens a tab in a separate browser, which finds no microphone.
 func visitWithoutMicrophone(t *testing.T, site string) *visitor {
 	t.Helper()
-	found := modelstest.Value(theRun.getTools())(t)
-	chromium := modelstest.Value(modelstest.Value(theRun.getDriver())(t).Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-		ExecutablePath: playwright.String(found.chromium), Args: chromiumFlags(),
-		Env: map[string]string{"ALSA_CONFIG_PATH": "/dev/null", "PULSE_SERVER": "none"},
-	}))(t)
-	t.Cleanup(func() { _ = chromium.Close() })
-	return visit(t, site, func(o *options) { o.open = func() (playwright.Browser, error) { return chromium, nil } })
-}
-
-// The database is away, and then the portal limits the requests.
-func TestTheWidgetSaysHowLongToWait(t *testing.T) {
-	t.Parallel()
-	server, _ := silentServer(t)
-	cluster := modelstest.OwnCluster(t)
-	portal := ownPortal(t, settings{databaseURL: cluster.URL("postgres"), extra: []string{"PORTAL_RATE_LIMIT=1:1"}})
-	site := startWidget(t, portal, referenceBackends[2], server)
-	w := pages.OpenWidget(site.visit(t, withMicrophone).Tab)
-	modelstest.Must(t, cluster.Halt())
-	expectFailure(w, `The voice service is busy\. Press Talk again in 1 second\.`)
-	modelstest.Must(t, cluster.Resume())
-
-	// Another program uses up the key's limit. The page may still get some of its tokens.
-	use := func() int { return site.customer.requestToken(site.key, site.agentID).StatusCode }
-	for use() != http.StatusTooManyRequests {
-		continue
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	var requests sync.WaitGroup
-	requests.Go(func() {
-		for ctx.Err() == nil {
-			use()
+	path := modelstest.Value(sharedTools())(t).chromium
+	return visit(t, site, func(o *options) {
+		o.open = func() (playwright.Browser, error) {
+			return launch(path, map[string]string{"ALSA_CONFIG_PATH": "/dev/null", "PULSE_SERVER": "none"})
 		}
 	})
-	defer requests.Wait()
-	defer stop()
-	for range 5 {
-		w.Talk()
-		if strings.Contains(w.ExpectAlert(`\S`), `The voice service is busy. Press Talk again in 1 second.`) {
-			return
-		}
-	}
-	t.Error("the page gets every token")
 }
 
 // The agent comes late, leaves and crashes, and so does LiveKit.

@@ -21,7 +21,6 @@ type widgetSite struct {
 
 	customer customer
 	portal   *process
-	owner    *visitor // signed in to the portal
 	agentID  string
 	key      string
 }
@@ -29,15 +28,14 @@ type widgetSite struct {
 // startWidget starts a customer's site with this backend and LiveKit server.
 func startWidget(t *testing.T, portal *process, backend exampleServer, liveKit *url.URL) widgetSite {
 	t.Helper()
-	c, v := startSignedIn(t, portal)
+	c := portal.signedIn(t)
 	agentID, key := c.newAgent(t, "Front desk"), c.newKey(t, "widget")
-	integrate := pages.OpenIntegrate(v.Tab)
 	backend.env = append(backend.env, "LIVEKIT_URL="+liveKit.String(), "BEHIND_PROXY=1")
-	running := backend.start(t, integrate.File(backend.file, backend.name), key)
-	page := []byte(integrate.File("widget.html", "Widget page"))
+	running := backend.start(t, c.example("/integrate", backend.name), key)
+	page := []byte(c.example("/integrate", "Widget page"))
 	modelstest.Must(t, os.WriteFile(filepath.Join(running.folder, "widget.html"), page, 0o600))
-	modelstest.Must(t, os.Symlink(filepath.Join(theRun.root, "node_modules"), filepath.Join(running.folder, "node_modules")))
-	return widgetSite{running, c, portal, v, agentID, key}
+	modelstest.Must(t, os.Symlink(filepath.Join(root, "node_modules"), filepath.Join(running.folder, "node_modules")))
+	return widgetSite{running, c, portal, agentID, key}
 }
 
 // portalWith starts a portal with this LiveKit server.
@@ -159,7 +157,7 @@ func TestTheWidgetRenewsItsToken(t *testing.T) {
 	w.Talk()
 	w.ExpectCalling()
 	w.ExpectTokens(2)
-	pages.OpenAgents(site.owner.Tab).Remove("Front desk")
+	site.customer.removeAgent(t, site.agentID)
 	w.ExpectAlert(`no longer available`)
 	w.ExpectIdle()
 }

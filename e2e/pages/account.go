@@ -56,12 +56,15 @@ func OpenSettings(b *Tab) Frame {
 	return Frame{b}
 }
 
+// Passkeys is the list of the user's passkeys.
+func (a Account) Passkeys() Area { return a.In("list", "Passkeys") }
+
 // Sessions is the list of the user's sessions.
 func (a Account) Sessions() Area { return a.In("list", "Sessions") }
 
 // ExpectSessions waits until the page lists count sessions, one of them marked as this session.
 func (a Account) ExpectSessions(count int) {
-	a.must(a.expect.Locator(a.Sessions().find("listitem", "")).ToHaveCount(count), "expect %d sessions", count)
+	a.Sessions().ExpectCount("listitem", count)
 	a.Sessions().Row("This session").ExpectShown()
 	a.settled()
 }
@@ -136,10 +139,4 @@ func (a Account) TurnOnTwoSteps(code string) (recovery []string) {
 	}
 	ExpectAccount(a.Tab)
 	return recovery
-}
-
-// ExpectPasskeys waits until the page lists count passkeys.
-func (a Account) ExpectPasskeys(count int) {
-	passkeys := a.In("list", "Passkeys").find("listitem", "")
-	a.must(a.expect.Locator(passkeys).ToHaveCount(count), "expect %d passkeys", count)
 }

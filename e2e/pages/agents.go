@@ -21,11 +21,8 @@ func (a Agents) Create(name string) {
 	a.Click("Create agent")
 }
 
-// ExpectCount waits until the page lists count agents.
-func (a Agents) ExpectCount(count int) {
-	agents := a.In("list", "All agents").find("listitem", "")
-	a.must(a.expect.Locator(agents).ToHaveCount(count), "expect %d agents", count)
-}
+// List is the list of agents.
+func (a Agents) List() Area { return a.In("list", "All agents") }
 
 // StartRemoval opens the confirmation of an agent's removal and returns its entry.
 func (a Agents) StartRemoval(name string) Area {

@@ -27,11 +27,6 @@ func (a Area) Row(text string) Area {
 // Click clicks a button.
 func (a Area) Click(button string) { a.click(a.find("button", button), button) }
 
-// ClickLike clicks the button whose name contains text.
-func (a Area) ClickLike(text string) {
-	a.click(a.root.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: text}), text)
-}
-
 // DoubleClick double-clicks a button.
 func (a Area) DoubleClick(button string) {
 	a.tab.must(a.find("button", button).Dblclick(), "double-click %s", button)
@@ -85,6 +80,11 @@ func (a Area) ExpectHidden() { a.hidden(a.root, "%v", a.root) }
 // ExpectGone waits until the area is not part of the page.
 func (a Area) ExpectGone() {
 	a.tab.must(a.tab.expect.Locator(a.root).ToHaveCount(0), "expect nothing at %v", a.root)
+}
+
+// ExpectCount waits until the area has count elements with this role.
+func (a Area) ExpectCount(role playwright.AriaRole, count int) {
+	a.tab.must(a.tab.expect.Locator(a.find(role, "")).ToHaveCount(count), "expect %d of role %s", count, role)
 }
 
 // ExpectSaying waits until the text of the area matches pattern.
@@ -171,6 +171,12 @@ func (a Area) ExpectStatus(pattern string) string { return a.read("status", patt
 // ExpectNoAlert waits until no alert has text.
 func (a Area) ExpectNoAlert() {
 	a.tab.must(a.tab.expect.Locator(a.message("alert", `\S`)).ToHaveCount(0), "expect no alert")
+}
+
+// ExpectExplained checks that the alert is the accessible description of a text field.
+func (a Area) ExpectExplained(field string) {
+	alert := regexp.MustCompile(regexp.QuoteMeta(a.ExpectAlert(`\S`)))
+	a.tab.must(a.tab.expect.Locator(a.find("textbox", field)).ToHaveAccessibleDescription(alert), "expect the alert to describe %s", field)
 }
 
 // ExpectText waits for text that matches pattern.

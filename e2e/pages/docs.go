@@ -9,22 +9,8 @@ import (
 // Docs is a page of the public documentation.
 type Docs struct{ *Tab }
 
-// OpenReference opens the book about the API, which begins with the first call.
-func OpenReference(b *Tab) Docs { return openDocs(b, "/docs", "Use the API") }
-
-// OpenGateway opens the book about gateways.
-func OpenGateway(b *Tab) Docs { return openDocs(b, "/docs/gateway", "Run behind a gateway") }
-
-// OpenOperate opens the book for operators.
-func OpenOperate(b *Tab) Docs { return openDocs(b, "/docs/operate", "Operate") }
-
-// OpenGuides opens the guides.
-func OpenGuides(b *Tab) Docs { return openDocs(b, "/docs/guides", "Guides") }
-
-// OpenChangelog opens the changelog.
-func OpenChangelog(b *Tab) Docs { return openDocs(b, "/docs/changelog", "Changelog") }
-
-func openDocs(b *Tab, path, heading string) Docs {
+// OpenDocs opens the page of the documentation with this path and heading.
+func OpenDocs(b *Tab, path, heading string) Docs {
 	b.Open(path)
 	b.ExpectPath(path)
 	b.visible(b.find("heading", heading).First(), "heading %q", heading)
@@ -56,11 +42,4 @@ func (i Integrate) ChooseLanguage(language string) {
 	// The radio button is hidden behind its label.
 	i.click(i.Page.GetByText(language, playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).First(), language)
 	i.Expect("region", language+" example")
-}
-
-// File unfolds the complete file with this name and returns its code.
-func (i Integrate) File(file, name string) string {
-	i.click(i.Page.Locator("summary").Filter(playwright.LocatorFilterOptions{HasText: file}), file)
-	i.Expect("region", name+" example")
-	return i.Example(name)
 }

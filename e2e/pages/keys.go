@@ -42,7 +42,7 @@ func (k Keys) Add(label string) string {
 	reveal := k.Generate(label)
 	secret := reveal.Secret()
 	reveal.Abandon()
-	k.ExpectListed(label)
+	k.Row(label).ExpectShown()
 	return secret
 }
 
@@ -50,12 +50,6 @@ func (k Keys) Add(label string) string {
 func (k Keys) SubmitAsPage(label string) {
 	k.Fill("Label", label)
 	Area{k.Tab, k.find("button", "Generate key")}.measure(`b => HTMLFormElement.prototype.submit.call(b.form)`)
-}
-
-// ExpectLabelExplained checks that the alert is the accessible description of the Label field.
-func (k Keys) ExpectLabelExplained() {
-	alert := regexp.MustCompile(regexp.QuoteMeta(k.ExpectAlert(`\S`)))
-	k.must(k.expect.Locator(k.find("textbox", "Label")).ToHaveAccessibleDescription(alert), "expect the alert to describe the field")
 }
 
 // ExpectNone waits until the page shows that there are no keys.
@@ -69,12 +63,6 @@ func (k Keys) ExpectColumns() {
 	headers := k.expect.Locator(k.Table().find("columnheader", ""))
 	k.must(headers.ToHaveText(KeyColumns), "expect the columns")
 }
-
-// ExpectListed waits for a key with this label.
-func (k Keys) ExpectListed(label string) { k.Row(label).ExpectShown() }
-
-// ExpectNotListed waits until no key has this label.
-func (k Keys) ExpectNotListed(label string) { k.Row(label).ExpectGone() }
 
 // Count returns the number of keys in the list.
 func (k Keys) Count() int { return k.Table().Count("button", "Revoke") }
@@ -248,12 +236,6 @@ func (n Rename) Save(label string) {
 	n.Click("Save name")
 }
 
-// ExpectClosed waits until the form is closed.
-func (n Rename) ExpectClosed() {
-	n.ExpectNo("textbox", "New name")
-	n.tab.settled()
-}
-
 // Rotate opens the rotation of the row's key.
 func (r Row) Rotate() Rotation {
 	r.OpenMenu()
@@ -299,12 +281,6 @@ func (r Restrictions) AddAddress() string {
 	r.Click("Add my address")
 	r.ExpectStatus("Added")
 	return r.Value("Allowed networks")
-}
-
-// ExpectExplained checks that the alert is the accessible description of a text field.
-func (r Restrictions) ExpectExplained(field string) {
-	alert := regexp.MustCompile(regexp.QuoteMeta(r.ExpectAlert(`\S`)))
-	r.must(r.expect.Locator(r.find("textbox", field)).ToHaveAccessibleDescription(alert), "expect the alert to describe %s", field)
 }
 
 // Save writes a note and saves. The caller checks the result.

@@ -66,7 +66,7 @@ func VerifySecondStep(b *Tab, code string) {
 func SignInAtProvider(b *Tab, name string) {
 	b.must(b.expect.Page(b.Page).ToHaveURL(regexp.MustCompile(`/interaction/`)), "expect a page of the provider")
 	b.must(b.Page.GetByPlaceholder("Enter any login").Fill(name), "fill in the name at the provider")
-	b.must(b.Page.GetByPlaceholder("and password").Fill("any"), "fill in the password at the provider")
-	b.Click("Sign-in")
+	b.must(b.Page.GetByPlaceholder("and password").Fill(name), "fill in the password at the provider")
+	b.Press("Enter")
 	b.Click("Continue")
 }
