@@ -56,7 +56,7 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 		if err := tx.lockPassword(ctx, user); err != nil {
 			return err
 		}
-		if err := endEmailChange(ctx, tx, user.ID); err != nil {
+		if err := tx.deleteOf(ctx, user.ID, emailChanges.table); err != nil {
 			return err
 		}
 		mails := []Mail{{Kind: MailEmailConfirmation, AccountID: &user.AccountID, Recipient: email}}
@@ -87,7 +87,7 @@ func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string,
 // NewEmail returns the email that the link with this token confirms. The error may be
 // [ErrMailLinkInvalid] or [ErrSignInDisabled].
 func (c *Credentials) NewEmail(ctx context.Context, token string) (email string, err error) {
-	if _, err = findUserByToken(ctx, c.db, "email_changes", token, c.db.Now(), ErrMailLinkInvalid); err == nil {
+	if _, err = emailChanges.findUser(ctx, c.db, token, c.db.Now()); err == nil {
 		err = c.db.NewSelect().Model((*emailChange)(nil)).Column("email").Where("token_hash = ?", hashToken(token)).Scan(ctx, &email)
 	}
 	return email, failed("find a change of email", noRows(err, ErrMailLinkInvalid))
@@ -97,7 +97,7 @@ func (c *Credentials) NewEmail(ctx context.Context, token string) (email string,
 // email. The error may be one of [Credentials.NewEmail] or [ErrEmailTaken].
 func (c *Credentials) ConfirmEmail(ctx context.Context, token, address string) (email string, err error) {
 	err = c.db.InTx(ctx, "confirm email", func(ctx context.Context, tx Tx) error {
-		user, err := findUserByToken(ctx, tx, "email_changes", token, tx.Now(), ErrMailLinkInvalid)
+		user, err := emailChanges.findUser(ctx, tx, token, tx.Now())
 		if err != nil {
 			return err
 		}
@@ -146,20 +146,12 @@ func changeEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, act
 	if err != nil {
 		return err
 	}
-	if err := endPasswordResets(ctx, tx, userID); err != nil {
-		return err
-	}
-	if err := endEmailChange(ctx, tx, userID); err != nil {
+	if err := tx.deleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
 		return err
 	}
 	return tx.RecordActivity(ctx, actor, Activity{
 		AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
 	})
-}
-
-// endEmailChange deletes the user's request for a new email.
-func endEmailChange(ctx context.Context, tx Tx, userID uuid.UUID) error {
-	return tx.Delete(ctx, (*emailChange)(nil), "user_id = ?", userID)
 }
 
 // unlessTaken returns [ErrEmailTaken] in place of the error of a change if a user has the email:

@@ -58,7 +58,7 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error
 		if err := tx.lockUser(ctx, user.AccountID, user.ID); err != nil {
 			return err
 		}
-		if err := deleteFactors(ctx, tx, user.ID); err != nil {
+		if err := tx.deleteOf(ctx, user.ID, factorTables...); err != nil {
 			return err
 		}
 		if err := endAllSessions(ctx, tx, "id = ?", user.ID); err != nil {
@@ -68,15 +68,8 @@ func (c *Credentials) ResetSecondFactor(ctx context.Context, email string) error
 	})
 }
 
-// deleteFactors deletes the factors of a user besides the password.
-func deleteFactors(ctx context.Context, tx Tx, userID uuid.UUID) error {
-	for _, model := range []any{(*totpApp)(nil), (*recoveryCode)(nil), (*Passkey)(nil)} {
-		if err := tx.Delete(ctx, model, "user_id = ?", userID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// factorTables have the factors of users besides the password.
+var factorTables = []string{"authenticators", "recovery_codes", "passkeys"}
 
 // canSignIn is a condition on the user u: the user can sign in without an operator, with a
 // password, an identity or a passkey.
@@ -137,7 +130,7 @@ func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, a
 
 // replaceRecoveryCodes stores new recovery codes of a user and returns them.
 func replaceRecoveryCodes(ctx context.Context, tx Tx, userID uuid.UUID) (codes []string, err error) {
-	if err := tx.Delete(ctx, (*recoveryCode)(nil), "user_id = ?", userID); err != nil {
+	if err := tx.deleteOf(ctx, userID, "recovery_codes"); err != nil {
 		return nil, err
 	}
 	rows := make([]recoveryCode, recoveryCodes)

@@ -121,16 +121,8 @@ func replacePassword(ctx context.Context, tx Tx, user *User, hash string, keep u
 	if err := tx.Record(ctx, user.AccountID, actor, action, user.ID, user.Email); err != nil {
 		return err
 	}
-	if err := endPendingSignIns(ctx, tx, user.ID); err != nil {
-		return err
-	}
-	if err := endPasswordResets(ctx, tx, user.ID); err != nil {
-		return err
-	}
-	if err := endEmailChange(ctx, tx, user.ID); err != nil {
-		return err
-	}
-	if err := tx.Delete(ctx, (*signInLink)(nil), "user_id = ?", user.ID); err != nil {
+	err = tx.deleteOf(ctx, user.ID, pendingSignIns.table, passwordResetLinks.table, emailChanges.table, signInLinks.table)
+	if err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, user.AccountID, user.ID, keep, actor)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -16,15 +15,6 @@ const (
 	// no mail until one expires, so that nobody can fill the user's mailbox.
 	maxPasswordResets = 3
 )
-
-// passwordResetLink sets a new password once.
-type passwordResetLink struct {
-	bun.BaseModel `bun:"table:password_reset_links,alias:link"`
-
-	TokenHash []byte `bun:",pk"` // SHA-256 of the token in the link
-	UserID    uuid.UUID
-	ExpiresAt time.Time
-}
 
 // RequestPasswordReset queues a mail with a link that sets a new password. Because the user is
 // looked up when the mail is sent, the work is the same whether or not a user has this email.
@@ -74,22 +64,20 @@ func createPasswordResetLink(ctx context.Context, tx Tx, mail Mail) (address, to
 	if err != nil || user.Disabled {
 		return "", "", err
 	}
-	unused, err := tx.NewSelect().Model((*passwordResetLink)(nil)).
+	unused, err := tx.NewSelect().Table(passwordResetLinks.table).
 		Where("user_id = ? AND expires_at > ?", user.ID, tx.Now()).Count(ctx)
 	// A retry replaces a link that the user may not have received.
 	if err != nil || unused >= maxPasswordResets && mail.Attempts == 1 {
 		return "", "", err
 	}
-	token = newToken()
-	link := passwordResetLink{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(passwordResetLife)}
-	err = tx.Insert(ctx, &link)
+	token, err = passwordResetLinks.create(ctx, tx, user.ID, tx.Now().Add(passwordResetLife))
 	return user.Email, token, err
 }
 
 // PasswordResetUser returns the user of an unused link. The error may be [ErrMailLinkInvalid] or
 // [ErrSignInDisabled].
 func (c *Credentials) PasswordResetUser(ctx context.Context, token string) (User, error) {
-	user, err := findUserByToken(ctx, c.db, "password_reset_links", token, c.db.Now(), ErrMailLinkInvalid)
+	user, err := passwordResetLinks.findUser(ctx, c.db, token, c.db.Now())
 	return user, failed("find password reset", err)
 }
 
@@ -109,8 +97,7 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		if err := tx.lockEnabled(ctx, user.AccountID, user.ID); err != nil {
 			return err
 		}
-		result, err := tx.NewDelete().Model((*passwordResetLink)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
-		if err := unlessAffected(result, err, ErrMailLinkInvalid); err != nil {
+		if err := passwordResetLinks.use(ctx, tx, token); err != nil {
 			return err
 		}
 		return replacePassword(ctx, tx, &user, hash, uuid.Nil, UserActor(user.ID, client.Address), ActionPasswordReset)
@@ -119,11 +106,6 @@ func (c *Credentials) UsePasswordReset(ctx context.Context, token, password stri
 		return User{}, err
 	}
 	return user, nil
-}
-
-// endPasswordResets deletes the user's links.
-func endPasswordResets(ctx context.Context, tx Tx, userID uuid.UUID) error {
-	return tx.Delete(ctx, (*passwordResetLink)(nil), "user_id = ?", userID)
 }
 
 // checkPasswordReset returns the user of a link and the name of the user's account.

@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -28,16 +27,6 @@ const (
 	warningCodes = 10
 )
 
-// pendingSignIn is a sign-in after the first of two steps, which gives access to the second step
-// only.
-type pendingSignIn struct {
-	bun.BaseModel `bun:"table:pending_sign_ins,alias:pending"`
-
-	TokenHash []byte `bun:",pk"` // SHA-256 of the token in the browser's cookie
-	UserID    uuid.UUID
-	ExpiresAt time.Time
-}
-
 // secondStepDue reports whether a user who has entered the password must make a second step. If the
 // account requires a second factor, a user with passkeys only must sign in with one of them.
 func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool, err error) {
@@ -53,30 +42,17 @@ func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, e
 	if err := tx.lockVerified(ctx, user); err != nil {
 		return "", err
 	}
-	old := tx.NewSelect().Model((*pendingSignIn)(nil)).Column("token_hash").Where("user_id = ?", user.ID).
-		OrderExpr("expires_at DESC").Offset(maxPendingSignIns - 1).Limit(math.MaxInt32)
-	if err := tx.Delete(ctx, (*pendingSignIn)(nil), "token_hash IN (?)", old); err != nil {
+	if err := pendingSignIns.keepNewest(ctx, tx, user.ID, maxPendingSignIns-1); err != nil {
 		return "", err
 	}
-	token = newToken()
-	pending := pendingSignIn{TokenHash: hashToken(token), UserID: user.ID, ExpiresAt: tx.Now().Add(pendingSignInLife)}
-	return token, tx.Insert(ctx, &pending)
-}
-
-// endPendingSignIns deletes the pending sign-ins of a user.
-func endPendingSignIns(ctx context.Context, tx Tx, userID uuid.UUID) error {
-	return tx.Delete(ctx, (*pendingSignIn)(nil), "user_id = ?", userID)
+	return pendingSignIns.create(ctx, tx, user.ID, tx.Now().Add(pendingSignInLife))
 }
 
 // PendingUser returns the user of a pending sign-in. The error may be [ErrSignInNotPending] or
 // [ErrSignInDisabled].
 func (s *SignIn) PendingUser(ctx context.Context, token string) (User, error) {
-	user, err := s.pendingUser(ctx, s.db, token)
+	user, err := pendingSignIns.findUser(ctx, s.db, token, s.db.Now())
 	return user, failed("find pending sign-in", err)
-}
-
-func (s *SignIn) pendingUser(ctx context.Context, db bun.IDB, token string) (User, error) {
-	return findUserByToken(ctx, db, "pending_sign_ins", token, s.db.Now(), ErrSignInNotPending)
 }
 
 // Finish completes a pending sign-in: it checks a code of the authenticator app or a recovery code,
@@ -99,7 +75,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 			return false, err
 		}
 		// Read again under the lock.
-		if user, err = s.pendingUser(ctx, tx, token); err != nil {
+		if user, err = pendingSignIns.findUser(ctx, tx, token, tx.Now()); err != nil {
 			return false, err
 		}
 		method, err := s.acceptCode(ctx, tx, user, code, client)
@@ -111,8 +87,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		if sessionToken, err = s.sessions.create(ctx, tx, user, method, client); err != nil {
 			return false, err
 		}
-		result, err := tx.NewDelete().Model((*pendingSignIn)(nil)).Where("token_hash = ?", hashToken(token)).Exec(ctx)
-		return true, unlessAffected(result, err, ErrSignInNotPending)
+		return true, pendingSignIns.use(ctx, tx, token)
 	})
 	if errors.Is(err, ErrWrongCode) {
 		s.guesses.record(user, visitorActor(client.Address), ActionCodeRefused)

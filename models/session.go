@@ -280,10 +280,9 @@ func endOldestSessions(ctx context.Context, tx Tx, userID, newest uuid.UUID) err
 // where, and the invitations from them.
 func endAllSessions(ctx context.Context, tx Tx, where string, args ...any) error {
 	users := tx.NewSelect().Model((*User)(nil)).Column("id").Where(where, args...)
-	for _, model := range []any{(*Session)(nil), (*signInLink)(nil), (*passwordResetLink)(nil), (*emailChange)(nil), (*pendingSignIn)(nil)} {
-		if err := tx.Delete(ctx, model, "user_id IN (?)", users); err != nil {
-			return err
-		}
+	err := tx.deleteOf(ctx, users, "sessions", signInLinks.table, passwordResetLinks.table, emailChanges.table, pendingSignIns.table)
+	if err != nil {
+		return err
 	}
 	return tx.Delete(ctx, (*Invitation)(nil), "inviter_id IN (?)", users)
 }

@@ -112,7 +112,7 @@ func (c *Credentials) DisableTOTP(ctx context.Context, session Session, actor Ac
 		if err := unlessAffected(result, err, ErrTOTPOff); err != nil {
 			return err
 		}
-		if err := tx.Delete(ctx, (*recoveryCode)(nil), "user_id = ?", session.UserID); err != nil {
+		if err := tx.deleteOf(ctx, session.UserID, "recovery_codes"); err != nil {
 			return err
 		}
 		return factorChanged(ctx, tx, session, actor, ActionTOTPOff)
@@ -125,7 +125,7 @@ func factorChanged(ctx context.Context, tx Tx, session Session, actor Actor, act
 	if err := tx.Record(ctx, session.AccountID, actor, action, session.UserID, session.Email); err != nil {
 		return err
 	}
-	if err := endPendingSignIns(ctx, tx, session.UserID); err != nil {
+	if err := tx.deleteOf(ctx, session.UserID, pendingSignIns.table); err != nil {
 		return err
 	}
 	return endOtherSessions(ctx, tx, session.AccountID, session.UserID, session.ID, actor)

@@ -101,6 +101,16 @@ func (tx Tx) Delete(ctx context.Context, model any, where string, args ...any) e
 	return err
 }
 
+// deleteOf deletes the rows of a user, or of the users of a query, from these tables.
+func (tx Tx) deleteOf(ctx context.Context, users any, tables ...string) error {
+	for _, table := range tables {
+		if _, err := tx.NewDelete().TableExpr(table).Where("user_id IN (?)", users).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Record writes an activity about a subject, whose name is label.
 func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
 	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})

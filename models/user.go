@@ -238,11 +238,8 @@ func (p *People) Remove(ctx context.Context, accountID, id uuid.UUID, actor Acto
 		if err := endAllSessions(ctx, tx, "id = ?", id); err != nil {
 			return err
 		}
-		if err := deleteFactors(ctx, tx, id); err != nil {
-			return err
-		}
-		// The person may become another user.
-		if err := tx.Delete(ctx, (*Identity)(nil), "user_id = ?", id); err != nil {
+		// The person may become another user, with the same identity.
+		if err := tx.deleteOf(ctx, id, append(factorTables, "identities")...); err != nil {
 			return err
 		}
 		return tx.Record(ctx, accountID, actor, ActionUserRemoved, id, user.Email)
