@@ -81,7 +81,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 		c.secret = secret
 		own("api-keys", key.ID)
 	}
-	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), models.Operator()))(t)
+	modelstest.Value(s.store.Keys.Revoke(ctx, account.ID, uuid.MustParse(c.objectIDs["api-keys"][0]), "", models.Operator()))(t)
 	own("agents", modelstest.Value(s.store.Agents.Create(ctx, account.ID, models.NewAgent{Name: name + " desk"}, models.Operator()))(t).ID)
 	for range 2 { // one session to end, and the browser's own
 		c.cookie = s.signIn(t, email)
@@ -100,7 +100,7 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	}
 	c.member = "member-of-" + email
 	own("people", addMember(c.member).ID)
-	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, models.NewInvitation{Email: "guest-of-" + email, Role: models.RoleMember}, models.Operator())
+	invitation, token, err := s.store.Invitations.Create(ctx, account.ID, "guest-of-"+email, models.RoleMember, models.Operator())
 	modelstest.Must(t, err)
 	own("invitations", invitation.ID)
 	c.objectIDs["invitations token"] = []string{token}

@@ -2,8 +2,6 @@ package models
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,25 +49,14 @@ func (a *Accounts) Create(ctx context.Context, n NewAccount) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	account := Account{ID: newID(), Name: name, CreatedAt: a.db.Now()}
-	user := User{
-		ID: newID(), AccountID: account.ID, Email: email, EmailHash: hashEmail(email),
-		PasswordHash: hash, Role: RoleOwner, CreatedAt: account.CreatedAt,
-	}
-	err = a.db.InTx(ctx, "create account", func(ctx context.Context, tx Tx) error {
+	return inTx(ctx, a.db, "create account", func(ctx context.Context, tx Tx) (Account, error) {
+		account := Account{ID: newID(), Name: name, CreatedAt: tx.Now()}
 		if err := tx.Insert(ctx, &account); err != nil {
-			return err
+			return Account{}, err
 		}
-		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
-		return unlessAffected(result, err, ErrEmailTaken)
+		_, err := insertUser(ctx, tx, User{AccountID: account.ID, Email: email, PasswordHash: hash, Role: RoleOwner})
+		return account, err
 	})
-	if errors.Is(err, ErrEmailTaken) {
-		return Account{}, ErrEmailTaken
-	}
-	if err != nil {
-		return Account{}, err
-	}
-	return account, nil
 }
 
 // FindByEmail returns the account of the user with this email, or [ErrAccountNotFound]. It is for
@@ -106,17 +93,6 @@ func (a *Accounts) Empty(ctx context.Context) (bool, error) {
 		return false, failed("look for accounts", err)
 	}
 	return !exists, nil
-}
-
-// unlessAffected returns the error of a statement, or otherwise if the statement changed no row.
-func unlessAffected(result sql.Result, err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return otherwise
 }
 
 // Put creates the account with this id, or renames it, and then disables or enables it, unless
@@ -180,11 +156,7 @@ func (a *Accounts) SetDisabled(ctx context.Context, id uuid.UUID, disabled bool,
 
 // insertAccount creates the account unless its id exists, and reports whether it did.
 func insertAccount(ctx context.Context, tx Tx, account Account, actor Actor) (bool, error) {
-	result, err := tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx)
-	if err != nil {
-		return false, err
-	}
-	inserted, err := result.RowsAffected()
+	inserted, err := affected(tx.NewInsert().Model(&account).On("CONFLICT (id) DO NOTHING").Exec(ctx))
 	if err != nil || inserted == 0 {
 		return false, err
 	}
@@ -199,12 +171,12 @@ func renameAccount(ctx context.Context, tx Tx, id uuid.UUID, name string, actor 
 	if err != nil || account.Name == name {
 		return err
 	}
-	activity := Activity{AccountID: id, Action: ActionAccountRenamed, SubjectID: &id, Label: name, FormerLabel: account.Name}
+	former := account.Name
 	account.Name = name
 	if err := tx.Update(ctx, &account, "name"); err != nil {
 		return err
 	}
-	return tx.RecordActivity(ctx, actor, activity)
+	return tx.recordRename(ctx, id, actor, ActionAccountRenamed, id, name, former)
 }
 
 func setAccountDisabled(ctx context.Context, tx Tx, id uuid.UUID, disabled bool, actor Actor) error {
@@ -248,12 +220,9 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 				return ErrNoFactor
 			}
 		}
-		result, err := tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).
-			Where("id = ? AND second_factor_required <> ?", accountID, required).Exec(ctx)
-		if err != nil {
-			return err
-		}
-		if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+		changed, err := affected(tx.NewUpdate().Model((*Account)(nil)).Set("second_factor_required = ?", required).
+			Where("id = ? AND second_factor_required <> ?", accountID, required).Exec(ctx))
+		if err != nil || changed == 0 {
 			return err
 		}
 		action := ActionSecondFactorRequired
@@ -264,18 +233,12 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 	})
 }
 
-// FactorCount counts the users of an account who may sign in.
-type FactorCount struct {
-	People  int
-	Without int // those with neither an authenticator app nor a passkey
-}
-
-// CountFactors returns how many users of the account have no second factor.
-func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (FactorCount, error) {
-	var count FactorCount
-	err := a.db.NewSelect().Model((*User)(nil)).
-		ColumnExpr("count(*) AS people").
-		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+") AS without").
-		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &count)
-	return count, failed("count second factors", err)
+// CountFactors counts the users of an account who may sign in, and those of them who have neither an
+// authenticator app nor a passkey.
+func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (people, without int, err error) {
+	err = a.db.NewSelect().Model((*User)(nil)).
+		ColumnExpr("count(*)").
+		ColumnExpr("count(*) FILTER (WHERE NOT "+hasFactor+")").
+		Where("u.account_id = ? AND u.disabled_at IS NULL AND u.removed_at IS NULL", accountID).Scan(ctx, &people, &without)
+	return people, without, failed("count second factors", err)
 }

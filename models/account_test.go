@@ -96,9 +96,9 @@ func TestInvalidAccountIsRefused(t *testing.T) {
 			"password not UTF-8":       {models.NewAccount{Name: "Acme", Email: "a@example.com", Password: strings.Repeat("\xff", 12)}, "password"},
 		} {
 			account, err := f.Accounts.Create(t.Context(), test.account)
-			var invalid *models.InvalidError
-			if !errors.As(err, &invalid) || invalid.Field != test.field || invalid.Message == "" || account.ID != uuid.Nil {
-				t.Errorf("%s: %+v, %v", name, account, err)
+			checkInvalid(t, name, err, test.field)
+			if account.ID != uuid.Nil {
+				t.Errorf("%s: %+v", name, account)
 			}
 			if test.account.Password != "" && err != nil && strings.Contains(err.Error(), test.account.Password) {
 				t.Errorf("%s: the error repeats the password: %v", name, err)
@@ -117,9 +117,7 @@ func TestOwnersRenameTheAccount(t *testing.T) {
 			must(t, f.Accounts.Rename(ctx, owner.ID, " Renamed ", owner.actor))
 		}
 		checkError(t, "unknown", f.Accounts.Rename(ctx, uuid.New(), "Renamed", models.Operator()), models.ErrAccountNotFound)
-		if invalid, ok := errors.AsType[*models.InvalidError](f.Accounts.Rename(ctx, owner.ID, "", owner.actor)); !ok || invalid.Field != "name" {
-			t.Errorf("an empty name: %v", invalid)
-		}
+		checkInvalid(t, "an empty name", f.Accounts.Rename(ctx, owner.ID, "", owner.actor), "name")
 		account, err := f.Accounts.Find(ctx, owner.ID)
 		recorded := f.recorded(t, owner, models.ActionAccountRenamed)
 		if err != nil || account.Name != "Renamed" || len(recorded) != 1 || recorded[0].FormerLabel != owner.Name {

@@ -138,8 +138,8 @@ type Activity struct {
 
 	// NewDevice is the email of a user who has signed in on a new device; otherwise empty.
 	NewDevice string `bun:"-"`
-	// Hash of its address and browser, whose repeated sign-ins share a mail.
-	Source []byte `bun:"-"`
+	// DeviceHash is the hash of its address and browser. Repeated sign-ins from there share a mail.
+	DeviceHash []byte `bun:"-"`
 
 	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the
 	// key that a generated key replaces. Both are empty if there is no such key or it was

@@ -36,8 +36,7 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 			f.clock.Advance(time.Minute)
 		}
 
-		token, err := f.Sessions.Create(ctx, c.user, models.Client{Address: "203.0.113.7"})
-		must(t, err)
+		token := modelstest.Value(f.SignIn.Start(ctx, c.user, models.Client{Address: "203.0.113.7"}))(t).Token
 		session := modelstest.Value(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"}))(t)
 		did(models.ActionSignedIn, session.ID, "", c.actor)
 		key, _ := f.key(t, c)
@@ -50,7 +49,7 @@ func TestActivitiesHaveActorSubjectAndTime(t *testing.T) {
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, models.Operator())))
 		did(models.ActionAgentRemoved, agent.ID, "renamed", models.Operator())
 		elsewhere := models.UserActor(c.user.ID, "2001:db8::7")
-		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, elsewhere)))
+		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", elsewhere)))
 		did(models.ActionKeyRevoked, key.ID, "renamed", elsewhere)
 		must(t, f.Sessions.End(ctx, c.ID, session.ID, c.actor))
 		did(models.ActionSignedOut, session.ID, "", c.actor)

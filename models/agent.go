@@ -56,36 +56,37 @@ func (a *Agents) Create(ctx context.Context, accountID uuid.UUID, n NewAgent, ac
 	case agent.ID == uuid.Nil:
 		agent.ID = newID()
 	}
-	err = a.db.InTx(ctx, "create agent", func(ctx context.Context, tx Tx) error {
+	return inTx(ctx, a.db, "create agent", func(ctx context.Context, tx Tx) (Agent, error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
-			return err
+			return Agent{}, err
 		}
-		return insertAgent(ctx, tx, agent, repeatable, actor)
-	})
-	if errors.Is(err, ErrAgentIDTaken) {
 		if repeatable {
-			return a.Find(ctx, accountID, agent.ID)
+			made, err := findAgent(ctx, tx, accountID, agent.ID)
+			if !errors.Is(err, ErrAgentNotFound) {
+				return made, err
+			}
+			_, err = findRemovedAgent(ctx, tx, accountID, agent.ID)
+			if !errors.Is(err, ErrAgentNotFound) {
+				return Agent{}, cmp.Or(err, ErrAgentRemoved)
+			}
 		}
-		return Agent{}, ErrAgentIDTaken
-	}
-	if err != nil {
-		return Agent{}, err
-	}
-	return agent, nil
+		return agent, insertAgent(ctx, tx, agent, actor)
+	})
 }
 
 // insertAgent inserts an agent and records the activity, in a transaction that has locked the
-// account. ofForm means that the id is derived from a form.
-func insertAgent(ctx context.Context, tx Tx, agent Agent, ofForm bool, actor Actor) error {
+// account.
+func insertAgent(ctx context.Context, tx Tx, agent Agent, actor Actor) error {
 	result, err := tx.NewInsert().Model(&agent).On("CONFLICT (id) DO NOTHING").Exec(ctx)
 	if err := unlessAffected(result, err, ErrAgentIDTaken); err != nil {
 		return err
 	}
-	if err := checkAgentLimit(ctx, tx, agent.AccountID); err != nil {
-		return err
+	agents, err := tx.NewSelect().Model((*Agent)(nil)).Where("account_id = ?", agent.AccountID).Count(ctx)
+	if err == nil && agents > MaxAgents {
+		err = ErrAgentLimit
 	}
-	if removed, err := agentRemoved(ctx, tx, agent.ID, ofForm); err != nil || removed {
-		return cmp.Or(err, ErrAgentRemoved)
+	if err != nil {
+		return err
 	}
 	if err := allowCalls(ctx, tx, agent.ID); err != nil {
 		return err
@@ -112,12 +113,13 @@ func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, 
 		agent, err = findAgent(ctx, tx, accountID, id)
 		if created = errors.Is(err, ErrAgentNotFound); created {
 			agent = Agent{ID: id, AccountID: accountID, Name: name, CreatedAt: tx.Now()}
-			return insertAgent(ctx, tx, agent, false, actor)
+			return insertAgent(ctx, tx, agent, actor)
 		}
 		if err != nil {
 			return err
 		}
-		return renameAgent(ctx, tx, &agent, name, actor)
+		agent, err = renameAgent(ctx, tx, agent, name, actor)
+		return err
 	})
 	if err != nil {
 		return Agent{}, false, err
@@ -127,57 +129,33 @@ func (a *Agents) Put(ctx context.Context, accountID, id uuid.UUID, name string, 
 
 // Rename renames one of the account's agents and records the activity, unless it has the name. The
 // error may be an [*InvalidError] for the field "name" or [ErrAgentNotFound].
-func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (agent Agent, err error) {
-	if name, err = cleanName("name", "Name", name); err != nil {
+func (a *Agents) Rename(ctx context.Context, accountID, id uuid.UUID, name string, actor Actor) (Agent, error) {
+	name, err := cleanName("name", "Name", name)
+	if err != nil {
 		return Agent{}, err
 	}
-	err = a.db.InTx(ctx, "rename agent", func(ctx context.Context, tx Tx) (err error) {
+	return inTx(ctx, a.db, "rename agent", func(ctx context.Context, tx Tx) (Agent, error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
-			return err
+			return Agent{}, err
 		}
-		if agent, err = findAgent(ctx, tx, accountID, id); err != nil {
-			return err
+		agent, err := findAgent(ctx, tx, accountID, id)
+		if err != nil {
+			return Agent{}, err
 		}
-		return renameAgent(ctx, tx, &agent, name, actor)
+		return renameAgent(ctx, tx, agent, name, actor)
 	})
-	if errors.Is(err, ErrAgentNotFound) {
-		return Agent{}, ErrAgentNotFound
-	}
-	return agent, err
 }
 
-func renameAgent(ctx context.Context, tx Tx, agent *Agent, name string, actor Actor) error {
+func renameAgent(ctx context.Context, tx Tx, agent Agent, name string, actor Actor) (Agent, error) {
 	if agent.Name == name {
-		return nil
+		return agent, nil
 	}
-	activity := Activity{
-		AccountID: agent.AccountID, Action: ActionAgentRenamed, SubjectID: &agent.ID, Label: name, FormerLabel: agent.Name,
-	}
+	former := agent.Name
 	agent.Name = name
-	if err := tx.Update(ctx, agent, "name"); err != nil {
-		return err
+	if err := tx.Update(ctx, &agent, "name"); err != nil {
+		return Agent{}, err
 	}
-	return tx.RecordActivity(ctx, actor, activity)
-}
-
-// checkAgentLimit returns [ErrAgentLimit] if the account has too many agents, in a transaction that
-// locked the account before it added one.
-func checkAgentLimit(ctx context.Context, tx Tx, accountID uuid.UUID) error {
-	agents, err := tx.NewSelect().Model((*Agent)(nil)).Where("account_id = ?", accountID).Count(ctx)
-	if err == nil && agents > MaxAgents {
-		err = ErrAgentLimit
-	}
-	return err
-}
-
-// agentRemoved reports whether a form has already created this agent, which was removed since. If
-// the id is not derived from a form, it returns false.
-func agentRemoved(ctx context.Context, tx Tx, id uuid.UUID, ofForm bool) (bool, error) {
-	if !ofForm {
-		return false, nil
-	}
-	return tx.NewSelect().Model((*Activity)(nil)).
-		Where("subject_id = ? AND action = ?", id, ActionAgentRemoved).Exists(ctx)
+	return agent, tx.recordRename(ctx, agent.AccountID, actor, ActionAgentRenamed, agent.ID, name, former)
 }
 
 // List returns a page of the account's agents, by name. If the account never had the agent that the

@@ -129,11 +129,7 @@ func TestInvalidAgentNameIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, name := range []string{"", " \t", strings.Repeat("a", 101), "a\nb", "a\x00", "\xff"} {
-			agent, err := f.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, c.actor)
-			var invalid *models.InvalidError
-			if !errors.As(err, &invalid) || invalid.Field != "name" || agent.ID != uuid.Nil {
-				t.Errorf("%q: %+v, %v", name, agent, err)
-			}
+			checkInvalid(t, name, errOf(f.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: name}, c.actor)), "name")
 		}
 	})
 }
@@ -148,10 +144,7 @@ func TestAgentIsRenamed(t *testing.T) {
 			}
 		}
 		checkError(t, "in another account", errOf(f.Agents.Rename(ctx, other.ID, agent.ID, "Theirs", other.actor)), models.ErrAgentNotFound)
-		var invalid *models.InvalidError
-		if _, err := f.Agents.Rename(ctx, c.ID, agent.ID, " ", c.actor); !errors.As(err, &invalid) || invalid.Field != "name" {
-			t.Errorf("an empty name: %v", err)
-		}
+		checkInvalid(t, "an empty name", errOf(f.Agents.Rename(ctx, c.ID, agent.ID, " ", c.actor)), "name")
 		if recorded := f.recorded(t, c, models.ActionAgentRenamed); len(recorded) != 1 || recorded[0].FormerLabel != agent.Name || recorded[0].Label != "Lobby" {
 			t.Errorf("recorded %+v", recorded)
 		}

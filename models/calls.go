@@ -189,8 +189,6 @@ func (c *Calls) recordEnded(ctx context.Context, work *hangUp) error {
 	if work.Ended == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
 	now := c.db.Now()
 	return c.db.InTx(ctx, "record ended calls", func(ctx context.Context, tx Tx) error {
 		if work.RecordedAt == nil || work.hadExpired() || now.Sub(*work.RecordedAt) >= endedCallsInterval {

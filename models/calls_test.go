@@ -77,7 +77,7 @@ func TestRevocationEndsCalls(t *testing.T) {
 		first, second := f.open(t, agent.ID, key.ID), f.open(t, newID(), key.ID)
 		another := f.open(t, agent.ID, other.ID)
 		must(t, f.server.CreateRoom(ctx, "lobby"))
-		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)))
+		must(t, errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)))
 		expectEnd(t, first, second)
 		ended := f.endedCalls(t, c, 2)
 		if len(ended) != 1 || *ended[0].SubjectID != key.ID || ended[0].Label != key.Label ||

@@ -46,7 +46,7 @@ func TestSQLiteThatAnotherProcessWrites(t *testing.T) {
 	for name, limit := range map[string]time.Duration{"a deadline before SQLite's": 200 * time.Millisecond, "a later one": time.Minute} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		started := time.Now()
-		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
+		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
 		if took := time.Since(started); !errors.Is(err, models.ErrUnavailable) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}

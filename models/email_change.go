@@ -50,8 +50,6 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 	case !session.NoPassword && checkPassword(password, email) != nil:
 		return &InvalidError{"email", "Your password is too similar to this email. Change your password first."}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
 	return c.db.InTx(ctx, "request a change of email", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockPassword(ctx, user); err != nil {
 			return err
@@ -149,9 +147,7 @@ func changeEmail(ctx context.Context, tx Tx, userID uuid.UUID, email string, act
 	if err := tx.deleteOf(ctx, userID, passwordResetLinks.table, emailChanges.table); err != nil {
 		return err
 	}
-	return tx.RecordActivity(ctx, actor, Activity{
-		AccountID: user.AccountID, Action: ActionEmailChanged, SubjectID: &userID, Label: email, FormerLabel: user.Email,
-	})
+	return tx.recordRename(ctx, user.AccountID, actor, ActionEmailChanged, userID, email, user.Email)
 }
 
 // unlessTaken returns [ErrEmailTaken] in place of the error of a change if a user has the email:

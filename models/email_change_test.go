@@ -10,7 +10,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 // emailToken asks for a new email in the session and returns the token of the mailed link.
@@ -36,7 +35,7 @@ func (f *fixture) changeEmail(t *testing.T, session models.Session, c customer, 
 func TestNewEmailIsUsedOnceItIsConfirmed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		email := newEmail()
 		confirm := func(token string) error { return errOf(f.Credentials.ConfirmEmail(ctx, token, "203.0.113.9")) }
 		ended := f.emailToken(t, session, c, newEmail())
@@ -84,13 +83,13 @@ func TestRequestForANewEmailEnds(t *testing.T) {
 			},
 		} {
 			c, email := f.customer(t), newEmail()
-			session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+			session := f.signedIn(t, c)
 			token := f.emailToken(t, session, c, email)
 			must(t, end(c, session, email))
 			checkError(t, name, errOf(f.Credentials.ConfirmEmail(ctx, token, "")), models.ErrMailLinkInvalid)
 			// Nor is a link sent.
 			c = f.customer(t)
-			session = modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+			session = f.signedIn(t, c)
 			must(t, f.Credentials.RequestEmailChange(ctx, session, password, email, c.actor))
 			must(t, end(c, session, email))
 			if mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail) {
@@ -155,7 +154,7 @@ func TestOneOfTwoUsersGetsTheEmail(t *testing.T) {
 		var tokens []string
 		for range 2 {
 			c := f.customer(t)
-			session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+			session := f.signedIn(t, c)
 			tokens = append(tokens, f.emailToken(t, session, c, "wanted@example.com"))
 		}
 		done, errs := atOnce(2, func(i int) error {

@@ -107,6 +107,22 @@ func failed(operation string, err error) error {
 	return database.Failed(operation, err)
 }
 
+// affected returns the number of rows that a statement has changed.
+func affected(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// unlessAffected returns the error of a statement, or otherwise if the statement changed no row.
+func unlessAffected(result sql.Result, err, otherwise error) error {
+	if n, err := affected(result, err); err != nil || n > 0 {
+		return err
+	}
+	return otherwise
+}
+
 // noRows returns missing in place of [sql.ErrNoRows].
 func noRows(err, missing error) error {
 	if errors.Is(err, sql.ErrNoRows) {

@@ -110,22 +110,19 @@ type recoveryCode struct {
 // RenewRecoveryCodes replaces the recovery codes of a session's user, records the activity and
 // returns the new codes, or [ErrTOTPOff].
 func (c *Credentials) RenewRecoveryCodes(ctx context.Context, session Session, actor Actor) (codes []string, err error) {
-	err = c.db.InTx(ctx, "renew recovery codes", func(ctx context.Context, tx Tx) error {
+	return inTx(ctx, c.db, "renew recovery codes", func(ctx context.Context, tx Tx) ([]string, error) {
 		if err := tx.lockUser(ctx, session.AccountID, session.UserID); err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := findEnabledTOTP(ctx, tx, session.UserID); err != nil {
-			return err
+			return nil, err
 		}
-		if codes, err = replaceRecoveryCodes(ctx, tx, session.UserID); err != nil {
-			return err
+		codes, err := replaceRecoveryCodes(ctx, tx, session.UserID)
+		if err != nil {
+			return nil, err
 		}
-		return factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
+		return codes, factorChanged(ctx, tx, session, actor, ActionRecoveryCodesRenewed)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return codes, nil
 }
 
 // replaceRecoveryCodes stores new recovery codes of a user and returns them.
@@ -156,10 +153,7 @@ func useRecoveryCode(ctx context.Context, tx Tx, userID uuid.UUID, code string) 
 	if len(code) != recoveryCodeLength {
 		return false, nil
 	}
-	result, err := tx.NewDelete().Model((*recoveryCode)(nil)).Where("code_hash = ? AND user_id = ?", hashToken(code), userID).Exec(ctx)
-	if err != nil {
-		return false, err
-	}
-	used, err := result.RowsAffected()
+	used, err := affected(tx.NewDelete().Model((*recoveryCode)(nil)).
+		Where("code_hash = ? AND user_id = ?", hashToken(code), userID).Exec(ctx))
 	return used == 1, err
 }

@@ -130,7 +130,7 @@ func (f *fixture) agent(t *testing.T, c customer) models.Agent {
 
 func (f *fixture) revoke(t *testing.T, key models.Key) {
 	t.Helper()
-	must(t, errOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, models.Operator())))
+	must(t, errOf(f.Keys.Revoke(t.Context(), key.AccountID, key.ID, "", models.Operator())))
 }
 
 // before is a query hook that is called before each statement.
@@ -157,6 +157,15 @@ func checkError(t testing.TB, name string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", name, err, want)
+	}
+}
+
+// checkInvalid fails the test unless err, of the call with this name, is about this field.
+func checkInvalid(t testing.TB, name string, err error, field string) {
+	t.Helper()
+	invalid, ok := errors.AsType[*models.InvalidError](err)
+	if !ok || invalid.Field != field || invalid.Message == "" {
+		t.Errorf("%s: %v, want an error for the field %s", name, err, field)
 	}
 }
 

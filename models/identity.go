@@ -40,34 +40,31 @@ func (c *Credentials) FindIdentity(ctx context.Context, accountID, userID uuid.U
 //
 // If the identity has no user, the error is [ErrIdentityNotFound]. If the user with the email has
 // another identity, it is [ErrIdentityTaken]. It may also be [ErrSignInDisabled].
-func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (signedIn SignedIn, err error) {
-	err = s.db.InTx(ctx, "sign in with an identity", func(ctx context.Context, tx Tx) error {
+func (s *SignIn) WithIdentity(ctx context.Context, identity Identity, trustEmail bool, client Client) (SignedIn, error) {
+	return inTx(ctx, s.db, "sign in with an identity", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		user, connected, err := userOfIdentity(ctx, tx, identity, trustEmail)
-		switch {
-		case err != nil:
-			return err
-		case user.Disabled:
-			return ErrSignInDisabled
+		if err == nil && user.Disabled {
+			err = ErrSignInDisabled
+		}
+		if err != nil {
+			return SignedIn{}, err
 		}
 		// The sign-in is first, because it locks the account and the user.
-		if signedIn, err = s.start(ctx, tx, user, WithProvider, client); err != nil {
-			return err
+		signedIn, err := s.start(ctx, tx, user, withProvider, client)
+		if err != nil {
+			return SignedIn{}, err
 		}
 		if !connected {
-			return connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+			return signedIn, connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
 		}
 		// If a disconnection runs at the same time, the second of the two sees the result
 		// of the first.
 		still, err := isConnected(ctx, tx, identity, user)
 		if err == nil && !still {
-			return ErrIdentityNotFound
+			err = ErrIdentityNotFound
 		}
-		return err
+		return signedIn, err
 	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return signedIn, nil
 }
 
 // userOfIdentity returns the user who signs in with the identity, and whether it is connected to

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,12 +40,6 @@ type Invitation struct {
 	Disabled    bool   `bun:",scanonly"` // the account is disabled
 }
 
-// NewInvitation is the input of [Invitations.Create].
-type NewInvitation struct {
-	Email string // of a person who is not a user of any account
-	Role  Role
-}
-
 // Invitations let people join accounts.
 type Invitations struct {
 	db        *DB
@@ -53,23 +48,23 @@ type Invitations struct {
 	signIn    *SignIn
 }
 
-// Create invites a person to the account and records the activity. It also returns the token of the
+// Create invites a person, who must not be a user of any account, and records the activity. It also returns the token of the
 // link, which is stored nowhere and cannot be read again. If the store sends mail and no limit is
 // reached, the person gets a mail with another link to the same invitation.
 //
 // The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
 // [ErrEmailInvited], [ErrInvitationLimit] or [ErrNotOwner].
-func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, n NewInvitation, actor Actor) (Invitation, string, error) {
-	email, err := cleanEmail(n.Email)
+func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email string, role Role, actor Actor) (Invitation, string, error) {
+	email, err := cleanEmail(email)
 	if err != nil {
 		return Invitation{}, "", err
 	}
-	if err := checkRole(n.Role); err != nil {
+	if err := checkRole(role); err != nil {
 		return Invitation{}, "", err
 	}
 	token, now := newToken(), i.db.Now()
 	invitation := Invitation{
-		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: n.Role,
+		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: role,
 		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(InvitationLife),
 	}
 	if actor.Kind == ActorUser {
@@ -123,10 +118,8 @@ func checkNewInvitation(ctx context.Context, tx Tx, n Invitation, actor Actor) e
 	if err != nil {
 		return err
 	}
-	for _, hash := range pending {
-		if bytes.Equal(hash, n.EmailHash) {
-			return ErrEmailInvited
-		}
+	if slices.ContainsFunc(pending, func(hash []byte) bool { return bytes.Equal(hash, n.EmailHash) }) {
+		return ErrEmailInvited
 	}
 	if len(pending) >= MaxInvitations {
 		return ErrInvitationLimit
@@ -145,28 +138,20 @@ func (i *Invitations) Pending(ctx context.Context, accountID uuid.UUID) ([]Invit
 // Cancel deletes one of the account's pending invitations, returns it and records the activity. The
 // error may be [ErrInvitationNotFound] or [ErrNotOwner].
 func (i *Invitations) Cancel(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Invitation, error) {
-	var invitation Invitation
-	err := i.db.InTx(ctx, "cancel invitation", func(ctx context.Context, tx Tx) error {
+	return inTx(ctx, i.db, "cancel invitation", func(ctx context.Context, tx Tx) (invitation Invitation, err error) {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
-			return err
+			return invitation, err
 		}
 		if err := checkOwner(ctx, tx, accountID, actor); err != nil {
-			return err
+			return invitation, err
 		}
-		err := tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, tx.Now()).
+		err = tx.NewDelete().Model(&invitation).Where("account_id = ? AND id = ? AND expires_at > ?", accountID, id, tx.Now()).
 			Returning("id, email, role").Scan(ctx)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrInvitationNotFound
-		}
 		if err != nil {
-			return err
+			return invitation, noRows(err, ErrInvitationNotFound)
 		}
-		return tx.Record(ctx, accountID, actor, ActionInvitationCancelled, id, invitation.Email)
+		return invitation, tx.Record(ctx, accountID, actor, ActionInvitationCancelled, id, invitation.Email)
 	})
-	if err != nil {
-		return Invitation{}, err
-	}
-	return invitation, nil
 }
 
 // Find returns the pending invitation with this token, of either link. The error may be
@@ -255,7 +240,7 @@ func createInvitationLink(ctx context.Context, tx Tx, mail *Mail) (token string,
 // too many wrong tokens from the client's network it is a [*SignInLimitError]. If the person has
 // become a user in the meantime it is [ErrEmailTaken]. Otherwise it may be [ErrInvitationInvalid]
 // or [ErrSignInDisabled].
-func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (signedIn SignedIn, err error) {
+func (i *Invitations) Accept(ctx context.Context, token, password string, client Client) (SignedIn, error) {
 	if i.passwords.off {
 		return SignedIn{}, ErrPasswordsOff
 	}
@@ -270,33 +255,23 @@ func (i *Invitations) Accept(ctx context.Context, token, password string, client
 	if err != nil {
 		return SignedIn{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, i.db.timeout)
-	defer cancel()
-	err = i.db.InTx(ctx, "accept invitation", func(ctx context.Context, tx Tx) error {
-		signedIn, err = i.accept(ctx, tx, token, hash, client)
-		return err
+	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		return i.accept(ctx, tx, token, hash, client)
 	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return signedIn, nil
 }
 
 // AcceptWithIdentity is [Invitations.Accept] for a person without a password, whose identity it
 // connects, also if its email is not the invitation's. If the identity has a user, the error is
 // [ErrIdentityTaken].
-func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, client Client) (signedIn SignedIn, err error) {
-	err = i.db.InTx(ctx, "accept invitation", func(ctx context.Context, tx Tx) error {
-		if signedIn, err = i.accept(ctx, tx, token, i.passwords.hasher.Absent(), client); err != nil {
-			return err
+func (i *Invitations) AcceptWithIdentity(ctx context.Context, token string, identity Identity, client Client) (SignedIn, error) {
+	return inTx(ctx, i.db, "accept invitation", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		signedIn, err := i.accept(ctx, tx, token, i.passwords.hasher.Absent(), client)
+		if err != nil {
+			return SignedIn{}, err
 		}
 		user := signedIn.User
-		return connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
+		return signedIn, connectIdentity(ctx, tx, user, identity, client.Provider, UserActor(user.ID, client.Address))
 	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return signedIn, nil
 }
 
 // findLimited is [Invitations.Find] with a limit on wrong tokens from one network, and with its own
@@ -333,17 +308,15 @@ func (i *Invitations) accept(ctx context.Context, tx Tx, token, passwordHash str
 	if err := unlessAffected(result, err, ErrInvitationInvalid); err != nil {
 		return SignedIn{}, err
 	}
-	user := User{
-		ID: newID(), AccountID: invitation.AccountID, Email: invitation.Email, EmailHash: invitation.EmailHash,
-		PasswordHash: passwordHash, Role: invitation.Role, CreatedAt: tx.Now(),
-	}
-	result, err = tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
-	if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
+	user, err := insertUser(ctx, tx, User{
+		AccountID: invitation.AccountID, Email: invitation.Email, PasswordHash: passwordHash, Role: invitation.Role,
+	})
+	if err != nil {
 		return SignedIn{}, err
 	}
 	actor := UserActor(user.ID, client.Address)
 	if err := tx.Record(ctx, user.AccountID, actor, ActionInvitationAccepted, user.ID, user.Email); err != nil {
 		return SignedIn{}, err
 	}
-	return i.signIn.start(ctx, tx, user, WithInvitation, client)
+	return i.signIn.start(ctx, tx, user, withInvitation, client)
 }

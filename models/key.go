@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
 
@@ -27,7 +26,7 @@ type Key struct {
 	ReplacesID *uuid.UUID // the key that this one replaces in a rotation
 	CreatedBy  *uuid.UUID // the user who generated the key; nil for operators
 
-	Leak // of a key that was reported as leaked
+	Leak Leak `bun:"embed:leak_"` // zero unless the key was reported as leaked
 
 	ExpiresAt *time.Time    // nil: never
 	Lifetime  time.Duration `bun:",nullzero"` // the time until ExpiresAt when it was last set
@@ -39,6 +38,9 @@ type Key struct {
 
 	RevocationReason string // may be empty
 
+	// RevokedBy is the email of the user who revoked the key, or "Operator". It is empty if unknown,
+	// for an expired key, and except in a list of [Keys.Revoked].
+	RevokedBy string `bun:",scanonly"`
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`
 }
@@ -58,40 +60,29 @@ type Keys struct {
 
 // Active returns the account's active keys, the newest first. Expired keys are not active.
 func (k *Keys) Active(ctx context.Context, accountID uuid.UUID) ([]Key, error) {
-	keys := []Key{}
-	err := k.whereActive(selectKeys(k.db, &keys)).Where("api_key.account_id = ?", accountID).
-		OrderExpr("api_key.id DESC").Scan(ctx)
-	if err != nil {
-		return nil, failed("list API keys", err)
-	}
-	for i := range keys {
-		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
-	}
-	return keys, nil
+	keys, err := k.scan(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return k.whereActive(q).Where("api_key.account_id = ?", accountID).OrderExpr("api_key.id DESC")
+	})
+	return keys, failed("list API keys", err)
 }
 
 // All returns a page of the account's keys, active and revoked, by id, for operators.
 func (k *Keys) All(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
-	keys := []Key{}
-	err := page.byID(selectKeys(k.db, &keys)).Where("api_key.account_id = ?", accountID).Scan(ctx)
-	if err != nil {
-		return List[Key]{}, failed("list API keys", err)
-	}
-	for i := range keys {
-		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
-	}
-	return cut(keys, page), nil
+	keys, err := k.scan(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return page.byID(q).Where("api_key.account_id = ?", accountID)
+	})
+	return cut(keys, page), failed("list API keys", err)
 }
 
 // Find returns one of the account's keys, active or revoked, or [ErrKeyNotFound].
 func (k *Keys) Find(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
-	return k.find(ctx, selectKey(accountID, id))
+	return k.find(ctx, k.db, selectKey(accountID, id))
 }
 
 // Replacement returns the newest of the account's active keys that replace this one, or
 // [ErrKeyNotFound].
 func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
-	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return k.find(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return k.whereActive(q).Where("api_key.account_id = ? AND api_key.replaces_id = ?", accountID, id).
 			OrderExpr("api_key.id DESC").Limit(1)
 	})
@@ -99,7 +90,7 @@ func (k *Keys) Replacement(ctx context.Context, accountID, id uuid.UUID) (Key, e
 
 // FindAsOperator returns a key of any account, or [ErrKeyNotFound].
 func (k *Keys) FindAsOperator(ctx context.Context, id uuid.UUID) (Key, error) {
-	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
+	return k.find(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.id = ?", id) })
 }
 
 // FindBySecret returns the key, of any account, with this secret, for operators who hold a leaked
@@ -109,7 +100,7 @@ func (k *Keys) FindBySecret(ctx context.Context, secret string) (Key, error) {
 		return Key{}, err
 	}
 	hash := hashKey(secret)
-	return k.find(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.key_hash = ?", hash[:]) })
+	return k.find(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("api_key.key_hash = ?", hash[:]) })
 }
 
 // keyFilter selects keys.
@@ -130,102 +121,77 @@ func selectKeys(db bun.IDB, into any) *bun.SelectQuery {
 		Join(joinLastUses)
 }
 
-func (k *Keys) find(ctx context.Context, filter keyFilter) (Key, error) {
-	key, err := k.scan(ctx, k.db, filter)
-	if err != nil && !errors.Is(err, ErrKeyNotFound) {
+// find returns the only key that filter selects, or [ErrKeyNotFound].
+func (k *Keys) find(ctx context.Context, db bun.IDB, filter keyFilter) (Key, error) {
+	keys, err := k.scan(ctx, db, filter)
+	switch {
+	case err != nil:
 		return Key{}, failed("find API key", err)
+	case len(keys) == 0:
+		return Key{}, ErrKeyNotFound
 	}
-	return key, err
+	return keys[0], nil
 }
 
 // lock returns one of the account's keys, or [ErrKeyNotFound], and locks its row until the
 // transaction ends.
 func (k *Keys) lock(ctx context.Context, tx Tx, accountID, id uuid.UUID) (Key, error) {
-	return k.scan(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return k.find(ctx, tx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return k.db.locked(selectKey(accountID, id)(q), "NO KEY UPDATE OF api_key")
 	})
 }
 
-func (k *Keys) scan(ctx context.Context, db bun.IDB, filter keyFilter) (Key, error) {
-	var key Key
-	err := filter(selectKeys(db, &key)).Scan(ctx)
-	if err != nil {
-		return Key{}, noRows(err, ErrKeyNotFound)
+// scan returns the keys that filter selects. Their last uses include unwritten ones.
+func (k *Keys) scan(ctx context.Context, db bun.IDB, filter keyFilter) ([]Key, error) {
+	keys := []Key{}
+	err := filter(selectKeys(db, &keys)).Scan(ctx)
+	for i := range keys {
+		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
 	}
-	key.LastUsedAt = k.usage.LastUse(key.ID, key.LastUsedAt)
-	return key, nil
+	return keys, err
 }
 
-// KeyName identifies a key for a user.
-type KeyName struct {
-	ID        uuid.UUID
-	Label     string
-	LastFour  string
-	RevokedAt *time.Time // when it was revoked or expired; nil while it is active
-}
-
-// Masked is [Key.Masked].
-func (k KeyName) Masked() string { return masked(k.LastFour) }
-
-// Names returns the account's active keys, the newest first, and after them the keys of
-// [Keys.Revoked].
-func (k *Keys) Names(ctx context.Context, accountID uuid.UUID, revokedLimit int) ([]KeyName, error) {
-	const columns = "id, label, last_four, revoked_at"
-	all := func() *bun.SelectQuery {
-		return k.db.NewSelect().TableExpr("api_keys AS api_key").ColumnExpr("id, label, last_four").
-			Where("account_id = ?", accountID)
-	}
-	active := k.whereActive(all()).ColumnExpr("revoked_at").OrderExpr("id DESC")
-	revoked := k.whereEnded(all(), k.db.Now().Add(-RevokedKeysKept)).ColumnExpr(endedAt + " AS revoked_at").
-		OrderExpr(endedAt + " DESC, id DESC").Limit(int64(revokedLimit))
-	names := []KeyName{}
-	// SQLite allows neither an order nor a limit inside a union, but it allows them in a table
-	// expression.
-	rows := func(keys *bun.SelectQuery) *bun.SelectQuery {
-		return k.db.NewSelect().TableExpr("(?) AS part", keys).ColumnExpr(columns)
-	}
-	err := rows(active).UnionAll(rows(revoked)).Scan(ctx, &names)
-	if err != nil {
-		return nil, failed("list the names of API keys", err)
-	}
-	return names, nil
-}
-
-// endedAt is the expression for when a key was revoked or, if it was not, when it expires.
-const endedAt = "COALESCE(api_key.revoked_at, api_key.expires_at)"
+const (
+	// endedAt is the expression for when a key was revoked or, if it was not, when it expires.
+	endedAt = "COALESCE(api_key.revoked_at, api_key.expires_at)"
+	// hasEnded is the condition that a key is revoked or has expired at a time.
+	hasEnded = "(api_key.revoked_at IS NOT NULL OR COALESCE(api_key.expires_at <= ?, FALSE))"
+)
 
 // RevokedKeysKept is how long a revoked or expired key is listed.
 const RevokedKeysKept = 90 * Day
 
-// RevokedKey is a revoked or expired key with its revocation.
-type RevokedKey struct {
-	Key `bun:",extend"`
-
-	// The user's email, or "Operator"; empty if unknown or expired.
-	RevokedBy string `bun:",scanonly"`
+// ActiveAndRevoked returns the account's active keys, the newest first, and after them the keys of
+// [Keys.Revoked], at most limit in all.
+func (k *Keys) ActiveAndRevoked(ctx context.Context, accountID uuid.UUID, limit int) ([]Key, error) {
+	now := k.db.Now()
+	keys, err := k.scan(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("api_key.account_id = ?", accountID).
+			Where("(NOT "+hasEnded+" OR "+endedAt+" >= ?)", now, now.Add(-RevokedKeysKept)).
+			OrderExpr(hasEnded+", CASE WHEN "+hasEnded+" THEN "+endedAt+" END DESC, api_key.id DESC", now, now).
+			Limit(int64(limit))
+	})
+	return keys, failed("list API keys", err)
 }
 
 // Revoked returns a page of the account's keys that were revoked or expired in the last 90 days,
-// the latest first.
-func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[RevokedKey], error) {
-	keys := []RevokedKey{}
-	query := k.whereEnded(selectKeys(k.db, &keys), k.db.Now().Add(-RevokedKeysKept)).
-		ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
-		Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
-		Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
-		Where("api_key.account_id = ?", accountID).
-		OrderExpr(endedAt + " DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
-	if page.After != uuid.Nil {
-		query = query.Where("("+endedAt+", api_key.id) < (SELECT COALESCE(revoked_at, expires_at), id FROM api_keys WHERE account_id = ? AND id = ?)",
-			accountID, page.After)
-	}
-	if err := query.Scan(ctx); err != nil {
-		return List[RevokedKey]{}, failed("list revoked API keys", err)
-	}
-	for i := range keys {
-		keys[i].LastUsedAt = k.usage.LastUse(keys[i].ID, keys[i].LastUsedAt)
-	}
-	return cut(keys, page), nil
+// the latest first, with RevokedBy.
+func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {
+	now := k.db.Now()
+	keys, err := k.scan(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		q = q.Where(hasEnded, now).Where(endedAt+" >= ?", now.Add(-RevokedKeysKept)).
+			ColumnExpr("COALESCE(u.email, CASE activity.actor_kind WHEN ? THEN 'Operator' ELSE '' END) AS revoked_by", ActorOperator).
+			Join("LEFT JOIN activities AS activity ON activity.account_id = api_key.account_id AND activity.subject_id = api_key.id AND activity.action = ?", ActionKeyRevoked).
+			Join("LEFT JOIN users AS u ON u.id = activity.actor_id").
+			Where("api_key.account_id = ?", accountID).
+			OrderExpr(endedAt + " DESC, api_key.id DESC").Limit(int64(page.Limit) + 1)
+		if page.After != uuid.Nil {
+			q = q.Where("("+endedAt+", api_key.id) < (SELECT COALESCE(revoked_at, expires_at), id FROM api_keys WHERE account_id = ? AND id = ?)",
+				accountID, page.After)
+		}
+		return q
+	})
+	return cut(keys, page), failed("list revoked API keys", err)
 }
 
 // Creator returns the email of the user who generated one of the account's keys. If an operator

@@ -93,10 +93,7 @@ func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error
 	if err != nil {
 		return err
 	}
-	if replaced.RevokedAt != nil {
-		return ErrKeyAlreadyRevoked
-	}
-	if expired, err := tx.expired(ctx, replaced); err != nil || expired {
+	if ended, err := tx.hasEnded(ctx, replaced); err != nil || ended {
 		return cmp.Or(err, ErrKeyAlreadyRevoked)
 	}
 	k.renew(key, replaced)
@@ -121,22 +118,17 @@ func (k *Keys) checkNew(ctx context.Context, tx Tx, n NewKey, accountID uuid.UUI
 	return err
 }
 
-// Revoke revokes one of the account's keys and records the activity. After it returns, no instance
-// accepts the key. If the key was revoked before or has expired, it returns the unchanged key with
-// [ErrKeyAlreadyRevoked]. The error may also be [ErrKeyNotFound], or [ErrUnavailable], after which
-// the outcome is unknown.
-func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, actor Actor) (Key, error) {
-	return k.RevokeBecause(ctx, accountID, id, "", actor)
-}
-
-// RevokeBecause is [Keys.Revoke] with a reason of at most 500 characters. The error may also be an
-// [*InvalidError] for the field "reason".
-func (k *Keys) RevokeBecause(ctx context.Context, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
+// Revoke revokes one of the account's keys for a reason of at most 500 characters, which may be
+// empty, and records the activity. After it returns, no instance accepts the key. If the key was
+// revoked before or has expired, it returns the unchanged key with [ErrKeyAlreadyRevoked]. The
+// error may also be an [*InvalidError] for the field "reason", [ErrKeyNotFound], or
+// [ErrUnavailable], after which the outcome is unknown.
+func (k *Keys) Revoke(ctx context.Context, accountID, id uuid.UUID, reason string, actor Actor) (Key, error) {
 	reason, err := cleanNote("reason", "Reason", reason)
 	if err != nil {
 		return Key{}, err
 	}
-	return k.changeUnless(ctx, Tx.refused, accountID, id, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
+	return k.change(ctx, accountID, id, Tx.lockAccountsTable, Tx.refuses, func(ctx context.Context, tx Tx, key *Key) error {
 		now := tx.Now()
 		key.RevokedAt, key.RevocationReason = &now, reason
 		if err := tx.Update(ctx, key, "revoked_at", "revocation_reason"); err != nil {
@@ -156,68 +148,41 @@ func (k *Keys) Rename(ctx context.Context, accountID, id uuid.UUID, label string
 	if err != nil {
 		return Key{}, err
 	}
-	return k.change(ctx, accountID, id, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
+	return k.change(ctx, accountID, id, Tx.lockAccountsTable, Tx.hasEnded, func(ctx context.Context, tx Tx, key *Key) error {
 		if key.Label == label {
 			return nil
 		}
-		activity := Activity{
-			AccountID: accountID, Action: ActionKeyRenamed, SubjectID: &id, Label: label, FormerLabel: key.Label,
-		}
+		former := key.Label
 		key.Label = label
 		if err := tx.Update(ctx, key, "label"); err != nil {
 			return err
 		}
-		return tx.RecordActivity(ctx, actor, activity)
+		return tx.recordRename(ctx, accountID, actor, ActionKeyRenamed, id, label, former)
 	})
 }
 
-// FindReplicated returns one of the account's keys, or [ErrKeyNotFound], after a commit that a
-// synchronous standby has too. A plain read may show a revocation that a failover can still undo.
-func (k *Keys) FindReplicated(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
-	nothing := func(context.Context, Tx, *Key) error { return nil }
-	key, err := k.changeUnrevoked(ctx, accountID, id, Tx.lockAccountsTable, nothing)
-	if errors.Is(err, ErrKeyAlreadyRevoked) {
-		err = nil
-	}
-	return key, err
-}
-
-// lockFunc locks an account for a change of its keys: [Tx.lockAccount], or [Tx.lockAccountsTable]
-// if the agents of the account do not matter.
-type lockFunc func(Tx, context.Context, uuid.UUID) error
-
-// change locks the account and one of its keys and calls change with the key, unless it is revoked
-// or has expired.
-func (k *Keys) change(
-	ctx context.Context, accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
-) (Key, error) {
-	return k.changeUnless(ctx, Tx.expired, accountID, id, lock, change)
-}
-
-// changeUnless is change with another rule of when a key has expired.
-func (k *Keys) changeUnless(
-	ctx context.Context, ended func(Tx, context.Context, Key) (bool, error),
-	accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
-) (Key, error) {
-	var expired bool
-	key, err := k.changeUnrevoked(ctx, accountID, id, lock, func(ctx context.Context, tx Tx, key *Key) (err error) {
-		if expired, err = ended(tx, ctx, *key); err != nil || expired {
-			return err
+// FindDurable returns one of the account's keys, or [ErrKeyNotFound], in a state that no failover
+// can undo. A plain read may show a revocation that a synchronous standby does not have yet.
+func (k *Keys) FindDurable(ctx context.Context, accountID, id uuid.UUID) (Key, error) {
+	return inTx(ctx, k.db, "find API key", func(ctx context.Context, tx Tx) (Key, error) {
+		if err := tx.lockAccountsTable(ctx, accountID); err != nil {
+			return Key{}, err
 		}
-		return change(ctx, tx, key)
+		return k.lock(ctx, tx, accountID, id)
 	})
-	if err == nil && expired {
-		err = ErrKeyAlreadyRevoked
-	}
-	return key, err
 }
 
-// changeUnrevoked is change for a key that may have expired.
-func (k *Keys) changeUnrevoked(
-	ctx context.Context, accountID, id uuid.UUID, lock lockFunc, change func(context.Context, Tx, *Key) error,
+// change locks the account and one of its keys and calls change with the key. If the key has
+// ended, change returns it unchanged with [ErrKeyAlreadyRevoked].
+//
+// The lock is [Tx.lockAccount], or [Tx.lockAccountsTable] if the agents of the account do not
+// matter. The rule of when a key has ended is [Tx.hasEnded] or [Tx.refuses].
+func (k *Keys) change(
+	ctx context.Context, accountID, id uuid.UUID, lock func(Tx, context.Context, uuid.UUID) error,
+	hasEnded func(Tx, context.Context, Key) (bool, error), change func(context.Context, Tx, *Key) error,
 ) (Key, error) {
 	var key Key
-	var revoked bool
+	var ended bool
 	err := k.db.InTx(ctx, "change API key", func(ctx context.Context, tx Tx) (err error) {
 		if err := lock(tx, ctx, accountID); err != nil {
 			return err
@@ -225,14 +190,14 @@ func (k *Keys) changeUnrevoked(
 		if key, err = k.lock(ctx, tx, accountID, id); err != nil {
 			return err
 		}
-		if revoked = key.RevokedAt != nil; revoked {
-			// The earlier revocation may have stopped waiting for a synchronous standby, so the
+		if ended, err = hasEnded(tx, ctx, key); err != nil || ended {
+			// An earlier revocation may have stopped waiting for a synchronous standby, so the
 			// commit of this row lock waits until the standby has both.
-			return nil
+			return err
 		}
 		return change(ctx, tx, &key)
 	})
-	if err == nil && revoked {
+	if err == nil && ended {
 		err = ErrKeyAlreadyRevoked
 	}
 	return key, err

@@ -38,30 +38,30 @@ func (s LeakSource) String() string {
 
 // Leak says who reported a key as leaked, and where it was found.
 type Leak struct {
-	LeakSource LeakSource `bun:",nullzero"`
-	LeakURL    string     `bun:"leak_url,nullzero"` // as cleaned by cleanLeakURL
+	Source LeakSource `bun:",nullzero"`
+	URL    string     `bun:"url,nullzero"` // as cleaned by cleanLeakURL
 }
 
-// Leaked returns the reason with the URL, such as "Reported as leaked by GitHub: https://...".
+// String returns the reason with the URL, such as "Reported as leaked by GitHub: https://...".
 // Unless the key was reported, it is empty.
-func (l Leak) Leaked() string {
+func (l Leak) String() string {
 	switch {
-	case l.LeakSource == "":
+	case l.Source == "":
 		return ""
-	case l.LeakURL == "":
-		return l.LeakSource.String()
+	case l.URL == "":
+		return l.Source.String()
 	default:
-		return l.LeakSource.String() + ": " + l.LeakURL
+		return l.Source.String() + ": " + l.URL
 	}
 }
 
-// LeakLink returns the URL if it is an http or https URL, and "" if it must not be a link.
-func (l Leak) LeakLink() string {
-	u, err := url.Parse(l.LeakURL)
+// Link returns the URL if it is an http or https URL, and "" if it must not be a link.
+func (l Leak) Link() string {
+	u, err := url.Parse(l.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return ""
 	}
-	return l.LeakURL
+	return l.URL
 }
 
 // LeakedText is a reported text, which may be an API key, and holds only its hash.
@@ -151,9 +151,7 @@ func (k *Keys) findLeaked(ctx context.Context, batch []LeakedText) (map[keyHash]
 
 // revokeLeaked also locks a key that is revoked already; see [Keys.change].
 func (k *Keys) revokeLeaked(ctx context.Context, key Key, leak Leak, actor Actor) (LeakOutcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
-	defer cancel()
-	_, err := k.change(ctx, key.AccountID, key.ID, Tx.lockAccountsTable, func(ctx context.Context, tx Tx, key *Key) error {
+	_, err := k.change(ctx, key.AccountID, key.ID, Tx.lockAccountsTable, Tx.hasEnded, func(ctx context.Context, tx Tx, key *Key) error {
 		now := tx.Now()
 		key.RevokedAt, key.Leak = &now, leak
 		if err := tx.Update(ctx, key, "revoked_at", "leak_source", "leak_url"); err != nil {

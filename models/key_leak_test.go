@@ -54,14 +54,14 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		checkError(t, "the key of a disabled account", errOf(f.API.Authenticate(ctx, ofDisabled, models.Source{})), models.ErrKeyRevoked)
 		checkError(t, "another key", errOf(f.API.Authenticate(ctx, kept, models.Source{})), nil)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
-		if found.LeakSource != models.LeakGitHub || found.LeakURL != leakURL || found.LastUsedAt != nil {
+		if found.Leak.Source != models.LeakGitHub || found.Leak.URL != leakURL || found.LastUsedAt != nil {
 			t.Errorf("found %+v", found)
 		}
-		if before := modelstest.Value(f.Keys.Find(ctx, c.ID, revoked.ID))(t); before.Leaked() != "" || before.RevokedAt.After(*found.RevokedAt) {
+		if before := modelstest.Value(f.Keys.Find(ctx, c.ID, revoked.ID))(t); before.Leak.String() != "" || before.RevokedAt.After(*found.RevokedAt) {
 			t.Errorf("the key that was revoked before changed: %+v", before)
 		}
 		activities := f.recorded(t, c, models.ActionKeyLeaked)
-		if len(activities) != 1 || activities[0].Leak().Leaked() != "Reported as leaked by GitHub: "+leakURL || activities[0].ActorName != "Someone" {
+		if len(activities) != 1 || activities[0].Leak().String() != "Reported as leaked by GitHub: "+leakURL || activities[0].ActorName != "Someone" {
 			t.Errorf("recorded %+v", activities)
 		}
 		if n := f.hangUps(t) - hangUps; n != 2 {
@@ -132,7 +132,7 @@ func TestReportOfAnExpiredKeyChangesNothing(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		got := modelstest.Value(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, ""))(t)
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
-		if got[0] != models.LeakInactive || found.RevokedAt != nil || found.Leaked() != "" {
+		if got[0] != models.LeakInactive || found.RevokedAt != nil || found.Leak.String() != "" {
 			t.Errorf("%s: %+v", got, found)
 		}
 	})
@@ -158,7 +158,7 @@ func TestReportOfOneKeyToTwoInstancesCountsOnce(t *testing.T) {
 		if len(errs) > 0 || outcomes[models.LeakRevoked] != 1 || outcomes[models.LeakInactive] != 7 || len(recorded) != 1 {
 			t.Errorf("outcomes %v, recorded %+v, errors %v", outcomes, recorded, errs)
 		}
-		if len(recorded) == 1 && (recorded[0].Address != "203.0.113.9" || recorded[0].Leak().Leaked() != "Reported as leaked") {
+		if len(recorded) == 1 && (recorded[0].Address != "203.0.113.9" || recorded[0].Leak().String() != "Reported as leaked") {
 			t.Errorf("recorded %+v", recorded[0])
 		}
 	})
@@ -195,8 +195,8 @@ func TestURLOfALeakIsSafeToShow(t *testing.T) {
 		key, value := f.key(t, c)
 		must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt(reported, value), models.LeakGitLab, "")))
 		found := modelstest.Value(f.Keys.Find(t.Context(), c.ID, key.ID))(t)
-		if found.LeakURL != want || found.LeakLink() != link {
-			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.LeakURL, found.LeakLink(), want, link)
+		if found.Leak.URL != want || found.Leak.Link() != link {
+			t.Errorf("%q: %q with the link %q, want %q and %q", reported, found.Leak.URL, found.Leak.Link(), want, link)
 		}
 	}
 }

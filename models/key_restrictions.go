@@ -52,14 +52,9 @@ func (k Key) reaches(agentID uuid.UUID, now time.Time) bool {
 	return k.EndedAt(now) == nil && (k.Agents == nil || slices.Contains(k.Agents, agentID))
 }
 
-// whereActive and whereEnded select keys by whether they are revoked or expired.
+// whereActive selects the keys that are neither revoked nor expired.
 func (k *Keys) whereActive(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.Where("api_key.revoked_at IS NULL AND (api_key.expires_at IS NULL OR api_key.expires_at > ?)", k.db.Now())
-}
-
-func (k *Keys) whereEnded(q *bun.SelectQuery, since time.Time) *bun.SelectQuery {
-	return q.Where(endedAt+" >= ?", since).
-		Where("(api_key.revoked_at IS NOT NULL OR api_key.expires_at <= ?)", k.db.Now())
 }
 
 // ParseNetworks returns the networks with these texts, such as 192.0.2.0/24 or 2001:db8::1, without
@@ -144,7 +139,7 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, r Restrict
 	if err != nil {
 		return Key{}, err
 	}
-	return k.change(ctx, accountID, id, Tx.lockAccount, func(ctx context.Context, tx Tx, key *Key) error {
+	return k.change(ctx, accountID, id, Tx.lockAccount, Tx.hasEnded, func(ctx context.Context, tx Tx, key *Key) error {
 		old := *key
 		if err := k.restrict(ctx, tx, key, r); err != nil {
 			return err
@@ -307,11 +302,12 @@ func describeChange(ctx context.Context, tx Tx, old, key *Key) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	agent := func(id uuid.UUID) string { return names[id] + " (" + id.String() + ")" }
 	var lines []string
 	for _, value := range []struct{ name, old, new string }{
 		{"Expires", expiryText(old.ExpiresAt), expiryText(key.ExpiresAt)},
-		{"Agents", agentsText(old.Agents, names), agentsText(key.Agents, names)},
-		{"Networks", networksText(old.Networks), networksText(key.Networks)},
+		{"Agents", listText(old.Agents, "all", agent), listText(key.Agents, "all", agent)},
+		{"Networks", listText(old.Networks, "any", netip.Prefix.String), listText(key.Networks, "any", netip.Prefix.String)},
 		{"Note", quoted(old.Note), quoted(key.Note)},
 	} {
 		switch {
@@ -350,31 +346,17 @@ func expiryText(at *time.Time) string {
 	return at.UTC().Format("2 Jan 2006, 15:04:05 UTC")
 }
 
-func agentsText(ids []uuid.UUID, names map[uuid.UUID]string) string {
-	if ids == nil {
-		return "all"
-	}
-	texts := []string{}
-	for _, id := range ids {
-		texts = append(texts, names[id]+" ("+id.String()+")")
-	}
-	return orNone(texts)
-}
-
-func networksText(networks []netip.Prefix) string {
-	if networks == nil {
-		return "any"
-	}
-	texts := []string{}
-	for _, network := range networks {
-		texts = append(texts, network.String())
-	}
-	return orNone(texts)
-}
-
-func orNone(texts []string) string {
-	if len(texts) == 0 {
+// listText returns the items of a list, or the text for a list that is not set.
+func listText[T any](items []T, notSet string, text func(T) string) string {
+	switch {
+	case items == nil:
+		return notSet
+	case len(items) == 0:
 		return "none"
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
 	}
 	return strings.Join(texts, ", ")
 }

@@ -94,7 +94,7 @@ func (k *Keys) AccountUsage(ctx context.Context, accountID uuid.UUID, span Usage
 	return k.readUsage(ctx, span, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("api_key.account_id = ?", accountID).
 			Where("(COALESCE(api_key.revoked_at, api_key.expires_at, ?0) >= ?0 OR last_use.hour >= ?0)", first).
-			OrderExpr("api_key.revoked_at IS NOT NULL OR COALESCE(api_key.expires_at <= ?, FALSE), last_use.hour DESC NULLS LAST", k.db.Now()).Limit(MaxUsageKeys)
+			OrderExpr(hasEnded+", last_use.hour DESC NULLS LAST", k.db.Now()).Limit(MaxUsageKeys)
 	})
 }
 

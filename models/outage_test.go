@@ -59,7 +59,7 @@ func TestPostgresOutage(t *testing.T) {
 			})
 		}
 		away("list", func(ctx context.Context) error { return errOf(f.Keys.Active(ctx, c.ID)) })
-		away("revoke", func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) })
+		away("revoke", func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)) })
 		away("sign in", func(ctx context.Context) error {
 			return errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, models.Client{Address: "203.0.113.7"}))
 		})

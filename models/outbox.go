@@ -47,7 +47,7 @@ type Mail struct {
 	EmailHash  []byte     `bun:",nullzero"` // of the recipient of a password reset
 	CreatedAt  time.Time
 	DueAt      time.Time // of the next attempt, or the end of the lease
-	Source     []byte    `bun:"-"` // see Activity
+	DeviceHash []byte    `bun:"-"` // see Activity
 	Attempts   int       // including the current one
 
 	// The activity. ActorName is the user's email, "Operator" or "Someone".
@@ -72,8 +72,8 @@ type Mail struct {
 // MaskedKey returns the masked key that the mail is about, or "" if there is none.
 func (m Mail) MaskedKey() string { return maskedIfKnown(m.KeyLastFour) }
 
-// Leaked is [Leak.Leaked] of the key that the mail is about.
-func (m Mail) Leaked() string { return Leak{m.LeakSource, m.LeakURL}.Leaked() }
+// Leak returns the report of the key that the mail is about.
+func (m Mail) Leak() Leak { return Leak{m.LeakSource, m.LeakURL} }
 
 // Outbox holds the mails that are to be sent.
 type Outbox struct{ db *DB }
@@ -228,7 +228,7 @@ func queueNotice(ctx context.Context, tx Tx, activity Activity) error {
 	}
 	mails := make([]Mail, len(recipients))
 	for i, recipient := range recipients {
-		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient, Source: activity.Source}
+		mails[i] = Mail{Kind: activity.Action, AccountID: &activity.AccountID, ActivityID: &activity.ID, Recipient: recipient, DeviceHash: activity.DeviceHash}
 	}
 	_, err = queueMails(ctx, tx, mails)
 	return err
@@ -325,16 +325,16 @@ const (
 type recentMail struct {
 	bun.BaseModel `bun:"table:recent_mails"`
 
-	ID        uuid.UUID `bun:",pk"`
-	Kind      Action
-	AccountID *uuid.UUID
-	EmailHash []byte
-	Source    []byte `bun:",nullzero"`
-	At        time.Time
+	ID         uuid.UUID `bun:",pk"`
+	Kind       Action
+	AccountID  *uuid.UUID
+	EmailHash  []byte
+	DeviceHash []byte `bun:"source,nullzero"`
+	At         time.Time
 }
 
 // limitMails removes the mails whose addresses have reached the limit, or have got one about the
-// same source, and counts the others. Password resets have a limit of their own. Concurrent
+// same device, and counts the others. Password resets have a limit of their own. Concurrent
 // transactions can exceed the limit by a few mails.
 func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	if mails[0].Kind == MailPasswordForgotten {
@@ -344,12 +344,12 @@ func limitMails(ctx context.Context, tx Tx, mails []Mail) ([]Mail, error) {
 	hashes := make([][]byte, len(mails))
 	for i, mail := range mails {
 		hashes[i] = hashEmail(mail.Recipient)
-		recent[i] = recentMail{ID: newID(), Kind: mail.Kind, AccountID: mail.AccountID, EmailHash: hashes[i], Source: mail.Source, At: now}
+		recent[i] = recentMail{ID: newID(), Kind: mail.Kind, AccountID: mail.AccountID, EmailHash: hashes[i], DeviceHash: mail.DeviceHash, At: now}
 	}
 	var full [][]byte
 	err := tx.NewSelect().Model((*recentMail)(nil)).Column("email_hash").
 		Where("email_hash IN (?) AND kind = ? AND at > ?", bun.List(hashes), mails[0].Kind, now.Add(-recentMailWindow)).
-		Group("email_hash").Having("count(*) >= ? OR max(CASE WHEN source = ? THEN 1 ELSE 0 END) = 1", maxRecentMails, mails[0].Source).
+		Group("email_hash").Having("count(*) >= ? OR max(CASE WHEN source = ? THEN 1 ELSE 0 END) = 1", maxRecentMails, mails[0].DeviceHash).
 		Scan(ctx, &full)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 // resetToken asks for a link to set a new password and returns its token.
@@ -126,7 +125,7 @@ func TestPasswordResetLinkEnds(t *testing.T) {
 			},
 		} {
 			c := f.customer(t)
-			session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+			session := f.signedIn(t, c)
 			token := f.resetToken(t, c.user.Email)
 			must(t, end(c, session))
 			checkError(t, name, use(token), models.ErrMailLinkInvalid)
@@ -184,7 +183,7 @@ func TestMailsToOneAddressAreLimited(t *testing.T) {
 		mails(10, "of one kind")
 		signIn := func(address, agent string) {
 			t.Helper()
-			must(t, errOf(f.Sessions.Create(t.Context(), c.user, models.Client{Address: address, UserAgent: agent})))
+			must(t, errOf(f.SignIn.Start(t.Context(), c.user, models.Client{Address: address, UserAgent: agent})))
 		}
 		for range 3 {
 			signIn("203.0.113.1", "Firefox")
@@ -194,7 +193,7 @@ func TestMailsToOneAddressAreLimited(t *testing.T) {
 		signIn("203.0.113.1", "Chrome")
 		mails(2, "about sign-ins from elsewhere")
 		known := models.Client{Address: "203.0.113.3", UserAgent: "Firefox", Device: models.NewDevice(c.user)}
-		must(t, errOf(f.Sessions.Create(t.Context(), c.user, known)))
+		must(t, errOf(f.SignIn.Start(t.Context(), c.user, known)))
 		mails(0, "about a sign-in in a known browser")
 		for i := range 12 {
 			signIn(address(100+i), "Firefox")

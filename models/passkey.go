@@ -115,35 +115,32 @@ func (c *Credentials) FindPasskey(ctx context.Context, credentialID []byte) (Pas
 // new signature counter and credential record. If the passkey was removed or its counter has not
 // grown, the error is [ErrPasskeyNotFound]. Otherwise it may be [ErrChallengeUsed] or
 // [ErrSignInDisabled].
-func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (signedIn SignedIn, err error) {
-	err = s.db.InTx(ctx, "sign in with a passkey", func(ctx context.Context, tx Tx) error {
+func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge string, client Client) (SignedIn, error) {
+	return inTx(ctx, s.db, "sign in with a passkey", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		user, err := findUser(ctx, tx, "u.id = ? AND u.removed_at IS NULL", passkey.UserID)
 		switch {
 		case errors.Is(err, ErrUserNotFound):
-			return ErrPasskeyNotFound
+			return SignedIn{}, ErrPasskeyNotFound
 		case err != nil:
-			return err
+			return SignedIn{}, err
 		case user.Disabled:
-			return ErrSignInDisabled
+			return SignedIn{}, ErrSignInDisabled
 		}
 		// The sign-in is first, because it locks the account and the user.
-		if signedIn, err = s.start(ctx, tx, user, WithPasskey, client); err != nil {
-			return err
+		signedIn, err := s.start(ctx, tx, user, withPasskey, client)
+		if err != nil {
+			return SignedIn{}, err
 		}
 		if err := useChallenge(ctx, tx, challenge); err != nil {
-			return err
+			return SignedIn{}, err
 		}
 		// A counter that does not grow is a sign of a copied authenticator (WebAuthn section
 		// 6.1.1).
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
 			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
 			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)
-		return unlessAffected(result, err, ErrPasskeyNotFound)
+		return signedIn, unlessAffected(result, err, ErrPasskeyNotFound)
 	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return signedIn, nil
 }
 
 // useChallenge returns [ErrChallengeUsed] if the challenge has been answered before.

@@ -22,8 +22,8 @@ func (f *fixture) passkey(t *testing.T, session models.Session, actor models.Act
 func TestPasskeySignsIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
-		foreign := modelstest.Value(f.Sessions.Find(ctx, f.session(t, other), browser))(t)
+		session := f.signedIn(t, c)
+		foreign := f.signedIn(t, other)
 		passkey := f.passkey(t, session, c.actor)
 		use := func(count int64, challenge string) error {
 			answered := passkey
@@ -62,7 +62,7 @@ func TestPasskeySignsIn(t *testing.T) {
 func TestUserHasTenPasskeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		done, errs := atOnce(12, func(i int) error {
 			passkey := models.Passkey{CredentialID: fmt.Append(nil, i), Credential: "{}", Name: "Phone"}
 			return f.Credentials.AddPasskey(t.Context(), session, passkey, uuid.NewString(), c.actor)
@@ -80,7 +80,7 @@ func TestLastWayToSignInStays(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
+		session := f.find(t, token)
 		first, second := f.passkey(t, session, c.actor), f.passkey(t, session, c.actor)
 		must(t, f.Credentials.RemovePasskey(ctx, session, first.ID, c.actor))
 		checkError(t, "the last passkey", f.Credentials.RemovePasskey(ctx, session, second.ID, c.actor), models.ErrOnlySignIn)
@@ -106,9 +106,9 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		}
 		due(false)
 		checkError(t, "by an owner without one", f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor), models.ErrNoFactor)
-		f.passkey(t, modelstest.Value(f.Sessions.Find(ctx, f.session(t, owner), browser))(t), owner.actor)
-		if count, err := f.Accounts.CountFactors(ctx, owner.ID); err != nil || count != (models.FactorCount{People: 2, Without: 1}) {
-			t.Errorf("%+v, %v", count, err)
+		f.passkey(t, f.signedIn(t, owner), owner.actor)
+		if people, without, err := f.Accounts.CountFactors(ctx, owner.ID); err != nil || people != 2 || without != 1 {
+			t.Errorf("%d people, %d without a factor, %v", people, without, err)
 		}
 		for range 2 {
 			must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, true, owner.actor))
@@ -119,11 +119,11 @@ func TestSecondFactorIsRequired(t *testing.T) {
 		// A password alone would get around the passkey.
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, "", newPassword, member.actor)))
 		user := modelstest.Value(f.SignIn.VerifyPassword(ctx, member.user.Email, newPassword, browser))(t)
-		if signedIn, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || !signedIn.Pending {
+		if signedIn, err := f.SignIn.Start(ctx, user, browser); err != nil || !signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		must(t, f.Accounts.RequireSecondFactor(ctx, owner.ID, false, owner.actor))
-		if signedIn, err := f.SignIn.Start(ctx, user, models.WithPassword, browser); err != nil || signedIn.Pending {
+		if signedIn, err := f.SignIn.Start(ctx, user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		for _, action := range []models.Action{models.ActionSecondFactorRequired, models.ActionSecondFactorOptional} {
@@ -138,13 +138,13 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		f.twoSteps(t, c)
-		token := f.session(t, c)
-		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
+		token := f.linkSession(t, c)
+		session := f.find(t, token)
 		passkey := f.passkey(t, session, c.actor)
 		must(t, f.Credentials.ResetSecondFactor(ctx, c.user.Email))
 		checkError(t, "a session", errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 		checkError(t, "the passkey", errOf(f.Credentials.FindPasskey(ctx, passkey.CredentialID)), models.ErrPasskeyNotFound)
-		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
+		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
@@ -162,7 +162,7 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 func TestConcurrentConnectionsOfOneIdentity(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		subjects := []string{"ada", "ada", "eve", "eve"}
 		_, errs := atOnce(len(subjects), func(i int) error {
 			identity := models.Identity{Issuer: "https://a.example", Subject: subjects[i]}

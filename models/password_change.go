@@ -104,8 +104,6 @@ func (c *Credentials) setPassword(ctx context.Context, place password.Place, new
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
 	return c.db.InTx(ctx, "set password", func(ctx context.Context, tx Tx) error { return store(ctx, tx, hash) })
 }
 

@@ -16,18 +16,14 @@ func TestPasswordIsChanged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		token, lost, foreign := f.session(t, c), f.session(t, c), f.session(t, other)
-		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
+		session := f.find(t, token)
 		for name, refused := range map[string]string{"short": "short", "long": strings.Repeat("ab ", 50), "the email": session.Email} {
-			var invalid *models.InvalidError
-			if _, err := f.Credentials.ChangePassword(ctx, session, password, refused, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
-				t.Errorf("%s: %v", name, err)
-			}
+			checkInvalid(t, name, errOf(f.Credentials.ChangePassword(ctx, session, password, refused, c.actor)), "password")
 		}
 		checkError(t, "with a wrong password", errOf(f.Credentials.ChangePassword(ctx, session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
-		var both *models.InvalidError
-		if _, err := f.Credentials.ChangePassword(ctx, session, wrongPassword, "short", c.actor); !errors.Is(err, models.ErrWrongCredentials) || !errors.As(err, &both) {
-			t.Errorf("with both wrong: %v", err)
-		}
+		both := errOf(f.Credentials.ChangePassword(ctx, session, wrongPassword, "short", c.actor))
+		checkError(t, "with both wrong", both, models.ErrWrongCredentials)
+		checkInvalid(t, "with both wrong", both, "password")
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		checkError(t, "another session before the change", errOf(f.Sessions.Find(ctx, lost, browser)), nil)
 
@@ -56,7 +52,7 @@ func TestPasswordIsChanged(t *testing.T) {
 func TestChangeOfPasswordIsLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		for range 10 {
 			if _, err := f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor); !errors.Is(err, models.ErrWrongCredentials) {
 				t.Fatal(err)
@@ -73,7 +69,7 @@ func TestChangeOfPasswordIsLimited(t *testing.T) {
 func TestConcurrentPasswordChangesChangeItOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		changed, errs := atOnce(3, func(i int) error {
 			return errOf(stores[i%2].Credentials.ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
@@ -91,14 +87,9 @@ func TestPasswordIsResetByAnOperator(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		token := f.session(t, c)
-		var invalid *models.InvalidError
-		if err := f.Credentials.ResetPassword(ctx, c.user.Email, "short"); !errors.As(err, &invalid) || invalid.Field != "password" {
-			t.Errorf("short: %v", err)
-		}
+		checkInvalid(t, "short", f.Credentials.ResetPassword(ctx, c.user.Email, "short"), "password")
 		for _, email := range []string{"nobody@example.com", "", "a\x00b@example.com"} {
-			if err := f.Credentials.ResetPassword(ctx, email, newPassword); !errors.Is(err, models.ErrUserNotFound) {
-				t.Errorf("%q: %v", email, err)
-			}
+			checkError(t, email, f.Credentials.ResetPassword(ctx, email, newPassword), models.ErrUserNotFound)
 		}
 		must(t, f.Credentials.ResetPassword(ctx, " "+strings.ToUpper(c.user.Email), newPassword))
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
@@ -190,19 +181,16 @@ func TestFirstPasswordIsSet(t *testing.T) {
 			if hash != "" {
 				f.exec(t, "UPDATE users SET password_hash = ? WHERE id = ?", hash, c.user.ID)
 			}
-			lost := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser))(t)
+			lost := f.linkSession(t, c)
 			session, err := f.Sessions.Find(ctx, token, browser)
 			if err != nil || !session.NoPassword {
 				t.Fatalf("%s: %+v, %v", name, session, err)
 			}
-			var invalid *models.InvalidError
-			if _, err := f.Credentials.ChangePassword(ctx, session, "", session.Email, c.actor); !errors.As(err, &invalid) || invalid.Field != "password" {
-				t.Errorf("%s: %v", name, err)
-			}
+			checkInvalid(t, name, errOf(f.Credentials.ChangePassword(ctx, session, "", session.Email, c.actor)), "password")
 			renewed, err := f.Credentials.ChangePassword(ctx, session, "", newPassword, c.actor)
 			must(t, err)
 			signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
-			for _, token := range []string{token, lost.Token} {
+			for _, token := range []string{token, lost} {
 				checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
 			}
 			if kept, err := f.Sessions.Find(ctx, renewed, browser); err != nil || kept.ID != session.ID || kept.NoPassword {
@@ -222,7 +210,7 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c, token := f.newMember(t, f.customer(t))
 		f.clock.Advance(10*time.Minute - time.Second)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
+		session := f.find(t, token)
 		must(t, f.Credentials.RequestEmailChange(t.Context(), session, "", "new."+c.user.Email, c.actor))
 		f.clock.Advance(time.Second)
 		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
@@ -238,11 +226,11 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		c, token := f.newMember(t, f.customer(t))
-		second := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser))(t)
+		second := f.linkSession(t, c)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		var sessions []models.Session
-		for _, token := range []string{token, second.Token} {
-			session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
+		for _, token := range []string{token, second} {
+			session := f.find(t, token)
 			sessions = append(sessions, session)
 		}
 		set, errs := atOnce(4, func(i int) error {

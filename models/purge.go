@@ -118,11 +118,7 @@ func (s *Store) purgeBatch(ctx context.Context, old expired) (int64, error) {
 	defer cancel()
 	batch := s.db.NewSelect().TableExpr(old.table).ColumnExpr(old.key).Where(old.where, old.args...).Limit(purgeBatch)
 	batch = s.db.locked(batch, "UPDATE SKIP LOCKED")
-	result, err := s.db.NewDelete().TableExpr(old.table).Where("(?) IN (?)", bun.Safe(old.key), batch).Exec(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	return affected(s.db.NewDelete().TableExpr(old.table).Where("(?) IN (?)", bun.Safe(old.key), batch).Exec(ctx))
 }
 
 // lowestID returns the lowest UUIDv7 of a time (RFC 9562 section 5.7).
@@ -155,7 +151,7 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	if s.Outbox.Enabled() {
 		// Many accounts need more than Timeout, and what is left when the portal stops can wait.
-		warn := func(context.Context) error { return s.Keys.WarnOfExpiry(ctx) }
+		warn := func(context.Context) error { return s.Outbox.WarnOfExpiry(ctx) }
 		s.stopped.Go(func() { repeat(ctx, warningInterval, warn, report) })
 	}
 	if s.Calls.Enabled() {

@@ -23,7 +23,7 @@ func TestRevocation(t *testing.T) {
 		refused := func(when string, ids ...uuid.UUID) {
 			t.Helper()
 			for _, id := range ids {
-				found, err := f.Keys.Revoke(ctx, stranger.ID, id, stranger.actor)
+				found, err := f.Keys.Revoke(ctx, stranger.ID, id, "", stranger.actor)
 				if !errors.Is(err, models.ErrKeyNotFound) || errors.Is(err, models.ErrKeyAlreadyRevoked) || found.ID != uuid.Nil {
 					t.Errorf("%s: another account's: %+v, %v", when, found, err)
 				}
@@ -31,7 +31,7 @@ func TestRevocation(t *testing.T) {
 		}
 		refused("while it is active", key.ID, newID(), uuid.Nil)
 		f.clock.Advance(time.Hour)
-		revoked, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
+		revoked, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
 		if err != nil || revoked.ID != key.ID || revoked.Label != key.Label ||
 			revoked.RevokedAt == nil || !revoked.RevokedAt.Equal(f.clock.Now()) {
 			t.Fatalf("%+v, %v", revoked, err)
@@ -42,7 +42,7 @@ func TestRevocation(t *testing.T) {
 		}
 		at := *revoked.RevokedAt
 		f.clock.Advance(time.Hour)
-		again, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
+		again, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
 		if !errors.Is(err, models.ErrKeyAlreadyRevoked) || again.ID != key.ID || again.Label != key.Label ||
 			again.RevokedAt == nil || !again.RevokedAt.Equal(at) {
 			t.Errorf("again: %+v, %v", again, err)
@@ -64,7 +64,7 @@ func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 		key, _ := f.key(t, c)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		succeeded, errs := atOnce(8, func(i int) error {
-			return errOf(stores[i%2].Keys.Revoke(t.Context(), c.ID, key.ID, c.actor))
+			return errOf(stores[i%2].Keys.Revoke(t.Context(), c.ID, key.ID, "", c.actor))
 		})
 		for _, err := range errs {
 			checkError(t, "a later revocation", err, models.ErrKeyAlreadyRevoked)
@@ -117,14 +117,14 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		key, secret := f.key(t, c)
 		agent := f.agent(t, c)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		f.exec(t, "ALTER TABLE activities RENAME TO activities_away")
 		for name, do := range map[string]func() error{
-			"revoke":       func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) },
+			"revoke":       func() error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)) },
 			"generate":     func() error { _, _, err := f.Keys.Generate(ctx, c.ID, form("x"), c.actor); return err },
 			"create agent": func() error { return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "x"}, c.actor)) },
 			"remove agent": func() error { return errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)) },
-			"sign in":      func() error { return errOf(f.Sessions.Create(ctx, c.user, models.Client{})) },
+			"sign in":      func() error { return errOf(f.SignIn.Start(ctx, c.user, models.Client{})) },
 			"sign out":     func() error { return f.Sessions.End(ctx, c.ID, session.ID, c.actor) },
 		} {
 			if err := do(); err == nil || errors.Is(err, models.ErrUnavailable) {
@@ -144,7 +144,7 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 func TestRevokedAPIKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.RevokedKey) {
+		listed := func(after uuid.UUID, limit int) (ids []uuid.UUID, keys []models.Key) {
 			t.Helper()
 			page := modelstest.Value(f.Keys.Revoked(ctx, c.ID, models.Page{After: after, Limit: limit}))(t)
 			for _, key := range page.Items {
@@ -160,7 +160,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		f.revoke(t, foreign)
 		leaked, secret := f.key(t, c)
 		use(t, f.Store, secret, 2)
-		modelstest.Value(f.Keys.Revoke(ctx, c.ID, leaked.ID, c.actor))(t)
+		modelstest.Value(f.Keys.Revoke(ctx, c.ID, leaked.ID, "", c.actor))(t)
 		refuse(t, f.Store, secret, 3)
 		f.clock.Advance(models.Day)
 		refuse(t, f.Store, secret, 4)
@@ -175,14 +175,13 @@ func TestRevokedAPIKeys(t *testing.T) {
 		if key := keys[1]; key.LastUsedAt != nil || key.Masked() != old.Masked() {
 			t.Errorf("%+v", key)
 		}
-		for limit, want := range map[int][]uuid.UUID{1: {active.ID, leaked.ID}, 10: {active.ID, leaked.ID, old.ID}} {
-			names := modelstest.Value(f.Keys.Names(ctx, c.ID, limit))(t)
-			var named []uuid.UUID
-			for _, name := range names {
-				named = append(named, name.ID)
+		for limit, want := range map[int][]uuid.UUID{2: {active.ID, leaked.ID}, 10: {active.ID, leaked.ID, old.ID}} {
+			var all []uuid.UUID
+			for _, key := range modelstest.Value(f.Keys.ActiveAndRevoked(ctx, c.ID, limit))(t) {
+				all = append(all, key.ID)
 			}
-			if !slices.Equal(named, want) {
-				t.Errorf("names of at most %d revoked keys: %v, want %v", limit, named, want)
+			if !slices.Equal(all, want) {
+				t.Errorf("at most %d keys: %v, want %v", limit, all, want)
 			}
 		}
 		if ids, _ := listed(uuid.Nil, 1); !slices.Equal(ids, []uuid.UUID{leaked.ID}) {

@@ -111,10 +111,7 @@ func TestKeyIsRenamed(t *testing.T) {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 		for _, label := range []string{"", " ", "a\nb", "\xff"} {
-			var invalid *models.InvalidError
-			if _, err := f.Keys.Rename(ctx, c.ID, key.ID, label, c.actor); !errors.As(err, &invalid) || invalid.Field != "label" {
-				t.Errorf("%q: %v", label, err)
-			}
+			checkInvalid(t, label, errOf(f.Keys.Rename(ctx, c.ID, key.ID, label, c.actor)), "label")
 		}
 		for name, id := range map[string]uuid.UUID{"another account's": key.ID, "no": newID()} {
 			if found, err := f.Keys.Rename(ctx, other.ID, id, "mine", other.actor); !errors.Is(err, models.ErrKeyNotFound) || found.ID != uuid.Nil {

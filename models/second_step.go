@@ -37,7 +37,7 @@ func secondStepDue(ctx context.Context, db bun.IDB, userID uuid.UUID) (due bool,
 }
 
 // createPendingSignIn stores a sign-in whose second step is due, and returns its token. Like
-// [Sessions.Create], it checks that the user may still sign in.
+// a session, it checks that the user may still sign in.
 func createPendingSignIn(ctx context.Context, tx Tx, user User) (token string, err error) {
 	if err := tx.lockVerified(ctx, user); err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 		s.guesses.record(user, visitorActor(client.Address), ActionCodeRefused)
 	}
 	err = disabledIfWrong(err)
-	s.guesses.failures.count(err)
+	s.guesses.refused.count(err)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -102,7 +102,7 @@ func (s *SignIn) Finish(ctx context.Context, token, code string, client Client) 
 
 // acceptCode accepts a code of the user's authenticator app or a recovery code, once, and returns
 // how the user has signed in, or "" for a wrong code.
-func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (SignInMethod, error) {
+func (s *SignIn) acceptCode(ctx context.Context, tx Tx, user User, code string, client Client) (signInMethod, error) {
 	code = strings.Join(strings.Fields(code), "")
 	if len(code) > totpCode.Digits.Length() {
 		used, err := useRecoveryCode(ctx, tx, user.ID, code)

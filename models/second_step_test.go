@@ -31,7 +31,7 @@ func (a app) code(t *testing.T, after time.Duration) string {
 // unused.
 func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) {
 	t.Helper()
-	session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+	session := f.signedIn(t, c)
 	a = app{f: f}
 	a.secret = modelstest.Value(f.Credentials.StartTOTP(t.Context(), session))(t)
 	recovery, err := f.Credentials.EnableTOTP(t.Context(), session, a.code(t, 0), c.actor)
@@ -43,7 +43,7 @@ func (f *fixture) twoSteps(t *testing.T, c customer) (a app, recovery []string) 
 // firstStep returns the token of a pending sign-in.
 func (f *fixture) firstStep(t *testing.T, c customer) string {
 	t.Helper()
-	signedIn, err := f.SignIn.Start(t.Context(), c.user, models.WithPassword, browser)
+	signedIn, err := f.SignIn.Start(t.Context(), c.user, browser)
 	if err != nil || !signedIn.Pending {
 		t.Fatalf("pending %t, %v", signedIn.Pending, err)
 	}
@@ -84,7 +84,7 @@ func TestSecondStep(t *testing.T) {
 		typed := strings.ToUpper(strings.ReplaceAll(recovery[3], "-", " "))
 		must(t, errOf(f.secondStep(t, f.firstStep(t, c), typed)))
 		checkError(t, "a used recovery code", errOf(f.secondStep(t, f.firstStep(t, c), recovery[3])), models.ErrWrongCode)
-		session := modelstest.Value(f.Sessions.Find(ctx, token, browser))(t)
+		session := f.find(t, token)
 		if factors, err := f.Credentials.Factors(ctx, session); err != nil || factors.AuthenticatorSince == nil || factors.RecoveryCodes != 9 {
 			t.Errorf("%+v, %v", factors, err)
 		}
@@ -96,7 +96,7 @@ func TestSecondStep(t *testing.T) {
 		pending = f.firstStep(t, c)
 		must(t, f.Credentials.DisableTOTP(ctx, session, c.actor))
 		checkError(t, "a sign-in from before", errOf(f.secondStep(t, pending, renewed[0])), models.ErrSignInNotPending)
-		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
+		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
@@ -117,11 +117,18 @@ func TestSecondStep(t *testing.T) {
 // does.
 func TestSecondStepIsDueAfterAPasswordOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c := f.customer(t)
+		ctx, c := t.Context(), f.customer(t)
+		passkey := f.passkey(t, f.signedIn(t, c), c.actor)
+		passkey.SignCount++
 		f.twoSteps(t, c)
-		for _, method := range []models.SignInMethod{models.WithLink, models.WithInvitation, models.WithPasskey, models.WithProvider} {
-			if signedIn, err := f.SignIn.Start(t.Context(), c.user, method, browser); err != nil || signedIn.Pending {
-				t.Errorf("%s: pending %t, %v", method, signedIn.Pending, err)
+		identity := models.Identity{Issuer: "https://a.example", Subject: "ada", Email: c.user.Email, EmailVerified: true}
+		for name, signIn := range map[string]func() (models.SignedIn, error){
+			"link":     func() (models.SignedIn, error) { return f.SignIn.UseLink(ctx, f.link(t, c, c.user), browser) },
+			"passkey":  func() (models.SignedIn, error) { return f.SignIn.WithPasskey(ctx, passkey, "challenge", browser) },
+			"identity": func() (models.SignedIn, error) { return f.SignIn.WithIdentity(ctx, identity, true, browser) },
+		} {
+			if signedIn, err := signIn(); err != nil || signedIn.Pending {
+				t.Errorf("%s: pending %t, %v", name, signedIn.Pending, err)
 			}
 		}
 		f.firstStep(t, c)
@@ -245,7 +252,7 @@ func TestNewPasswordEndsTheLimitOfCodesUnlessSetByEmail(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		a, _ := f.twoSteps(t, c)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.find(t, f.linkSession(t, c))
 		newest := password
 		secondStep := func() error {
 			t.Helper()
@@ -378,7 +385,7 @@ func TestSecretOfThePortalRotates(t *testing.T) {
 func TestAuthenticatorSetUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		enable := func(code string) error { return errOf(f.Credentials.EnableTOTP(ctx, session, code, c.actor)) }
 		checkError(t, "nothing to confirm", enable("123456"), models.ErrTOTPOff)
 		first := app{f: f}
@@ -386,7 +393,7 @@ func TestAuthenticatorSetUp(t *testing.T) {
 		second := app{f: f}
 		second.secret = modelstest.Value(f.Credentials.StartTOTP(ctx, session))(t)
 		checkError(t, "the code of a replaced secret", enable(first.code(t, 0)), models.ErrWrongCode)
-		if signedIn, err := f.SignIn.Start(ctx, c.user, models.WithPassword, browser); err != nil || signedIn.Pending {
+		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("an unconfirmed app: pending %t, %v", signedIn.Pending, err)
 		}
 		f.clock.Advance(time.Hour)

@@ -49,13 +49,11 @@ func (f *fixture) live(t *testing.T) secrets {
 			t.Fatal("signed in")
 		}
 	}
-	token, err := f.Sessions.Create(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"})
-	must(t, err)
+	token := modelstest.Value(f.SignIn.Start(ctx, user, models.Client{Address: "203.0.113.7", UserAgent: "Firefox"}))(t).Token
 	s["session token"] = token
 	must(t, errOf(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})))
 	actor := models.UserActor(user.ID, "203.0.113.7")
-	invite := models.NewInvitation{Email: "bob@example.com", Role: models.RoleMember}
-	_, s["invitation token"], err = f.Invitations.Create(ctx, account.ID, invite, actor)
+	_, s["invitation token"], err = f.Invitations.Create(ctx, account.ID, "bob@example.com", models.RoleMember, actor)
 	must(t, err)
 	s["password of an invitation"] = "Tr0ub4dor & four"
 	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
@@ -65,7 +63,7 @@ func (f *fixture) live(t *testing.T) secrets {
 	s["API key"] = secret[4:34]
 	must(t, errOf(f.API.Authenticate(ctx, secret, models.Source{})))
 	must(t, errOf(f.Keys.FindBySecret(ctx, secret)))
-	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, actor)))
+	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, "", actor)))
 	_, leaked, err := f.Keys.Generate(ctx, account.ID, form("leaked"), actor)
 	must(t, err)
 	s["leaked key"] = leaked[4:34]

@@ -55,26 +55,14 @@ type Sessions struct {
 	passwords *passwords
 }
 
-// Create starts a session for a user that [SignIn.VerifyPassword] has returned, without a second
-// step, and records the activity. It returns the session token, which has 256 random bits and is
-// stored as a hash only. Sign-ins use [SignIn.Start]. A user has at most 100 sessions: above that,
-// the least recently used one ends.
+// create starts a session for a user who has proved an identity, and records the activity. It
+// returns the session token, which has 256 random bits and is stored as a hash only. A user has at
+// most 100 sessions: above that, the least recently used one ends.
 //
 // It returns [ErrWrongCredentials] if the password has changed since it was verified, or if the
 // user or the account has been disabled. These changes end all sessions, and no later session may
 // start.
-func (s *Sessions) Create(ctx context.Context, user User, client Client) (token string, err error) {
-	err = s.db.InTx(ctx, "create session", func(ctx context.Context, tx Tx) error {
-		token, err = s.create(ctx, tx, user, WithPassword, client)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return token, nil
-}
-
-func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMethod, client Client) (token string, err error) {
+func (s *Sessions) create(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (token string, err error) {
 	token, now := newToken(), tx.Now()
 	session := Session{
 		ID: newID(), UserID: user.ID, TokenHash: hashToken(token),
@@ -100,9 +88,9 @@ func (s *Sessions) create(ctx context.Context, tx Tx, user User, method SignInMe
 	}
 	label := cmp.Or(client.Provider, signInLabels[method])
 	activity := Activity{AccountID: user.AccountID, Action: ActionSignedIn, SubjectID: &session.ID, Label: label}
-	if method != WithInvitation && !client.Device.belongsTo(user) {
+	if method != withInvitation && !client.Device.belongsTo(user) {
 		activity.NewDevice = user.Email
-		activity.Source = signInSubject("client", network(client.Address)+"\x00"+session.UserAgent).hash
+		activity.DeviceHash = signInSubject("client", network(client.Address)+"\x00"+session.UserAgent).hash
 	}
 	return token, tx.RecordActivity(ctx, UserActor(user.ID, client.Address), activity)
 }
@@ -193,21 +181,15 @@ func (s *Sessions) Reauthenticate(ctx context.Context, session Session, password
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.db.timeout)
-	defer cancel()
-	token = newToken()
-	err = s.db.InTx(ctx, "reauthenticate", func(ctx context.Context, tx Tx) error {
+	return inTx(ctx, s.db, "reauthenticate", func(ctx context.Context, tx Tx) (string, error) {
 		if err := tx.lockPassword(ctx, user); err != nil {
-			return err
+			return "", err
 		}
+		token := newToken()
 		result, err := tx.NewUpdate().Model((*Session)(nil)).Set("reference_hash = ?, authenticated_at = ?", hashToken(token), tx.Now()).
 			Where("id = ? AND user_id = ?", session.ID, user.ID).Exec(ctx)
-		return unlessAffected(result, err, ErrSessionNotFound)
+		return token, unlessAffected(result, err, ErrSessionNotFound)
 	})
-	if err != nil {
-		return "", err
-	}
-	return token, nil
 }
 
 // maxSessions is the number of sessions that a user can have. Above that, a sign-in ends the least
@@ -254,12 +236,8 @@ func (s *Sessions) end(ctx context.Context, accountID uuid.UUID, actor Actor, ac
 // endOtherSessions deletes all of a user's sessions except keep, and records their number as one
 // activity.
 func endOtherSessions(ctx context.Context, tx Tx, accountID, userID, keep uuid.UUID, actor Actor) error {
-	result, err := tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
-		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx)
-	if err != nil {
-		return err
-	}
-	ended, err := result.RowsAffected()
+	ended, err := affected(tx.NewDelete().Model((*Session)(nil)).Where("user_id = ? AND id <> ?", userID, keep).
+		Where("user_id IN (SELECT id FROM users WHERE account_id = ?)", accountID).Exec(ctx))
 	if err != nil || ended == 0 {
 		return err
 	}

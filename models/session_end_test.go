@@ -9,13 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 // identify returns the id of the session with this token.
 func (f *fixture) identify(t *testing.T, token string) uuid.UUID {
 	t.Helper()
-	session := modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
+	session := f.find(t, token)
 	return session.ID
 }
 
@@ -154,13 +153,13 @@ func TestManySessionsEndAtOnce(t *testing.T) {
 				return store.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, s.ID, c.actor)
 			}, 1, 500},
 			"sign in": {func(ctx context.Context, store *models.Store, c customer, _ models.Session) error {
-				return errOf(store.Sessions.Create(ctx, c.user, browser))
+				return errOf(store.SignIn.Start(ctx, c.user, browser))
 			}, 100, 0},
 		} {
 			var few []string
 			for _, many := range []int{110, 500} {
 				c := f.customer(t)
-				session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+				session := f.signedIn(t, c)
 				f.manySessions(t, c, many)
 				seen := &statements{}
 				ctx := context.WithValue(t.Context(), requestKey{}, seen)
@@ -200,7 +199,7 @@ func TestUserHasAHundredSessions(t *testing.T) {
 		for name, token := range map[string]string{"used": used, "another user's": foreign} {
 			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
-		_, errs := atOnce(5, func(int) error { return errOf(f.Sessions.Create(ctx, c.user, browser)) })
+		_, errs := atOnce(5, func(int) error { return errOf(f.SignIn.Start(ctx, c.user, browser)) })
 		for _, err := range errs {
 			t.Error(err)
 		}

@@ -18,7 +18,25 @@ var browser = models.Client{Address: "203.0.113.7", UserAgent: "Mozilla/5.0"}
 
 func (f *fixture) session(t *testing.T, c customer) (token string) {
 	t.Helper()
-	return modelstest.Value(f.Sessions.Create(t.Context(), c.user, browser))(t)
+	return modelstest.Value(f.SignIn.Start(t.Context(), c.user, browser))(t).Token
+}
+
+// signedIn starts a session and returns it.
+func (f *fixture) signedIn(t *testing.T, c customer) models.Session {
+	t.Helper()
+	return f.find(t, f.session(t, c))
+}
+
+// linkSession starts a session with a link, as a user with a second factor can without a code.
+func (f *fixture) linkSession(t *testing.T, c customer) (token string) {
+	t.Helper()
+	return modelstest.Value(f.SignIn.UseLink(t.Context(), f.link(t, c, c.user), browser))(t).Token
+}
+
+// find returns the session with this token.
+func (f *fixture) find(t *testing.T, token string) models.Session {
+	t.Helper()
+	return modelstest.Value(f.Sessions.Find(t.Context(), token, browser))(t)
 }
 
 // lastSeen returns the stored last-seen time and address of the only session.
@@ -204,12 +222,12 @@ func TestUnusualUserAgents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		for _, agent := range []string{"", "a\x00b", "\xff\xfe", "'; --", strings.Repeat("é", 1000), strings.Repeat("a", 1<<16), "x" + strings.Repeat("👩", 100)} {
-			token, err := f.Sessions.Create(t.Context(), c.user, models.Client{UserAgent: agent})
+			signedIn, err := f.SignIn.Start(t.Context(), c.user, models.Client{UserAgent: agent})
 			if err != nil {
 				t.Errorf("%.20q: %v", agent, err)
 				continue
 			}
-			session, err := f.Sessions.Find(t.Context(), token, models.Client{})
+			session, err := f.Sessions.Find(t.Context(), signedIn.Token, models.Client{})
 			if err != nil || len(session.UserAgent) > 256 || !strings.HasPrefix(strings.ReplaceAll(agent, "\x00", ""), session.UserAgent) {
 				t.Errorf("%.20q is stored as %.20q, %v", agent, session.UserAgent, err)
 			}

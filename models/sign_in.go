@@ -19,26 +19,25 @@ type SignIn struct {
 	sealer    secret.Sealer // of the secrets of authenticator apps
 }
 
-// SignInMethod is how a user has proved an identity.
-type SignInMethod string
+// signInMethod is how a user has proved an identity.
+type signInMethod string
 
-// The methods of sign-in.
 const (
 	// Including one that a link for a forgotten password has just set.
-	WithPassword   SignInMethod = "password"
-	WithLink       SignInMethod = "link"       // an operator's sign-in link
-	WithInvitation SignInMethod = "invitation" // a link that has just created the user
-	WithProvider   SignInMethod = "provider"   // OpenID Connect
-	WithPasskey    SignInMethod = "passkey"
+	withPassword   signInMethod = "password"
+	withLink       signInMethod = "link"       // an operator's sign-in link
+	withInvitation signInMethod = "invitation" // a link that has just created the user
+	withProvider   signInMethod = "provider"   // OpenID Connect
+	withPasskey    signInMethod = "passkey"
 
 	// A password, and a code of the authenticator app.
-	withCode         SignInMethod = "code"
-	withRecoveryCode SignInMethod = "recovery code" // a password, and a recovery code
+	withCode         signInMethod = "code"
+	withRecoveryCode signInMethod = "recovery code" // a password, and a recovery code
 )
 
 // signInLabels describe the methods in the activity log.
-var signInLabels = map[SignInMethod]string{
-	WithLink: "a sign-in link", WithInvitation: "an invitation", WithPasskey: "a passkey",
+var signInLabels = map[signInMethod]string{
+	withLink: "a sign-in link", withInvitation: "an invitation", withPasskey: "a passkey",
 	withCode: "a code", withRecoveryCode: "a recovery code",
 }
 
@@ -120,24 +119,19 @@ func (s *SignIn) VerifyPassword(ctx context.Context, email, password string, cli
 	return s.passwords.verify(ctx, email, password, guess)
 }
 
-// Start starts a session for a user who has just proved an identity with this method, or a pending
-// sign-in if a second step is due. If the password has changed since it was verified, or the user
+// Start starts a session for a user who has just entered or set the password, or a pending sign-in
+// if a second step is due. If the password has changed since it was verified, or the user
 // or the account has been disabled, the error is [ErrWrongCredentials].
-func (s *SignIn) Start(ctx context.Context, user User, method SignInMethod, client Client) (signedIn SignedIn, err error) {
-	err = s.db.InTx(ctx, "sign in", func(ctx context.Context, tx Tx) error {
-		signedIn, err = s.start(ctx, tx, user, method, client)
-		return err
+func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn, error) {
+	return inTx(ctx, s.db, "sign in", func(ctx context.Context, tx Tx) (SignedIn, error) {
+		return s.start(ctx, tx, user, withPassword, client)
 	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return signedIn, nil
 }
 
-// start is [SignIn.Start] in a transaction. Every sign-in ends with it. Without a password, the
+// start starts a session, or a pending sign-in after a password, in a transaction. Every sign-in ends with it. Without a password, the
 // error for a disabled user is [ErrSignInDisabled].
-func (s *SignIn) start(ctx context.Context, tx Tx, user User, method SignInMethod, client Client) (SignedIn, error) {
-	if method == WithPassword {
+func (s *SignIn) start(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (SignedIn, error) {
+	if method == withPassword {
 		pending, err := secondStepDue(ctx, tx, user.ID)
 		if err != nil {
 			return SignedIn{}, err
@@ -148,7 +142,7 @@ func (s *SignIn) start(ctx context.Context, tx Tx, user User, method SignInMetho
 		}
 	}
 	token, err := s.sessions.create(ctx, tx, user, method, client)
-	if method != WithPassword {
+	if method != withPassword {
 		err = disabledIfWrong(err)
 	}
 	return SignedIn{User: user, Token: token}, err

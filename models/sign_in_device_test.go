@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 // guess enters wrong passwords for an email, each from another address or all from the client.
@@ -70,8 +69,8 @@ func TestDeviceHasALimitOfItsOwn(t *testing.T) {
 func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
-		second := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
+		second := f.signedIn(t, c)
 		guess(t, f.Store, c.user.Email, 10, func(int) models.Client { return browser })
 		change := func(s models.Session, old string) error {
 			return errOf(f.Credentials.ChangePassword(ctx, s, old, newPassword, c.actor))
@@ -91,7 +90,7 @@ func TestGuessesAtSignInDoNotStopAChangeOfPassword(t *testing.T) {
 func TestWrongCurrentPasswordIsRecordedAsTheUsers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		for range 2 {
 			checkError(t, "a guess", errOf(f.Credentials.ChangePassword(t.Context(), session, wrongPassword, newPassword, c.actor)), models.ErrWrongCredentials)
 		}
@@ -163,7 +162,7 @@ func TestRightPasswordsDoNotKeepStrangersOut(t *testing.T) {
 func TestRightPasswordsOfAUserAreLimited(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		for i := range 15 {
 			client := models.Client{Address: address(i), Device: models.NewDevice(c.user)}
 			checkError(t, "a sign-in with a device", errOf(f.SignIn.VerifyPassword(ctx, c.user.Email, password, client)), nil)

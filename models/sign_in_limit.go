@@ -26,7 +26,7 @@ const (
 type guesses struct {
 	db         *DB
 	limit      int // wrong passwords of a subject within signInWindow
-	failures   signInFailureCounts
+	refused    refusals
 	background *sync.WaitGroup
 }
 
@@ -101,8 +101,6 @@ func (g *guesses) countRight(ctx context.Context, email string) error {
 // countWrong counts a wrong password for the subjects counted. If other instances have brought one
 // of the subjects limited to the limit in the meantime, it returns a [*SignInLimitError].
 func (g *guesses) countWrong(ctx context.Context, limited, counted []subject) error {
-	ctx, cancel := context.WithTimeout(ctx, g.db.timeout)
-	defer cancel()
 	return g.db.InTx(ctx, "count a wrong password", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockSubjects(ctx, counted); err != nil {
 			return err
@@ -159,9 +157,7 @@ func (g *guesses) checkCode(
 // in the background.
 func (g *guesses) record(user User, actor Actor, action Action) {
 	g.background.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), g.db.timeout)
-		defer cancel()
-		err := g.db.InTx(ctx, "record a wrong password or code", func(ctx context.Context, tx Tx) error {
+		err := g.db.InTx(context.Background(), "record a wrong password or code", func(ctx context.Context, tx Tx) error {
 			return recordRefusal(ctx, tx, user, actor, action)
 		})
 		if err != nil {
@@ -181,11 +177,11 @@ func recordRefusal(ctx context.Context, tx Tx, user User, actor Actor, action Ac
 	return tx.RecordActivity(ctx, actor, activity)
 }
 
-// signInFailureCounts are the counters of [SignInFailures].
-type signInFailureCounts struct{ wrong, limited, disabled atomic.Uint64 }
+// refusals are counters of [Stats].
+type refusals struct{ wrong, limited, disabled atomic.Uint64 }
 
 // count counts the outcome of a sign-in.
-func (c *signInFailureCounts) count(err error) {
+func (c *refusals) count(err error) {
 	_, limited := errors.AsType[*SignInLimitError](err)
 	switch {
 	case limited:

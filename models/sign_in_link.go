@@ -50,21 +50,18 @@ func (s *SignIn) LinkUser(ctx context.Context, token string) (User, error) {
 }
 
 // UseLink signs in the user of a link and deletes the link, with the errors of [SignIn.LinkUser].
-func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (signedIn SignedIn, err error) {
-	err = s.db.InTx(ctx, "use sign-in link", func(ctx context.Context, tx Tx) error {
+func (s *SignIn) UseLink(ctx context.Context, token string, client Client) (SignedIn, error) {
+	return inTx(ctx, s.db, "use sign-in link", func(ctx context.Context, tx Tx) (SignedIn, error) {
 		user, err := signInLinks.findUser(ctx, tx, token, tx.Now())
 		if err != nil {
-			return err
+			return SignedIn{}, err
 		}
 		// The session is first, because every transaction locks the account before links
 		// and sessions.
-		if signedIn, err = s.start(ctx, tx, user, WithLink, client); err != nil {
-			return err
+		signedIn, err := s.start(ctx, tx, user, withLink, client)
+		if err != nil {
+			return SignedIn{}, err
 		}
-		return signInLinks.use(ctx, tx, token)
+		return signedIn, signInLinks.use(ctx, tx, token)
 	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return signedIn, nil
 }

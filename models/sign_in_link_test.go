@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"portal/models"
-	"portal/models/modelstest"
 )
 
 func (f *fixture) link(t *testing.T, c customer, user models.User) string {
@@ -101,7 +100,7 @@ func TestSignInLinkOfSomeoneDisabledOrRemoved(t *testing.T) {
 func TestNewPasswordEndsSignInLinks(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		kept := f.link(t, other, other.user)
 		changed := f.link(t, c, c.user)
 		must(t, errOf(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)))

@@ -60,7 +60,7 @@ func (p *passwords) verifyCurrent(ctx context.Context, session Session, password
 // verify returns the user with this email and password, or the errors of [SignIn.VerifyPassword].
 func (p *passwords) verify(ctx context.Context, email, password string, guess guess) (User, error) {
 	user, err := p.verifyInTurn(ctx, email, password, guess)
-	p.guesses.failures.count(err)
+	p.guesses.refused.count(err)
 	return user, err
 }
 

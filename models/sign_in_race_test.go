@@ -22,16 +22,16 @@ func TestNoSessionStartsWithAnOldPassword(t *testing.T) {
 		guesser, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
 		must(t, err)
 		must(t, f.Credentials.ResetPassword(t.Context(), c.user.Email, newPassword))
-		token, err := f.Sessions.Create(t.Context(), guesser, browser)
-		if !errors.Is(err, models.ErrWrongCredentials) || token != "" {
-			t.Errorf("%q, %v", token, err)
+		signedIn, err := f.SignIn.Start(t.Context(), guesser, browser)
+		if !errors.Is(err, models.ErrWrongCredentials) || signedIn.Token != "" {
+			t.Errorf("%+v, %v", signedIn, err)
 		}
 		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
 			t.Errorf("%d sessions", n)
 		}
 		owner, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, newPassword, models.Client{Address: address(2)})
 		must(t, err)
-		checkError(t, "with the new password", errOf(f.Sessions.Create(t.Context(), owner, browser)), nil)
+		checkError(t, "with the new password", errOf(f.SignIn.Start(t.Context(), owner, browser)), nil)
 	})
 }
 
@@ -46,7 +46,7 @@ func TestResetLeavesNoOldSession(t *testing.T) {
 			if i == 4 {
 				return f.Credentials.ResetPassword(t.Context(), c.user.Email, newPassword)
 			}
-			_, err := stores[i%2].Sessions.Create(t.Context(), user, browser)
+			_, err := stores[i%2].SignIn.Start(t.Context(), user, browser)
 			return err
 		})
 		for _, err := range errs {
@@ -62,7 +62,7 @@ func TestResetLeavesNoOldSession(t *testing.T) {
 func TestEndedSessionCannotChangeThePassword(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		session := modelstest.Value(f.Sessions.Find(t.Context(), f.session(t, c), browser))(t)
+		session := f.signedIn(t, c)
 		must(t, f.Sessions.End(t.Context(), c.ID, session.ID, c.actor))
 		if token, err := f.Credentials.ChangePassword(t.Context(), session, password, newPassword, c.actor); !errors.Is(err, models.ErrSessionNotFound) || token != "" {
 			t.Errorf("%q, %v", token, err)
@@ -81,7 +81,7 @@ func TestConcurrentUpgradesBothSignIn(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = stores[i].Sessions.Create(t.Context(), user, browser)
+			_, err = stores[i].SignIn.Start(t.Context(), user, browser)
 			return err
 		})
 		for _, err := range errs {

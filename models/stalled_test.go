@@ -33,7 +33,7 @@ func TestOpenTransactionBlocksNoOtherAccount(t *testing.T) {
 		must(t, errOf(tx.ExecContext(t.Context(), statement, id)))
 	}
 	for name, do := range map[string]func(context.Context) error{
-		"revoke": func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)) },
+		"revoke": func(ctx context.Context) error { return errOf(f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)) },
 		"generate": func(ctx context.Context) error {
 			_, _, err := f.Keys.Generate(ctx, c.ID, form("x"), c.actor)
 			return err
@@ -57,7 +57,7 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 	later := f.open(t, models.Options{}) // the old connections may not have read the setting yet
 	for _, attempt := range []string{"first", "second"} {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
-		if _, err := later.Keys.Revoke(ctx, c.ID, key.ID, c.actor); !errors.Is(err, models.ErrUnavailable) {
+		if _, err := later.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor); !errors.Is(err, models.ErrUnavailable) {
 			t.Errorf("%s attempt: %v", attempt, err)
 		}
 		cancel()
@@ -66,7 +66,7 @@ func TestRepeatedRevocationWaitsForTheStandby(t *testing.T) {
 		})
 	}
 	f.synchronousStandby(t, "")
-	checkError(t, "with the standby again", errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, c.actor)), models.ErrKeyAlreadyRevoked)
+	checkError(t, "with the standby again", errOf(f.Keys.Revoke(t.Context(), c.ID, key.ID, "", c.actor)), models.ErrKeyAlreadyRevoked)
 }
 
 func (f *fixture) synchronousStandby(t *testing.T, name string) {
@@ -96,7 +96,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	}))
 	result := make(chan error, 1)
 	go func() {
-		_, err := instance.Keys.Revoke(context.WithoutCancel(t.Context()), c.ID, key.ID, c.actor)
+		_, err := instance.Keys.Revoke(context.WithoutCancel(t.Context()), c.ID, key.ID, "", c.actor)
 		result <- err
 	}()
 	<-reached
@@ -104,7 +104,7 @@ func TestFrozenInstanceLosesItsLocks(t *testing.T) {
 	eventually(t, "another instance has revoked the key", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), models.Timeout)
 		defer cancel()
-		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, c.actor)
+		_, err := f.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)
 		if err != nil && !errors.Is(err, models.ErrUnavailable) {
 			t.Error(err)
 		}

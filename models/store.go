@@ -228,30 +228,25 @@ type Stats struct {
 	APIPool        sql.DBStats // the connections of the API's reads
 
 	Usage          usage.Stats
-	HashQueue      int // requests that wait for password hashing
-	SignInFailures SignInFailures
+	HashQueue      int    // requests that wait for password hashing
 	MailsDropped   uint64 // because too many waited
 	HangUpFailures uint64 // failed attempts to end calls
-}
 
-// SignInFailures counts refused passwords and codes since the start of the process, at sign-in and
-// to confirm a change.
-type SignInFailures struct {
-	Wrong    uint64
-	Limited  uint64 // not checked, because there were too many wrong ones before
-	Disabled uint64 // right, but the user or the account is disabled
+	// Refused passwords and codes since the start of the process, at sign-in and to confirm a
+	// change.
+	RefusedWrong    uint64
+	RefusedLimited  uint64 // not checked, because there were too many wrong ones before
+	RefusedDisabled uint64 // right, but the user or the account is disabled
 }
 
 // Stats returns the state without using the database.
 func (s *Store) Stats() Stats {
-	failures := &s.SignIn.guesses.failures
+	refused := &s.SignIn.guesses.refused
 	return Stats{
 		Authentication: s.API.authn.Stats(), PortalPool: s.db.Stats(), APIPool: s.db.api.Stats(),
 		Usage: s.usage.Stats(), HashQueue: s.SignIn.passwords.hasher.Waiting(), MailsDropped: s.db.mailsDropped.Load(),
 		HangUpFailures: s.Calls.failures.Load(),
-		SignInFailures: SignInFailures{
-			Wrong: failures.wrong.Load(), Limited: failures.limited.Load(), Disabled: failures.disabled.Load(),
-		},
+		RefusedWrong:   refused.wrong.Load(), RefusedLimited: refused.limited.Load(), RefusedDisabled: refused.disabled.Load(),
 	}
 }
 

@@ -40,11 +40,26 @@ type DB struct {
 // Now returns the time with the precision of the database: UTC, in whole microseconds.
 func (db *DB) Now() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
 
-// InTx calls work in a transaction, and commits it unless work fails. The error begins with the
-// operation.
+// InTx calls work in a transaction, which it commits unless work fails or the time limit of the
+// database passes. The error begins with the operation.
 func (db *DB) InTx(ctx context.Context, operation string, work func(ctx context.Context, tx Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, db.timeout)
+	defer cancel()
 	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx, db}) })
 	return failed(operation, err)
+}
+
+// inTx is [DB.InTx] for work with a result. With an error, it returns the zero value.
+func inTx[T any](ctx context.Context, db *DB, operation string, work func(ctx context.Context, tx Tx) (T, error)) (T, error) {
+	var result, zero T
+	err := db.InTx(ctx, operation, func(ctx context.Context, tx Tx) (err error) {
+		result, err = work(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return zero, err
+	}
+	return result, nil
 }
 
 // locked lets a query lock the rows that it selects, with a strength such as "SHARE". SQLite needs
@@ -114,6 +129,14 @@ func (tx Tx) deleteOf(ctx context.Context, users any, tables ...string) error {
 // Record writes an activity about a subject, whose name is label.
 func (tx Tx) Record(ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label string) error {
 	return tx.RecordActivity(ctx, actor, Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label})
+}
+
+// recordRename is Record for a subject whose name was former.
+func (tx Tx) recordRename(
+	ctx context.Context, accountID uuid.UUID, actor Actor, action Action, subjectID uuid.UUID, label, former string,
+) error {
+	activity := Activity{AccountID: accountID, Action: action, SubjectID: &subjectID, Label: label, FormerLabel: former}
+	return tx.RecordActivity(ctx, actor, activity)
 }
 
 // RecordActivity sets the actor, the time and, if it is missing, the id of the activity, writes it
@@ -219,23 +242,23 @@ func (db *DB) warnOfClock(ctx context.Context) error {
 	return nil
 }
 
-// expired reports whether a key has expired.
-func (tx Tx) expired(ctx context.Context, key Key) (bool, error) {
-	if key.ExpiresAt == nil {
-		return false, nil
+// hasEnded reports whether a key is revoked or has expired.
+func (tx Tx) hasEnded(ctx context.Context, key Key) (bool, error) {
+	now, err := tx.Now(), error(nil)
+	if key.ExpiresAt != nil {
+		now, err = tx.laterNow(ctx)
 	}
-	now, err := tx.laterNow(ctx)
-	return key.Expired(now), err
+	return key.EndedAt(now) != nil, err
 }
 
-// refused reports whether authentication refuses a key as expired. Unlike expired, refused has only
-// the clock of the database, so that a key that works can always be revoked.
-func (tx Tx) refused(ctx context.Context, key Key) (bool, error) {
-	if !isPostgres(tx) || key.ExpiresAt == nil {
-		return key.Expired(tx.Now()), nil
+// refuses is hasEnded as authentication sees it: with the clock of the database alone, so that a
+// key that works can always be revoked.
+func (tx Tx) refuses(ctx context.Context, key Key) (bool, error) {
+	now, err := tx.Now(), error(nil)
+	if key.ExpiresAt != nil && isPostgres(tx) {
+		now, err = postgresNow(ctx, tx)
 	}
-	now, err := postgresNow(ctx, tx)
-	return err == nil && key.Expired(now), err
+	return key.EndedAt(now) != nil, err
 }
 
 // The locks below last until the transaction ends. Every transaction takes them in this order:

@@ -317,7 +317,7 @@ func TestOldRowsArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		key, _ := f.key(t, c)
-		token := modelstest.Value(f.Sessions.Create(ctx, c.user, models.Client{}))(t)
+		token := modelstest.Value(f.SignIn.Start(ctx, c.user, models.Client{}))(t).Token
 		now := f.clock.Now()
 		for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
 			f.exec(t, "INSERT INTO api_key_hourly_usage (api_key_id, hour) VALUES (?, ?)", key.ID, now.Add(-age))

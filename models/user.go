@@ -70,25 +70,24 @@ func (p *People) Add(ctx context.Context, accountID uuid.UUID, n NewUser, actor 
 			return User{}, err
 		}
 	}
-	user := User{
-		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email),
-		PasswordHash: hash, Role: n.Role, CreatedAt: p.db.Now(),
-	}
-	err = p.db.InTx(ctx, "add user", func(ctx context.Context, tx Tx) error {
-		result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
-		if err := unlessAffected(result, err, ErrEmailTaken); err != nil {
-			return err
+	return inTx(ctx, p.db, "add user", func(ctx context.Context, tx Tx) (User, error) {
+		user, err := insertUser(ctx, tx, User{AccountID: accountID, Email: email, PasswordHash: hash, Role: n.Role})
+		if err != nil {
+			return User{}, err
 		}
 		err = tx.Delete(ctx, (*Invitation)(nil), "account_id = ? AND email_hash = ?", accountID, user.EmailHash)
 		if err != nil {
-			return err
+			return User{}, err
 		}
-		return tx.Record(ctx, accountID, actor, ActionUserAdded, user.ID, user.Email)
+		return user, tx.Record(ctx, accountID, actor, ActionUserAdded, user.ID, user.Email)
 	})
-	if err != nil {
-		return User{}, err
-	}
-	return user, nil
+}
+
+// insertUser stores a new user, or returns [ErrEmailTaken].
+func insertUser(ctx context.Context, tx Tx, user User) (User, error) {
+	user.ID, user.EmailHash, user.CreatedAt = newID(), hashEmail(user.Email), tx.Now()
+	result, err := tx.NewInsert().Model(&user).On("CONFLICT (email_hash) DO NOTHING").Exec(ctx)
+	return user, unlessAffected(result, err, ErrEmailTaken)
 }
 
 // List returns a page of the account's users, by id.
@@ -143,11 +142,7 @@ func setDisabled(ctx context.Context, tx Tx, model any, id uuid.UUID, disabled b
 	} else {
 		query = query.Set("disabled_at = NULL").Where("disabled_at IS NOT NULL")
 	}
-	result, err := query.Exec(ctx)
-	if err != nil {
-		return false, err
-	}
-	changed, err := result.RowsAffected()
+	changed, err := affected(query.Exec(ctx))
 	return changed > 0, err
 }
 
@@ -188,31 +183,27 @@ func (p *People) SetRole(ctx context.Context, accountID, id uuid.UUID, role Role
 	if err := checkRole(role); err != nil {
 		return User{}, err
 	}
-	var user User
-	err := p.db.InTx(ctx, "change role", func(ctx context.Context, tx Tx) (err error) {
-		if user, err = lockMember(ctx, tx, accountID, id, actor); err != nil || user.Role == role {
-			return err
+	return inTx(ctx, p.db, "change role", func(ctx context.Context, tx Tx) (User, error) {
+		user, err := lockMember(ctx, tx, accountID, id, actor)
+		if err != nil || user.Role == role {
+			return user, err
 		}
 		action := ActionUserMadeOwner
 		if role == RoleMember {
 			action = ActionUserMadeMember
 			if err := p.checkOwnerLeft(ctx, tx, user); err != nil {
-				return err
+				return User{}, err
 			}
 			if err := tx.Delete(ctx, (*Invitation)(nil), "inviter_id = ?", id); err != nil {
-				return err
+				return User{}, err
 			}
 		}
 		user.Role = role
 		if err := tx.Update(ctx, &user, "role"); err != nil {
-			return err
+			return User{}, err
 		}
-		return tx.Record(ctx, accountID, actor, action, id, user.Email)
+		return user, tx.Record(ctx, accountID, actor, action, id, user.Email)
 	})
-	if err != nil {
-		return User{}, err
-	}
-	return user, nil
 }
 
 // Remove removes one of the account's users, ends the user's sessions, sign-in links and

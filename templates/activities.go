@@ -53,13 +53,13 @@ func (p ActivityPage) Filtered() bool { return p.Newest != "/activity" }
 
 // ActivityFilter is the form that filters the activity log.
 type ActivityFilter struct {
-	Kind        string           // an action or the id of a group; empty if not set
-	Who         string           // a user's id, "operator" or "visitor"; empty if not set
-	People      []models.User    // to choose from
-	Keys        []models.KeyName // active
-	Revoked     []models.KeyName // the latest revocation first
-	Key         uuid.UUID        // zero if not set
-	From, Until string           // days, such as "2026-03-14"; empty if not set
+	Kind        string        // an action or the id of a group; empty if not set
+	Who         string        // a user's id, "operator" or "visitor"; empty if not set
+	People      []models.User // to choose from
+	Keys        []models.Key  // active
+	Revoked     []models.Key  // the latest revocation first
+	Key         uuid.UUID     // zero if not set
+	From, Until string        // days, such as "2026-03-14"; empty if not set
 	Search      string
 
 	FromOffset, UntilOffset string // of the days from UTC, in minutes; empty: UTC

@@ -194,7 +194,7 @@ func (RevokedKeysPage) fragment() string { return "revoked-keys" }
 
 // RevokedKeyRow is one revoked key.
 type RevokedKeyRow struct {
-	models.RevokedKey
+	models.Key
 
 	Revoked  Moment // or when it expired
 	Expired  bool

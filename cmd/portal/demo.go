@@ -215,7 +215,7 @@ func (s *demoSeed) revokeKeys(ctx context.Context) error {
 		if i == 0 {
 			actor = models.Operator()
 		}
-		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, actor); err != nil {
+		if _, err := s.store.Keys.Revoke(ctx, s.user.AccountID, key.ID, "", actor); err != nil {
 			return err
 		}
 		s.store.Keys.AddUsage(key, demoSources[0], s.daysAgo(demo.daysAgo-1), 0, int64(40*i))
@@ -243,7 +243,7 @@ func (s *demoSeed) signIn(ctx context.Context) error {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
 	} {
-		if _, err := s.store.Sessions.Create(ctx, s.user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
+		if _, err := s.store.SignIn.Start(ctx, s.user, models.Client{Address: "192.0.2.10", UserAgent: browser}); err != nil {
 			return err
 		}
 	}

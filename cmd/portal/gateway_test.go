@@ -463,7 +463,7 @@ func (g *gateway) seesRevocationsAtOnce() {
 	if _, status := g.dial(ended); status != http.StatusUnauthorized {
 		g.t.Errorf("with a removed agent: %d", status)
 	}
-	modelstest.Value(g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, models.Operator()))(g.t)
+	modelstest.Value(g.store.Keys.Revoke(g.t.Context(), g.account.ID, g.account.key.ID, "", models.Operator()))(g.t)
 	g.refused(http.StatusUnauthorized, "UNAUTHORIZED", "/v1/calls", "Authorization: Bearer "+g.account.secret)
 	if _, status := g.dial(token); status != http.StatusUnauthorized {
 		g.t.Errorf("with a revoked key: %d", status)

@@ -43,7 +43,7 @@ func (c keyRevokeCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		outcome := "revoked"
-		key, err = store.Keys.RevokeBecause(ctx, key.AccountID, key.ID, c.Reason, models.Operator())
+		key, err = store.Keys.Revoke(ctx, key.AccountID, key.ID, c.Reason, models.Operator())
 		switch {
 		case !errors.Is(err, models.ErrKeyAlreadyRevoked):
 		case key.RevokedAt == nil:

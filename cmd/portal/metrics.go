@@ -65,9 +65,9 @@ func (c storeCollector) Collect(metrics chan<- prometheus.Metric) {
 	send.usage(stats.Usage)
 	send.gauge("password_queue_length", "Attempts that wait for password hashing.", float64(stats.HashQueue))
 	const failures = "Passwords refused at sign-in or to confirm a change, by reason; limited means that there were too many wrong ones before."
-	send.counter("sign_in_failures_total", failures, float64(stats.SignInFailures.Wrong), "reason", "wrong")
-	send.counter("sign_in_failures_total", failures, float64(stats.SignInFailures.Limited), "reason", "limited")
-	send.counter("sign_in_failures_total", failures, float64(stats.SignInFailures.Disabled), "reason", "disabled")
+	send.counter("sign_in_failures_total", failures, float64(stats.RefusedWrong), "reason", "wrong")
+	send.counter("sign_in_failures_total", failures, float64(stats.RefusedLimited), "reason", "limited")
+	send.counter("sign_in_failures_total", failures, float64(stats.RefusedDisabled), "reason", "disabled")
 	send.pool("portal", stats.PortalPool)
 	send.pool("api", stats.APIPool)
 	ctx, cancel := context.WithTimeout(context.Background(), sessionsTimeout)

@@ -142,7 +142,7 @@ func TestKeyRevoke(t *testing.T) {
 func (a accountWithKey) session(t *testing.T) (token string) {
 	t.Helper()
 	user := modelstest.Value(a.store.SignIn.VerifyPassword(t.Context(), testEmail, testPassword, models.Client{Address: "192.0.2.1"}))(t)
-	return modelstest.Value(a.store.Sessions.Create(t.Context(), user, models.Client{}))(t)
+	return modelstest.Value(a.store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
 }
 
 // expectOneLine checks that a command succeeded and printed one line to standard error, without a

@@ -117,7 +117,7 @@ func (s *service) createAgent(accountID uuid.UUID, name string) models.Agent {
 
 func (s *service) revoke(c customer) {
 	s.t.Helper()
-	modelstest.Value(s.store.Keys.Revoke(s.t.Context(), c.accountID, c.key.ID, models.Operator()))(s.t)
+	modelstest.Value(s.store.Keys.Revoke(s.t.Context(), c.accountID, c.key.ID, "", models.Operator()))(s.t)
 }
 
 func (s *service) removeAgent(c customer) {

@@ -147,7 +147,7 @@ func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service
 
 func (s *service) leak(key models.Key) string {
 	s.t.Helper()
-	return modelstest.Value(s.store.Keys.Find(s.t.Context(), key.AccountID, key.ID))(s.t).Leaked()
+	return modelstest.Value(s.store.Keys.Find(s.t.Context(), key.AccountID, key.ID))(s.t).Leak.String()
 }
 
 // The vectors are those of GitHub's documentation and of PyPI.

@@ -126,7 +126,7 @@ func (a *API) revokeKey(c *gin.Context) error {
 		if err != nil {
 			return key, err
 		}
-		return a.store.Keys.RevokeBecause(ctx, key.AccountID, key.ID, reason, models.Operator())
+		return a.store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, models.Operator())
 	})
 	endedAt := key.RevokedAt
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {

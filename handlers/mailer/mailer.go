@@ -177,7 +177,7 @@ func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) 
 	}
 	content, err := m.mails.Render(templates.Mail{
 		Kind: string(queued.Kind), Product: m.Product, BaseURL: m.BaseURL, Recipient: queued.Recipient,
-		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(), Leaked: queued.Leaked(),
+		Account: queued.AccountName, Actor: queued.ActorName, Label: queued.Label, Key: queued.MaskedKey(), Leaked: queued.Leak().String(),
 		Reason: queued.Reason, Device: device, Address: queued.Address,
 		At: templates.NewMoment(queued.At, queued.At), Token: token,
 		Owner: queued.Role == models.RoleOwner, Expires: templates.NewMoment(queued.ExpiresAt, queued.At), Keys: expiring,

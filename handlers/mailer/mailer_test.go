@@ -106,20 +106,20 @@ func TestMailsReportChanges(t *testing.T) {
 		unknown := models.Client{Address: "203.0.113.8", UserAgent: known.UserAgent, Device: models.Device{ID: uuid.New(), UserID: uuid.New()}}
 		s.run(t, s.Store, server.URL())
 
-		modelstest.Must(t, errOf(s.Sessions.Create(t.Context(), user, known)))
-		token := modelstest.Value(s.Sessions.Create(t.Context(), user, unknown))(t)
+		modelstest.Must(t, errOf(s.SignIn.Start(t.Context(), user, known)))
+		token := modelstest.Value(s.SignIn.Start(t.Context(), user, unknown))(t).Token
 		server.Await(1) // the mail about an ended session does not name the device
 		key, secret := s.key(t, account, actor)
 		for _, by := range []models.Actor{actor, models.Operator()} {
 			other, _ := s.key(t, account, models.Operator())
-			modelstest.Must(t, errOf(s.Keys.RevokeBecause(t.Context(), account.ID, other.ID, "On a slide", by)))
+			modelstest.Must(t, errOf(s.Keys.Revoke(t.Context(), account.ID, other.ID, "On a slide", by)))
 		}
 		session := modelstest.Value(s.Sessions.Find(t.Context(), token, unknown))(t)
 		modelstest.Must(t, errOf(s.Credentials.ChangePassword(t.Context(), session, password, "four words of another kind", actor)))
 		modelstest.Must(t, s.Credentials.ResetPassword(t.Context(), "ada@example.com", password))
 		user = modelstest.Value(s.SignIn.VerifyPassword(t.Context(), user.Email, password, known))(t)
 		known.Device = models.NewDevice(user)
-		token = modelstest.Value(s.Sessions.Create(t.Context(), user, known))(t)
+		token = modelstest.Value(s.SignIn.Start(t.Context(), user, known))(t).Token
 		session = modelstest.Value(s.Sessions.Find(t.Context(), token, known))(t)
 		server.Await(7)
 		modelstest.Must(t, s.Credentials.RequestEmailChange(t.Context(), session, password, "new@example.com", actor))
@@ -182,7 +182,7 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 		first, later := generate(tomorrow), tomorrow.Add(2*models.Day)
 		both := []string{generate(later), generate(later.Add(time.Minute))}
 		s.clock.Advance(models.Day)
-		modelstest.Must(t, s.Keys.WarnOfExpiry(t.Context()))
+		modelstest.Must(t, s.Outbox.WarnOfExpiry(t.Context()))
 		s.run(t, s.Store, server.URL())
 		mail := server.Await(4)[3]
 		if mail.Subject != "API key expires on "+tomorrow.Format("2 Jan 2006")+" – Voice Portal" || !strings.Contains(mail.Text, first) ||
@@ -190,7 +190,7 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 			t.Errorf("%s\n%s", mail.Subject, mail.Text)
 		}
 		s.clock.Advance(2 * models.Day)
-		modelstest.Must(t, s.Keys.WarnOfExpiry(t.Context()))
+		modelstest.Must(t, s.Outbox.WarnOfExpiry(t.Context()))
 		mail = server.Await(5)[4]
 		if mail.Subject != "2 API keys expire soon – Voice Portal" || !strings.Contains(mail.Text, "\n\n"+both[0]+"\n\n"+both[1]+"\n\n") {
 			t.Errorf("%s\n%s", mail.Subject, mail.Text)
@@ -343,8 +343,7 @@ func TestInvitationIsSent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *system) {
 		server := mailertest.Start(t)
 		account, user := s.account(t, "ada@example.com")
-		invite := models.NewInvitation{Email: "bob@example.com", Role: models.RoleMember}
-		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, invite, models.UserActor(user.ID, "203.0.113.7"))
+		invitation, shown, err := s.Invitations.Create(t.Context(), account.ID, "bob@example.com", models.RoleMember, models.UserActor(user.ID, "203.0.113.7"))
 		modelstest.Must(t, err)
 		claimed, _, err := s.Outbox.Claim(t.Context())
 		modelstest.Must(t, err)

@@ -91,7 +91,7 @@ func exportLine(activity models.Activity) string {
 		activity.At.UTC().Format(time.RFC3339), activity.ActorName, string(activity.Action),
 		activity.Label, subject, activity.Address,
 		activity.MaskedKey(), activity.FormerLabel, activity.MaskedReplaced(), strconv.FormatInt(activity.Count+activity.Repeats, 10),
-		cmp.Or(activity.Detail, activity.Leak().Leaked()), // a leak has no other detail
+		cmp.Or(activity.Detail, activity.Leak().String()), // a leak has no other detail
 	})
 }
 

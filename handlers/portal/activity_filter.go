@@ -114,7 +114,7 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		Until: view.query.Get(paramUntil), UntilOffset: view.query.Get(paramUntilOffset),
 	}
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	keys, err := p.keys.Names(ctx, account, revokedPerPage)
+	keys, err := p.keys.ActiveAndRevoked(ctx, account, models.MaxActiveKeys+revokedPerPage)
 	if err != nil {
 		return filter, err
 	}
@@ -123,16 +123,16 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		return filter, err
 	}
 	filter.People = people.Items
-	isChosen := func(key models.KeyName) bool { return key.ID == view.KeyID }
+	isChosen := func(key models.Key) bool { return key.ID == view.KeyID }
 	if view.KeyID != uuid.Nil && !slices.ContainsFunc(keys, isChosen) {
 		key, err := p.keys.Find(ctx, account, view.KeyID)
 		if err != nil {
 			return filter, err
 		}
-		keys = append(keys, models.KeyName{ID: key.ID, Label: key.Label, LastFour: key.LastFour, RevokedAt: key.RevokedAt})
+		keys = append(keys, key)
 	}
 	for _, key := range keys {
-		if key.RevokedAt == nil {
+		if key.EndedAt(p.Now()) == nil {
 			filter.Keys = append(filter.Keys, key)
 		} else {
 			filter.Revoked = append(filter.Revoked, key)

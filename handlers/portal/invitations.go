@@ -16,8 +16,7 @@ import (
 // createInvitation invites a person and shows the link once.
 func (p *peoplePages) createInvitation(c *gin.Context) error {
 	email, role := strings.TrimSpace(c.PostForm("email")), models.Role(c.PostForm("role"))
-	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID,
-		models.NewInvitation{Email: email, Role: role}, actorOf(c))
+	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID, email, role, actorOf(c))
 	if err != nil {
 		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner}, err)
 	}

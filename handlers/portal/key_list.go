@@ -214,7 +214,7 @@ func (p *keyPages) listRevoked(c *gin.Context) error {
 	return p.reply(c, reply{fragment: page, page: present(page)})
 }
 
-func (p *keyPages) revokedRows(c *gin.Context, keys []models.RevokedKey) ([]templates.RevokedKeyRow, error) {
+func (p *keyPages) revokedRows(c *gin.Context, keys []models.Key) ([]templates.RevokedKeyRow, error) {
 	ids := make([]uuid.UUID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.ID
@@ -228,7 +228,7 @@ func (p *keyPages) revokedRows(c *gin.Context, keys []models.RevokedKey) ([]temp
 	for i, key := range keys {
 		_, refusals := usage[key.ID].Total()
 		rows[i] = templates.RevokedKeyRow{
-			RevokedKey: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),
+			Key: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),
 			Refusals: templates.Count(refusals),
 		}
 	}

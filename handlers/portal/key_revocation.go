@@ -25,8 +25,8 @@ func (p *keyPages) askRevocation(c *gin.Context, unknown bool) error {
 	if err != nil {
 		return err
 	}
-	if key, err = p.replicated(c, key); err != nil {
-		return p.explainUnknownOutcome(c, err)
+	if key, err = p.durable(c, key); err != nil {
+		return p.replyUnconfirmed(c, err)
 	}
 	if p.ended(key) {
 		return p.showRevoked(c, key, !unknown)
@@ -67,11 +67,11 @@ func (p *keyPages) refuseReason(c *gin.Context, message string) error {
 
 // replicated returns the key unchanged if it is active. Before a page says that a key was
 // revoked, the revocation must be one that no failover can undo.
-func (p *keyPages) replicated(c *gin.Context, key models.Key) (models.Key, error) {
+func (p *keyPages) durable(c *gin.Context, key models.Key) (models.Key, error) {
 	if key.RevokedAt == nil {
 		return key, nil
 	}
-	return p.keys.FindReplicated(c.Request.Context(), key.AccountID, key.ID)
+	return p.keys.FindDurable(c.Request.Context(), key.AccountID, key.ID)
 }
 
 func (p *keyPages) createRevocation(c *gin.Context) error {
@@ -80,23 +80,23 @@ func (p *keyPages) createRevocation(c *gin.Context) error {
 		return p.refuseReason(c, invalid.Message)
 	}
 	if err != nil {
-		return p.explainUnknownOutcome(c, err)
+		return p.replyUnconfirmed(c, err)
 	}
 	return p.showRevoked(c, key, already)
 }
 
 // revoke revokes the key with the id in the path, and reports whether it was already revoked.
 func (p *keyPages) revoke(c *gin.Context) (key models.Key, already bool, err error) {
-	key, err = p.keys.RevokeBecause(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), c.PostForm("reason"), actorOf(c))
+	key, err = p.keys.Revoke(c.Request.Context(), sessionFrom(c).AccountID, idOf(c), c.PostForm("reason"), actorOf(c))
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {
 		return key, true, nil
 	}
 	return key, false, err
 }
 
-// explainUnknownOutcome handles the error of a revocation. If the database did not answer, the
+// replyUnconfirmed handles the error of a revocation. If the database did not answer, the
 // revocation may have been committed, and the response says so. Any other error is returned.
-func (p *keyPages) explainUnknownOutcome(c *gin.Context, err error) error {
+func (p *keyPages) replyUnconfirmed(c *gin.Context, err error) error {
 	failure := problem.From(err)
 	if failure.Status != http.StatusServiceUnavailable {
 		return err

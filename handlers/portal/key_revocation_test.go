@@ -161,7 +161,7 @@ func TestRevocationThatNoStandbyHasIsNotConfirmed(t *testing.T) {
 	setStandby("nobody")
 	for waits := false; !waits; { // each server process reads the setting at a different time
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := s.store.Keys.Revoke(ctx, c.account.ID, spare.ID, models.Operator())
+		_, err := s.store.Keys.Revoke(ctx, c.account.ID, spare.ID, "", models.Operator())
 		waits = errors.Is(err, models.ErrUnavailable)
 		cancel()
 	}

@@ -129,8 +129,8 @@ func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProbl
 	if err != nil {
 		return err
 	}
-	if r.old, err = p.replicated(c, r.old); err != nil {
-		return p.explainUnknownOutcome(c, err)
+	if r.old, err = p.durable(c, r.old); err != nil {
+		return p.replyUnconfirmed(c, err)
 	}
 	if p.ended(r.old) {
 		return p.redirectRevoked(c, r.old, true)
@@ -159,7 +159,7 @@ func (p *keyPages) createRotationRevocation(c *gin.Context) error {
 		return p.askRotationRevocation(c, http.StatusUnprocessableEntity, invalid.Message)
 	}
 	if err != nil {
-		return p.explainUnknownOutcome(c, err)
+		return p.replyUnconfirmed(c, err)
 	}
 	return p.redirectRevoked(c, key, already)
 }

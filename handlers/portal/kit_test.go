@@ -108,7 +108,7 @@ func (c customer) use(secret string) {
 
 func (c customer) revoke(key models.Key) {
 	c.t.Helper()
-	modelstest.Value(c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, models.Operator()))(c.t)
+	modelstest.Value(c.store.Keys.Revoke(context.Background(), c.account.ID, key.ID, "", models.Operator()))(c.t)
 }
 
 // keys returns the active keys.

@@ -65,7 +65,7 @@ func (p *signInPages) usePasswordReset(c *gin.Context) error {
 		case errors.Is(err, models.ErrMailLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
 			err = p.redirect(c, c.Request.URL.Path) // the page says why
 		case err == nil:
-			err = p.start(c, user, models.WithPassword, homePath)
+			err = p.start(c, user, homePath)
 		}
 	})
 	return err

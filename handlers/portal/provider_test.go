@@ -225,7 +225,7 @@ func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	onProviderSite(t, models.Options{PasswordsOff: true}, func(d *handlers.Deps) { d.PasswordsOff = true }, func(t *testing.T, s *site) {
 		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password}))(t)
 		invite := func(email string) string {
-			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, models.NewInvitation{Email: email, Role: models.RoleMember}, models.Operator())
+			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, email, models.RoleMember, models.Operator())
 			modelstest.Must(t, err)
 			return "/invitations/" + token
 		}

@@ -282,7 +282,7 @@ func TestSecondStepOfAUserWithPasskeysOnly(t *testing.T) {
 	s := sqliteSite(t, "https://portal.test")
 	c := s.customer(t)
 	user := modelstest.Value(s.store.SignIn.VerifyPassword(t.Context(), c.email, password, models.Client{}))(t)
-	token := modelstest.Value(s.store.Sessions.Create(t.Context(), user, models.Client{}))(t)
+	token := modelstest.Value(s.store.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
 	session := modelstest.Value(s.store.Sessions.Find(t.Context(), token, models.Client{}))(t)
 	actor := models.UserActor(user.ID, "192.0.2.1")
 	passkey := models.Passkey{CredentialID: []byte("a passkey"), Credential: "{}", Name: "Phone"}

@@ -63,8 +63,8 @@ func (p *settingsPages) newRequirement(c *gin.Context) error {
 	if !page.TwoStep.Required && !page.TwoStep.Own {
 		return p.redirect(c, settingsPath)
 	}
-	count, err := p.accounts.CountFactors(c.Request.Context(), sessionFrom(c).AccountID)
-	page.TwoStep.Confirming, page.TwoStep.People, page.TwoStep.WithoutFactor = true, count.People, count.Without
+	page.TwoStep.Confirming = true
+	page.TwoStep.People, page.TwoStep.WithoutFactor, err = p.accounts.CountFactors(c.Request.Context(), sessionFrom(c).AccountID)
 	if err != nil {
 		return err
 	}

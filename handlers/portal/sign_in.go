@@ -65,7 +65,7 @@ func (p *signInPages) signInWithPassword(c *gin.Context) error {
 	form.Email = strings.TrimSpace(c.PostForm("email"))
 	user, err := p.signIns.VerifyPassword(c.Request.Context(), form.Email, c.PostForm("password"), p.newClient(c))
 	if err == nil {
-		p.withDeadline(c, func() { err = p.start(c, user, models.WithPassword, form.Next) })
+		p.withDeadline(c, func() { err = p.start(c, user, form.Next) })
 	}
 	if refusal, ok := refusalOf(c, err, models.ErrWrongCredentials, models.ErrSignInDisabled); ok {
 		form.Problem = refusal.Message
@@ -83,9 +83,9 @@ func (p *signInPages) showSessionState(c *gin.Context) error {
 	return p.reply(c, reply{fragment: templates.SessionState{Ended: session == nil}, location: homePath})
 }
 
-// start signs in a user who has proved an identity with this method, and opens the page next.
-func (p *signInPages) start(c *gin.Context, user models.User, method models.SignInMethod, next string) error {
-	signedIn, err := p.signIns.Start(c.Request.Context(), user, method, p.newClient(c))
+// start signs in a user who has entered or set the password, and opens the page next.
+func (p *signInPages) start(c *gin.Context, user models.User, next string) error {
+	signedIn, err := p.signIns.Start(c.Request.Context(), user, p.newClient(c))
 	if err != nil {
 		return err
 	}

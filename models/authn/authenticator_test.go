@@ -84,7 +84,7 @@ func (f *fixture) generate(t *testing.T) (models.Key, authn.KeyHash) {
 
 func (f *fixture) revoke(t *testing.T, key models.Key) {
 	t.Helper()
-	if _, err := f.store.Keys.Revoke(t.Context(), f.account.ID, key.ID, models.Operator()); err != nil {
+	if _, err := f.store.Keys.Revoke(t.Context(), f.account.ID, key.ID, "", models.Operator()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -69,7 +69,7 @@ func (d deployment) answers(t *testing.T, label, secret string, want error) {
 
 func (d deployment) revoke(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	modelstest.Value(d.Keys.Revoke(t.Context(), d.account.ID, id, models.Operator()))(t)
+	modelstest.Value(d.Keys.Revoke(t.Context(), d.account.ID, id, "", models.Operator()))(t)
 }
 
 func (d deployment) exec(t *testing.T, statement string, args ...any) {
@@ -129,7 +129,7 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 
 		_, later := d.generate(t, "generated after the backup")
 		modelstest.Value(other.API.Authenticate(t.Context(), later, models.Source{}))(t)
-		session := modelstest.Value(d.Sessions.Create(t.Context(), user, models.Client{}))(t)
+		session := modelstest.Value(d.SignIn.Start(t.Context(), user, models.Client{}))(t).Token
 		d.revoke(t, revokedID)
 		report := []models.LeakedText{models.NewLeakedText(leaked, "https://example.com/.env")}
 		modelstest.Value(d.Keys.ReportLeaked(t.Context(), report, models.LeakGitHub, ""))(t)
@@ -138,8 +138,8 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 		d.restore(t, file, backup.KeepUnrevokedKeys, 2)
 		d.answers(t, "kept", kept, nil)
 		d.answers(t, "leaked", leaked, models.ErrKeyRevoked)
-		if key, err := d.Keys.Find(t.Context(), d.account.ID, leakedID); err != nil || key.Leaked() != "Reported as leaked by GitHub: https://example.com/.env" {
-			t.Errorf("leaked: %q, %v", key.Leaked(), err)
+		if key, err := d.Keys.Find(t.Context(), d.account.ID, leakedID); err != nil || key.Leak.String() != "Reported as leaked by GitHub: https://example.com/.env" {
+			t.Errorf("leaked: %q, %v", key.Leak.String(), err)
 		}
 		d.answers(t, "revoked", revoked, models.ErrKeyRevoked)
 		d.answers(t, "later", later, models.ErrKeyUnknown)
@@ -229,7 +229,7 @@ func TestRevocationsDuringARestoreHold(t *testing.T) {
 		go func() {
 			var revoked []uuid.UUID
 			for id := range secrets {
-				_, err := d.Keys.Revoke(t.Context(), d.account.ID, id, models.Operator())
+				_, err := d.Keys.Revoke(t.Context(), d.account.ID, id, "", models.Operator())
 				if err == nil || errors.Is(err, models.ErrKeyAlreadyRevoked) {
 					revoked = append(revoked, id)
 				} else if !errors.Is(err, models.ErrUnavailable) {
@@ -307,7 +307,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 		demoted, removed := d.add(t, "bob@example.com"), d.add(t, "eve@example.com")
 		link, _, err := d.SignIn.CreateLink(t.Context(), d.account.ID, demoted.ID, models.Operator())
 		must(t, err)
-		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, models.NewInvitation{Email: "guest@example.com", Role: models.RoleOwner}, models.Operator())
+		invitation, token, err := d.Invitations.Create(t.Context(), d.account.ID, "guest@example.com", models.RoleOwner, models.Operator())
 		must(t, err)
 		return func() {
 				modelstest.Value(d.Invitations.Cancel(t.Context(), d.account.ID, invitation.ID, models.Operator()))(t)
@@ -329,7 +329,7 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 	},
 	"disconnected identity": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		user := modelstest.Value(d.user(t, d.email, password))(t)
-		signedIn := modelstest.Value(d.SignIn.Start(t.Context(), user, models.WithPassword, models.Client{}))(t)
+		signedIn := modelstest.Value(d.SignIn.Start(t.Context(), user, models.Client{}))(t)
 		session := modelstest.Value(d.Sessions.Peek(t.Context(), signedIn.Token))(t)
 		actor := models.UserActor(user.ID, "192.0.2.1")
 		kept := models.Identity{Issuer: "https://kept.example", Subject: "ada"}

@@ -99,7 +99,7 @@ func (c customer) revokesAKey(ctx context.Context) error {
 	if _, err := c.store.API.Authenticate(ctx, secret, models.Source{}); err != nil {
 		return err
 	}
-	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, models.Operator())
+	_, err = c.store.Keys.Revoke(ctx, c.account.ID, key.ID, "", models.Operator())
 	return err
 }
 

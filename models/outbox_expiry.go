@@ -27,17 +27,17 @@ const (
 // these keys of their account, and a member who generated some of them gets one about those. The
 // transaction that queues the mails also marks the keys, so several instances can call WarnOfExpiry
 // at the same time.
-func (k *Keys) WarnOfExpiry(ctx context.Context) error {
+func (o *Outbox) WarnOfExpiry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, warningInterval)
 	defer cancel()
 	// A transaction would lock the whole SQLite file, so the usual case avoids it.
-	accounts, err := k.accountsToWarn(ctx)
+	accounts, err := o.accountsToWarn(ctx)
 	if err != nil {
 		return failed("find API keys that expire", err)
 	}
 	var errs []error
 	for _, id := range accounts {
-		err := k.warn(ctx, id)
+		err := o.warn(ctx, id)
 		if ctx.Err() != nil {
 			break // The next call continues.
 		}
@@ -47,35 +47,33 @@ func (k *Keys) WarnOfExpiry(ctx context.Context) error {
 }
 
 // accountsToWarn returns the accounts with keys whose next mail about the expiry is due.
-func (k *Keys) accountsToWarn(ctx context.Context) (accounts []uuid.UUID, err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
+func (o *Outbox) accountsToWarn(ctx context.Context) (accounts []uuid.UUID, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.db.timeout)
 	defer cancel()
-	err = k.whereUnwarned(k.db.NewSelect().Model((*Key)(nil)), 0).Column("account_id").Scan(ctx, &accounts)
+	err = o.whereUnwarned(o.db.NewSelect().Model((*Key)(nil)), 0).Column("account_id").Scan(ctx, &accounts)
 	slices.SortFunc(accounts, compareIDs)
 	return slices.Compact(accounts), err
 }
 
 // whereUnwarned selects the active keys whose next mail about the expiry is due, or will be within
 // the slack. Keys of disabled accounts are left out, because they are refused already.
-func (k *Keys) whereUnwarned(q *bun.SelectQuery, slack time.Duration) *bun.SelectQuery {
-	now := k.db.Now()
+func (o *Outbox) whereUnwarned(q *bun.SelectQuery, slack time.Duration) *bun.SelectQuery {
+	now := o.db.Now()
 	return q.Where("api_key.revoked_at IS NULL AND api_key.expires_at > ? AND api_key.expires_at <= ?", now, now.Add(firstWarning+slack)).
 		Where("(api_key.lifetime > ? AND api_key.expiry_warned_at IS NULL OR api_key.lifetime > ? AND api_key.expires_at <= ? AND "+
 			"(api_key.expiry_warned_at IS NULL OR ? - ? > ?))", firstWarning, lastWarning, now.Add(lastWarning+slack),
-			k.db.unixTime("api_key.expires_at"), k.db.unixTime("api_key.expiry_warned_at"), int64((lastWarning+warningSlack)/time.Second)).
+			o.db.unixTime("api_key.expires_at"), o.db.unixTime("api_key.expiry_warned_at"), int64((lastWarning+warningSlack)/time.Second)).
 		Where("(SELECT a.disabled_at FROM accounts AS a WHERE a.id = api_key.account_id) IS NULL")
 }
 
 // warn queues the mails about the keys of an account.
-func (k *Keys) warn(ctx context.Context, accountID uuid.UUID) error {
-	ctx, cancel := context.WithTimeout(ctx, k.db.timeout)
-	defer cancel()
-	return k.db.InTx(ctx, "warn of the expiry of API keys", func(ctx context.Context, tx Tx) error {
+func (o *Outbox) warn(ctx context.Context, accountID uuid.UUID) error {
+	return o.db.InTx(ctx, "warn of the expiry of API keys", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		var ids []uuid.UUID
-		err := k.whereUnwarned(tx.NewSelect().Model((*Key)(nil)), warningSlack).
+		err := o.whereUnwarned(tx.NewSelect().Model((*Key)(nil)), warningSlack).
 			Column("id").Where("api_key.account_id = ?", accountID).Scan(ctx, &ids)
 		if err != nil || len(ids) == 0 {
 			return err

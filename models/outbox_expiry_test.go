@@ -29,7 +29,7 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		// expect looks for keys to announce on both instances, and compares the mails.
 		expect := func(step string, want ...string) {
 			t.Helper()
-			_, errs := atOnce(4, func(i int) error { return stores[i%2].Keys.WarnOfExpiry(ctx) })
+			_, errs := atOnce(4, func(i int) error { return stores[i%2].Outbox.WarnOfExpiry(ctx) })
 			var got []string
 			for mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, _, err = f.Outbox.Claim(ctx) {
 				must(t, err)
@@ -71,7 +71,7 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		at(31 * models.Day)
 		expect("after the expiry")
 		soon := generate("soon", 7*models.Day+time.Minute, c.actor)
-		must(t, f.Keys.WarnOfExpiry(ctx))
+		must(t, f.Outbox.WarnOfExpiry(ctx))
 		f.revoke(t, soon)
 		expect("revoked before the mail is sent")
 		generate("a day", models.Day, c.actor)
@@ -99,7 +99,7 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 		}
 		expect := func(step string, want ...string) {
 			t.Helper()
-			must(t, f.Keys.WarnOfExpiry(ctx))
+			must(t, f.Outbox.WarnOfExpiry(ctx))
 			var got []string
 			for mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, _, err = f.Outbox.Claim(ctx) {
 				must(t, err)
@@ -120,7 +120,7 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 		must(t, f.Accounts.SetDisabled(ctx, c.ID, false, models.Operator()))
 		expect("an account enabled again", c.user.Email, creator.Email)
 		generate(models.UserActor(creator.ID, ""))
-		must(t, f.Keys.WarnOfExpiry(ctx))
+		must(t, f.Outbox.WarnOfExpiry(ctx))
 		must(t, f.People.SetDisabled(ctx, creator.Email, true))
 		expect("a user disabled before the mail is sent", c.user.Email)
 		for range 8 {
