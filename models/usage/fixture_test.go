@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"portal/models"
 	connect "portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/usage"
@@ -47,9 +46,6 @@ func eachDatabase(t *testing.T, run func(t *testing.T, db database)) {
 
 func open(t testing.TB, url string) database {
 	t.Helper()
-	store, err := models.Open(t.Context(), url, models.Options{})
-	must(t, err)
-	must(t, store.Close(t.Context()))
 	return database{modelstest.OpenDatabase(t, url), url}
 }
 

@@ -22,7 +22,7 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		r := recorder(t, lossy{db.writer(t)})
 		keys := newKeys(2*usage.BatchSources + 100)
-		const rounds = 6
+		const rounds = 4
 		lost := 0
 		for round := range rounds {
 			// Some counts are in another hour.
