@@ -118,15 +118,11 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(failed("prepare authentication", err), connections.Close())
 	}
-	recorder, err := newRecorder(ctx, connections)
-	if err != nil {
-		return nil, errors.Join(failed("open the recorder of usage", err), reader.Close(), connections.Close())
-	}
 	db := &DB{
 		DB: connections.Portal, api: connections.API, now: o.Now, timeout: o.Timeout, logger: o.Logger, tracer: o.Tracer,
 		mail: o.Mail, mailsDropped: new(atomic.Uint64),
 	}
-	s := newStore(db, recorder, authn.New(reader, o.Timeout), sealer, o)
+	s := newStore(db, newRecorder(connections), authn.New(reader, o.Timeout), sealer, o)
 	var background context.Context
 	background, s.stop = context.WithCancel(context.Background())
 	s.startBackground(background)
@@ -149,12 +145,11 @@ func newReader(ctx context.Context, connections *database.Connections) (authn.Re
 }
 
 // newRecorder returns the recorder of usage, which has a connection of its own.
-func newRecorder(ctx context.Context, connections *database.Connections) (*usage.Recorder, error) {
-	if !connections.IsPostgres() {
-		writer, err := usage.NewSQLite(ctx, connections.Single())
-		return usage.New(writer, true), err
+func newRecorder(connections *database.Connections) *usage.Recorder {
+	if connections.IsPostgres() {
+		return usage.New(usage.NewPostgres(connections.Single()), false)
 	}
-	return usage.New(usage.NewPostgres(connections.Single()), false), nil
+	return usage.New(usage.NewSQLite(connections.Single()), true)
 }
 
 func newStore(db *DB, recorder *usage.Recorder, authenticator *authn.Authenticator, sealer secret.Sealer, o Options) *Store {

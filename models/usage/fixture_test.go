@@ -58,9 +58,7 @@ func (d database) writer(t testing.TB) usage.Writer {
 	if connections.IsPostgres() {
 		return usage.NewPostgres(connections.Single())
 	}
-	writer, err := usage.NewSQLite(t.Context(), connections.Single())
-	must(t, err)
-	return writer
+	return usage.NewSQLite(connections.Single())
 }
 
 // recorder returns a recorder that is closed at the end of the test.

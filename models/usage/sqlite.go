@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -28,23 +27,11 @@ const sqliteAddSource = `INSERT INTO api_key_sources AS stored (api_key_id, day,
 const sqliteTime = "2006-01-02 15:04:05.999999-07:00"
 
 // SQLite is the [Writer] for SQLite.
-type SQLite struct {
-	db             *sql.DB
-	add, addSource *sql.Stmt
-}
+type SQLite struct{ db *sql.DB }
 
-// NewSQLite returns a writer that owns db: nothing else may use db, and Close closes it.
-func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
-	add, err := db.PrepareContext(ctx, sqliteAdd)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the write of usage: %w", errors.Join(err, db.Close()))
-	}
-	addSource, err := db.PrepareContext(ctx, sqliteAddSource)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the write of sources: %w", errors.Join(err, add.Close(), db.Close()))
-	}
-	return &SQLite{db, add, addSource}, nil
-}
+// NewSQLite returns a writer that owns db, a pool of one connection: nothing else may use db, and
+// Close closes it.
+func NewSQLite(db *sql.DB) *SQLite { return &SQLite{db} }
 
 // Write implements [Writer].
 func (s *SQLite) Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
@@ -62,7 +49,14 @@ func (s *SQLite) write(ctx context.Context, hour time.Time, entries []Entry, sou
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	add, addSource := tx.StmtContext(ctx, s.add), tx.StmtContext(ctx, s.addSource)
+	add, err := tx.PrepareContext(ctx, sqliteAdd)
+	if err != nil {
+		return err
+	}
+	addSource, err := tx.PrepareContext(ctx, sqliteAddSource)
+	if err != nil {
+		return err
+	}
 	// The driver starts a goroutine for each call whose context can end, although the
 	// transaction ends with ctx anyway.
 	endless := context.WithoutCancel(ctx)
@@ -87,4 +81,4 @@ func (s *SQLite) write(ctx context.Context, hour time.Time, entries []Entry, sou
 }
 
 // Close implements [Writer].
-func (s *SQLite) Close() error { return errors.Join(s.add.Close(), s.addSource.Close(), s.db.Close()) }
+func (s *SQLite) Close() error { return s.db.Close() }
