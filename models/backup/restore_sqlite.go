@@ -50,30 +50,22 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	return revoked, database.Failed("restore", err)
 }
 
-// copySQLite copies a database file, which does not change, and checks the copy.
-func copySQLite(ctx context.Context, from, to string) (err error) {
-	if err := database.CreateSQLite(to); err != nil {
-		return err
-	}
+// copySQLite checks a database file, which does not change, and copies it.
+func copySQLite(ctx context.Context, from, to string) error {
 	db, err := sql.Open("sqlite", sqliteName(from)+"?mode=ro")
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
+	var verdict string
+	err = db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict)
+	if err == nil && verdict != "ok" {
+		err = fmt.Errorf("it is damaged: %s", verdict)
+	}
+	if err == nil {
+		_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
+	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("read %s: %w", from, err)
-	}
-	db, err = sql.Open("sqlite", sqliteName(to))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var verdict string
-	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
-		return err
-	}
-	if verdict != "ok" {
-		return fmt.Errorf("%s is damaged: %s", from, verdict)
 	}
 	return nil
 }
