@@ -42,10 +42,13 @@ type sqliteFile struct {
 }
 
 func openSQLite(path string, timeout time.Duration) (*Connections, error) {
-	file, err := newSQLiteFile(path, timeout-busyMargin)
+	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
+	// makes a confirmed revocation survive a power failure.
+	connector, err := sqliteConnector(path, timeout-busyMargin, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)")
 	if err != nil {
 		return nil, err
 	}
+	file := &sqliteFile{Connector: connector, path: path}
 	return &Connections{
 		Portal: sqlitePool(file, PortalConnections),
 		API:    sqlitePool(file, apiConnections),
@@ -72,13 +75,6 @@ func sqlitePool(file *sqliteFile, connections int) *bun.DB {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	return bun.NewDB(pool, sqlitedialect.New())
-}
-
-func newSQLiteFile(path string, busyTimeout time.Duration) (*sqliteFile, error) {
-	// Pragmas are per connection, so they are part of the data source name. synchronous=FULL
-	// makes a confirmed revocation survive a power failure.
-	connector, err := sqliteConnector(path, busyTimeout, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)")
-	return &sqliteFile{Connector: connector, path: path}, err
 }
 
 func sqliteConnector(path string, busyTimeout time.Duration, pragmas ...string) (driver.Connector, error) {
