@@ -5,9 +5,11 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 const introduction = `# Benchmark
@@ -79,13 +81,7 @@ func number(f float64) string {
 func ratio(f float64) string { return fmt.Sprintf("%.2f", f) }
 
 // thousands formats a number with commas, such as 10,000,000.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
+func thousands(n int) string { return message.NewPrinter(language.English).Sprint(n) }
 
 func milliseconds(ns float64) string { return fmt.Sprintf("%.2f ms", ns/float64(time.Millisecond)) }
 
