@@ -17,7 +17,7 @@ func cpuOf(pid int) time.Duration {
 			ticks += stat.CUTime + stat.CSTime
 		}
 		if stat.PID == pid || stat.PPID == pid {
-			ticks += int(stat.UTime + stat.STime) //nolint:gosec // it fits
+			ticks += int(stat.UTime + stat.STime)
 		}
 	}
 	// USER_HZ is the same on every architecture that Go supports.
