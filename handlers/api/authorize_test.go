@@ -29,23 +29,34 @@ type authorized struct {
 
 func TestAuthorizeAnswersAnyMethodAndPath(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, s *service, c customer) {
-		want := `{"accountId":"` + c.accountID.String() + `","keyId":"` + c.key.ID.String() + `"}`
-		for _, method := range anyMethods {
-			for _, path := range []string{
-				"", "/", "/v1/calls", "//", "/../../login", "/%2e%2e/agents", "/a%2Fb%20c%3F", "/" + strings.Repeat("x", 4000),
-				"?", "?other=1&agentid=x", "/v1?q=%zz", "/v1?a;b",
-			} {
-				a := s.send(method, "/api/authorize"+path, bearer(c.secret)).is(http.StatusOK)
-				if got := strings.TrimSpace(string(a.body)); got != want && method != http.MethodHead {
-					t.Errorf("%s %s: %s, want %s", method, path, got, want)
-				}
-				a.has("X-Account-Id", c.accountID.String())
-				a.has("X-Key-Id", c.key.ID.String())
-				a.lacks("X-Agent-Id")
-				a.lacks("Connection")
-				a.has("Cache-Control", "no-store")
-				if a.header.Get("X-Request-Id") == "" {
-					t.Errorf("%s %s: no request id", method, path)
+		paths := []string{
+			"", "/", "/v1/calls", "//", "/../../login", "/%2e%2e/agents", "/a%2Fb%20c%3F", "/" + strings.Repeat("x", 4000),
+			"?", "?other=1&agentid=x", "/v1?q=%zz", "/v1?a;b",
+		}
+		byToken := authorized{c.accountID, c.key.ID, c.agent.ID, s.clock.Now().Add(tokenTTL).UTC().Truncate(time.Second)}
+		for _, gateway := range []struct {
+			base   string
+			sent   option
+			want   authorized
+			agents []string // the header
+		}{
+			{"/api/authorize", bearer(c.secret), authorized{AccountID: c.accountID, KeyID: c.key.ID}, nil},
+			{authorizeWidget, bearer(s.token(c)), byToken, []string{c.agent.ID.String()}},
+		} {
+			for _, method := range anyMethods {
+				for _, path := range paths {
+					a := s.send(method, gateway.base+path, gateway.sent).is(http.StatusOK)
+					var got authorized
+					if method != http.MethodHead {
+						a.into(&got)
+					}
+					if method != http.MethodHead && (got != gateway.want || !slices.Equal(a.header.Values("X-Agent-Id"), gateway.agents)) {
+						t.Errorf("%s %s%s: %s, want %+v", method, gateway.base, path, a.body, gateway.want)
+					}
+					a.has("X-Account-Id", c.accountID.String())
+					a.has("X-Key-Id", c.key.ID.String())
+					a.has("Cache-Control", "no-store")
+					a.lacks("Connection", "RateLimit")
 				}
 			}
 		}

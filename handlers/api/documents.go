@@ -59,7 +59,7 @@ func Changelog() string { return changelog }
 
 func (a *API) showDescription(c *gin.Context) error {
 	setPublicHeaders(c)
-	c.Data(http.StatusOK, "application/json; charset=utf-8", description)
+	c.Data(http.StatusOK, responseType, description)
 	return nil
 }
 

@@ -82,6 +82,7 @@ func TestForeignAgentGetsTheSameResponseAsAMissingOne(t *testing.T) {
 }
 
 func TestSlowClientDoesNotUseUpTheDatabaseTimeout(t *testing.T) {
+	t.Parallel()
 	s := newTimedService(t, modelstest.SQLiteURL(t), models.Timeout)
 	c := s.customer()
 	request := agentRequest(c.agent.ID)
@@ -96,11 +97,8 @@ func TestSlowClientDoesNotUseUpTheDatabaseTimeout(t *testing.T) {
 }
 
 func TestCauseOfA500IsInTheLogOnly(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newService(t, databaseURL)
-		c := s.customer()
-		modelstest.Exec(t, databaseURL, "ALTER TABLE agents RENAME TO gone")
-
+	eachDatabase(t, func(t *testing.T, s *service, c customer) {
+		modelstest.Exec(t, s.database, "ALTER TABLE agents RENAME TO gone")
 		a := s.get("/api/agents", bearer(c.secret))
 		a.fails(http.StatusInternalServerError, "INTERNAL").says("Internal", "fault")
 		line := s.log.LineWith(a.header.Get("X-Request-Id"))

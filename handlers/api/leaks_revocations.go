@@ -14,11 +14,7 @@ const revocableType = "gitleaks_rule_id_nas-api-key"
 
 // listRevocableTypes returns the types of tokens that a GitLab server should report.
 func (a *API) listRevocableTypes(c *gin.Context) error {
-	if err := a.checkGitLab(c); err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, map[string][]string{"types": {revocableType}})
-	return nil
+	return send(c, http.StatusOK, map[string][]string{"types": {revocableType}}, a.checkGitLab(c))
 }
 
 // revokeLeakedTokens revokes the keys that a GitLab server reports.

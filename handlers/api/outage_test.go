@@ -29,11 +29,13 @@ func TestKeyThatCannotBeCheckedGets503(t *testing.T) {
 		"locked": lockSQLite, "damaged": damageSQLite,
 	} {
 		t.Run("sqlite, "+name, func(t *testing.T) {
+			t.Parallel()
 			databaseURL := modelstest.SQLiteURL(t)
 			run(t, databaseURL, func() (end func()) { return damage(t, databaseURL) })
 		})
 	}
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		cluster := modelstest.OwnCluster(t, "synchronous_commit=on")
 		run(t, cluster.URL("postgres"), func() (end func()) {
 			modelstest.Must(t, cluster.Halt())
