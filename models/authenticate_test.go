@@ -2,7 +2,6 @@ package models_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
-	"portal/models/modelstest"
 	"portal/models/widget"
 )
 
@@ -29,13 +27,9 @@ func TestAuthentication(t *testing.T) {
 			}
 			for value, want := range map[string]error{
 				"":                  models.ErrKeyMissingPrefix,
-				secret[4:]:          models.ErrKeyMissingPrefix,
 				secret[:39]:         models.ErrKeyMalformed,
-				secret + " ":        models.ErrKeyMalformed,
-				"nas_' OR 1=1; --":  models.ErrKeyMalformed,
 				unknownKey:          models.ErrKeyUnknown,
 				revokedSecret:       models.ErrKeyRevoked,
-				key.Masked():        models.ErrKeyMalformed,
 				string(key.KeyHash): models.ErrKeyMissingPrefix,
 			} {
 				p, err := f.API.Authenticate(ctx, value, models.Source{})
@@ -44,55 +38,6 @@ func TestAuthentication(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// TestOperatorSQLTakesEffectAtOnce changes keys that are in the memory of the store.
-func TestOperatorSQLTakesEffectAtOnce(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		// remembered returns a key that is in memory.
-		remembered := func() (models.Key, string) {
-			t.Helper()
-			key, secret := f.key(t, c)
-			for range 3 {
-				if p, err := f.API.Authenticate(ctx, secret, models.Source{}); err != nil || p.AccountID != c.ID {
-					t.Fatalf("%+v, %v", p, err)
-				}
-			}
-			return key, secret
-		}
-
-		for range 3 { // requests with this key arrive before it exists
-			checkError(t, "unknown", errOf(f.API.Authenticate(ctx, unknownKey, models.Source{})), models.ErrKeyUnknown)
-		}
-		key, secret := remembered()
-		f.exec(t, "UPDATE accounts SET disabled_at = ? WHERE id = ?", f.clock.Now(), c.ID)
-		checkError(t, "disabled", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrAccountDisabled)
-		_, otherSecret := f.key(t, other)
-		use(t, f.Store, otherSecret, 1)
-		f.exec(t, "UPDATE accounts SET disabled_at = NULL WHERE id = ?", c.ID)
-		use(t, f.Store, secret, 1)
-		f.exec(t, "UPDATE api_keys SET revoked_at = ? WHERE id = ?", f.clock.Now(), key.ID)
-		checkError(t, "revoked", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyRevoked)
-		key, secret = remembered()
-		f.exec(t, "DELETE FROM api_keys WHERE id = ?", key.ID)
-		checkError(t, "deleted", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyUnknown)
-		key, secret = remembered()
-		hash := sha256.Sum256([]byte(unknownKey))
-		f.exec(t, "UPDATE api_keys SET key_hash = ? WHERE id = ?", hash[:], key.ID)
-		checkError(t, "hash changed", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyUnknown)
-		if p, err := f.API.Authenticate(ctx, unknownKey, models.Source{}); err != nil || p.KeyID != key.ID {
-			t.Errorf("by the new hash: %+v, %v", p, err)
-		}
-		key, secret = remembered()
-		f.exec(t, "UPDATE api_keys SET account_id = ? WHERE id = ?", other.ID, key.ID)
-		if p, err := f.API.Authenticate(ctx, secret, models.Source{}); err != nil || p.AccountID != other.ID {
-			t.Errorf("moved: %+v, %v", p, err)
-		}
-		_, secret = remembered()
-		f.exec(t, "DELETE FROM api_keys")
-		checkError(t, "all deleted", errOf(f.API.Authenticate(ctx, secret, models.Source{})), models.ErrKeyUnknown)
 	})
 }
 
@@ -173,35 +118,6 @@ func TestBrokenSchemaIsAnError(t *testing.T) {
 	})
 }
 
-func TestCheckAgent(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
-		_, secret := f.key(t, c)
-		_, otherSecret := f.key(t, other)
-		agent := f.agent(t, c)
-		elsewhere := f.open(t, models.Options{})
-		check := func(when, secret string, id uuid.UUID, want error) {
-			t.Helper()
-			// The second call may use memory.
-			for range 2 {
-				p := modelstest.Value(elsewhere.API.Authenticate(ctx, secret, models.Source{}))(t)
-				checkError(t, when, elsewhere.API.CheckAgent(ctx, p, id), want)
-			}
-		}
-		check("its agent", secret, agent.ID, nil)
-		check("another account's", otherSecret, agent.ID, models.ErrAgentNotFound)
-		check("unknown agent", secret, newID(), models.ErrAgentNotFound)
-		check("still its agent", secret, agent.ID, nil)
-		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
-		check("removed", secret, agent.ID, models.ErrAgentNotFound)
-		must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Back"}, c.actor)))
-		check("created again", secret, agent.ID, nil)
-		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, agent.ID)
-		check("moved away", secret, agent.ID, models.ErrAgentNotFound)
-		check("moved here", otherSecret, agent.ID, nil)
-	})
-}
-
 // checkToken checks the key, the account and the agent of a verified token.
 func checkToken(ctx context.Context, store *models.Store, claims widget.Claims) error {
 	p, err := store.API.AuthenticateToken(ctx, claims)
@@ -251,6 +167,11 @@ func TestTokenIsAcceptedWhileItsKeyAccountAndAgentAreActive(t *testing.T) {
 		check("before the agent's removal", claimsOf(c, key, removed), nil)
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, removed.ID, c.actor)))
 		check("agent removed", claimsOf(c, key, removed), models.ErrAgentNotFound)
+		must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: removed.ID, Name: "Back"}, c.actor)))
+		check("agent created again", claimsOf(c, key, removed), nil)
+		f.exec(t, "UPDATE agents SET account_id = ? WHERE id = ?", other.ID, removed.ID)
+		check("agent moved away", claimsOf(c, key, removed), models.ErrAgentNotFound)
+		check("agent moved here", claimsOf(other, otherKey, removed), nil)
 		check("still its own", claimsOf(c, key, agent), nil)
 		f.exec(t, "UPDATE accounts SET disabled_at = created_at WHERE id = ?", c.ID)
 		check("account disabled", claimsOf(c, key, agent), models.ErrAccountDisabled)

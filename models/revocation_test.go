@@ -3,8 +3,6 @@ package models_test
 import (
 	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,41 +69,6 @@ func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 		}
 		if recorded := len(f.activities(t, c)); succeeded != 1 || recorded != 2 {
 			t.Errorf("%d succeeded, %d activities recorded", succeeded, recorded)
-		}
-	})
-}
-
-// Requests run continuously on two instances. No request that starts after the revocation has
-// returned succeeds.
-func TestRevocationUnderLoad(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c := t.Context(), f.customer(t)
-		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
-		for range 5 {
-			key, secret := f.key(t, c)
-			var served, revoked atomic.Bool
-			var running sync.WaitGroup
-			for i := range 8 {
-				running.Go(func() {
-					for {
-						after := revoked.Load()
-						err := errOf(stores[i%2].API.Authenticate(ctx, secret, models.Source{}))
-						switch {
-						case err == nil && !after:
-							served.Store(true)
-						case errors.Is(err, models.ErrKeyRevoked) && after:
-							return
-						case !errors.Is(err, models.ErrKeyRevoked):
-							t.Errorf("after the revocation %t: %v", after, err)
-							return
-						}
-					}
-				})
-			}
-			eventually(t, "a request succeeds", served.Load)
-			f.revoke(t, key)
-			revoked.Store(true)
-			running.Wait()
 		}
 	})
 }

@@ -176,7 +176,10 @@ func TestDisablingEndsAccessAtOnce(t *testing.T) {
 				t.Errorf("disabled in %s: %+v, %v", table, session, err)
 			}
 			checkError(t, "another account's session", errOf(f.Sessions.Find(ctx, otherToken, browser)), nil)
+			signIn(t, f.Store, c.user.Email, password, address(1), models.ErrSignInDisabled)
+			signIn(t, f.Store, c.user.Email, wrongPassword, address(1), models.ErrWrongCredentials)
 			f.exec(t, "UPDATE "+table+" SET disabled_at = NULL WHERE id = ?", id)
+			signIn(t, f.Store, c.user.Email, password, address(1), nil)
 			checkError(t, "enabled again in "+table, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
 		// The operator's API and commands also end the sessions and the keys of an account.
