@@ -22,10 +22,10 @@ func TestContentsLeadToAnOperationWhoseCommandRuns(t *testing.T) {
 	docs.FollowContents(listAgents)
 	v.ExpectPath("/docs")
 	v.ExpectHeading(listAgents)
-	holdClipboard(t)
-	docs.Click("Copy curl for " + listAgents)
-	docs.ExpectStatus("Copied the curl command")
-	command := v.Clipboard()
+	command := v.copied(func() {
+		docs.Click("Copy curl for " + listAgents)
+		docs.ExpectStatus("Copied the curl command")
+	})
 	for _, shell := range []string{"sh", "bash"} {
 		output := inTerminal(t, shell, command, "API key: ", secret)
 		if !strings.Contains(output, agentID) || strings.Contains(output, secret) {

@@ -18,7 +18,8 @@ import (
 // clipboard.
 func TestTheReveal(t *testing.T) {
 	t.Parallel()
-	holdClipboard(t)
+	clipboard.Lock()
+	t.Cleanup(clipboard.Unlock)
 	t.Run("warns when it is closed before a copy", closingWarnsIfTheKeyWasNotCopied)
 	t.Run("closes after a copy", closingAfterACopyShowsNoWarning)
 	t.Run("asks before the page is left", leavingAsksIfTheKeyWasNotCopied)

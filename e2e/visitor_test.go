@@ -189,11 +189,12 @@ func (v *visitor) loseRequests(t *testing.T, pattern string, count ...int) {
 // clipboard guards the clipboard, which all profiles of the browser share.
 var clipboard sync.Mutex
 
-// holdClipboard locks the clipboard until the test ends.
-func holdClipboard(t *testing.T) {
-	t.Helper()
+// copied copies something and returns the text on the clipboard.
+func (v *visitor) copied(copyIt func()) string {
 	clipboard.Lock()
-	t.Cleanup(clipboard.Unlock)
+	defer clipboard.Unlock()
+	copyIt()
+	return v.Clipboard()
 }
 
 // portalBehindTLS starts a portal for this test behind a proxy that terminates TLS. site is the

@@ -17,6 +17,3 @@ func (u Usage) ShowKey(label string) Area {
 	u.Table().Follow(label)
 	return u.In("figure", "Usage")
 }
-
-// Download downloads the usage as CSV and returns the path of the file.
-func (u Usage) Download() string { return u.download("link", "Download CSV") }

@@ -204,8 +204,10 @@ func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
 		code = strings.Replace(code, c.URL, network.URL, 1)
 		code = strings.NewReplacer(
 			" = 500", " = 20", // connections
-			// They end after six or eight seconds in place of ten or twenty.
+			// They end after six or eight seconds in place of ten or twenty, and at a stop after
+			// five in place of ten.
 			"ReadTimeout: 10 ", "ReadTimeout: 6 ", "Timeout: 10_000", "Timeout: 6000", "monotonic() + 20", "monotonic() + 8",
+			"AfterFunc(10*", "AfterFunc(5*", "closeAllConnections(), 10_000", "closeAllConnections(), 5000", "monotonic() + 10", "monotonic() + 5",
 		).Replace(code)
 		// The second key would add a header.
 		for _, key := range []string{"", "nas_secret\nX-Injected: 1"} {
