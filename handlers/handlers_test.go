@@ -162,8 +162,7 @@ var loggedFields = []string{
 }
 
 func TestInputCannotForgeLogLines(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSystem(t, databaseURL)
+	eachDatabase(t, func(t *testing.T, s *system) {
 		c := s.tenant(t, "ada")
 		s.log.Reset()
 		sent := 0

@@ -11,16 +11,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
-
-	"portal/models/modelstest"
 )
 
 // The test requests every route with an id, using the ids of another account. Each must respond as
 // if the object did not exist, and no row may change. A route with an unknown kind of id fails the
 // test.
 func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSystem(t, databaseURL)
+	eachDatabase(t, func(t *testing.T, s *system) {
 		victim, intruder := s.tenant(t, "victim"), s.tenant(t, "intruder")
 		before := s.dump(t)
 		tried := 0
@@ -54,8 +51,7 @@ func TestAnotherAccountCanNeitherReadNorChangeAnything(t *testing.T) {
 // The test requests every route that has a page or takes a form with GET as the owner, and compares
 // all rows before and after. The address of a form leads to a page.
 func TestGetChangesNothing(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSystem(t, databaseURL)
+	eachDatabase(t, func(t *testing.T, s *system) {
 		owner := s.tenant(t, "owner")
 		before := s.dump(t)
 		for _, r := range s.routes(t) {
@@ -83,8 +79,7 @@ func TestGetChangesNothing(t *testing.T) {
 }
 
 func TestIDsInQueriesAreThoseOfTheAccount(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSystem(t, databaseURL)
+	eachDatabase(t, func(t *testing.T, s *system) {
 		victim, intruder := s.tenant(t, "victim"), s.tenant(t, "intruder")
 		for path, kind := range map[string]string{
 			"/activity?before=": "activity", "/integrate?agent=": "agents", "/people?after=": "people", "/people?removed=": "people",
@@ -216,8 +211,7 @@ func accessTo(path string) access {
 // The test requests every route as a visitor, a member, a foreigner (an owner of another account)
 // and an owner, in this order, because the requests also change the objects.
 func TestEveryRouteIsForThoseWhoMayUseIt(t *testing.T) {
-	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		s := newSystem(t, databaseURL)
+	eachDatabase(t, func(t *testing.T, s *system) {
 		own, foreign := s.tenant(t, "own"), s.tenant(t, "foreign")
 		found := map[access]int{}
 		for _, r := range s.routes(t) {

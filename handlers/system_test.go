@@ -34,6 +34,13 @@ type system struct {
 	tables  string // the query that lists the tables
 }
 
+// eachDatabase runs a test on every database, with a new system, in parallel with other tests.
+func eachDatabase(t *testing.T, run func(t *testing.T, s *system)) {
+	t.Helper()
+	t.Parallel()
+	modelstest.Databases(t, func(t *testing.T, databaseURL string) { run(t, newSystem(t, databaseURL)) })
+}
+
 // The tests sign the same users in more often than people do.
 func newSystem(t *testing.T, databaseURL string) *system {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -191,17 +192,14 @@ func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
 	if !utf8.Valid(body) || json.Unmarshal(body, &fields) != nil || fields == nil {
 		return nil, problem.InvalidRequest("The request body is not exactly one JSON object. Send " + example + ".")
 	}
-	var values []json.RawMessage
-	if err := json.Unmarshal(fields["keys"], &values); err != nil || len(values) < 1 || len(values) > maxPublicLeaks {
+	var keys []*string
+	err := json.Unmarshal(fields["keys"], &keys)
+	if err != nil || len(keys) < 1 || len(keys) > maxPublicLeaks || slices.Contains(keys, nil) {
 		return nil, problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
 	}
-	leaks := make([]providerLeak, 0, len(values))
-	for _, value := range values {
-		var text *string
-		if err := json.Unmarshal(value, &text); err != nil || text == nil {
-			return nil, problem.InvalidRequest("The field keys has an entry that is not a string. Send " + example + ".")
-		}
-		leaks = append(leaks, providerLeak{LeakedText: models.NewLeakedText(*text, "")})
+	leaks := make([]providerLeak, 0, len(keys))
+	for _, key := range keys {
+		leaks = append(leaks, providerLeak{LeakedText: models.NewLeakedText(*key, "")})
 	}
 	texts, _ := distinct(leaks)
 	return texts, nil

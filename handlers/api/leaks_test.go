@@ -281,7 +281,7 @@ func TestPublicReportSaysNothingAboutKeys(t *testing.T) {
 		if got := s.leak(c.key); got != "Reported as leaked" {
 			t.Errorf("the key: %q", got)
 		}
-		for _, invalid := range []string{"", "[]", "{}", `{"keys": []}`, `{"keys": "x"}`, `{"keys": [1]}`, `{"Keys": ["x"]}`, content(make([]string, 101)...)} {
+		for _, invalid := range []string{"", "[]", "{}", `{"keys": []}`, `{"keys": "x"}`, `{"keys": [1]}`, `{"keys": ["x", null]}`, `{"Keys": ["x"]}`, content(make([]string, 101)...)} {
 			s.post("/leaks", jsonBody(invalid)).fails(http.StatusBadRequest, "INVALID_REQUEST")
 		}
 		s.post("/leaks", jsonBody(strings.Repeat(" ", 1<<20+1))).fails(http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
