@@ -27,11 +27,6 @@ const (
 // which keys were revoked after the backup.
 var ErrNothingToCompare = errors.New("the current database has no accounts, so it cannot show which keys were revoked after the backup")
 
-// migrate updates the schema of the current database or of the restored state.
-func migrate(ctx context.Context, db *database.Connections) error {
-	return db.Migrate(ctx, slog.New(slog.DiscardHandler), time.Minute)
-}
-
 // Restore replaces the database with a backup and returns how many active keys of the backup it
 // revoked. It ends all sessions, renews the authentication epoch and records an activity in each
 // account. Users and accounts keep the emails, the passwords, the factors, the roles and the
@@ -75,4 +70,14 @@ type restoring struct {
 	keys     RestoredKeys
 	compared bool // with the accounts of the current database
 	now      time.Time
+}
+
+// updateSchema applies the pending migrations to the current database or to the restored state.
+func updateSchema(ctx context.Context, databaseURL string) error {
+	db, err := database.Open(databaseURL, database.Timeout)
+	if err != nil {
+		return err
+	}
+	err = db.Migrate(ctx, slog.New(slog.DiscardHandler), time.Minute)
+	return errors.Join(err, db.Close())
 }

@@ -45,15 +45,6 @@ func (r restoring) restorePostgres(ctx context.Context, databaseURL, file string
 	return revoked, nil
 }
 
-// updateSchema applies the pending migrations.
-func updateSchema(ctx context.Context, databaseURL string) error {
-	db, err := database.Open(databaseURL, database.Timeout)
-	if err != nil {
-		return err
-	}
-	return errors.Join(migrate(ctx, db), db.Close())
-}
-
 // checkDump returns an error unless the file is a readable dump with the portal's tables.
 func checkDump(ctx context.Context, program, file string) error {
 	var list bytes.Buffer

@@ -35,14 +35,14 @@ func (r restoring) restoreSQLite(ctx context.Context, path, file string) (revoke
 	if version, err := database.Version(ctx, "sqlite:"+prepared); err != nil || version == "" {
 		return 0, errors.Join(fmt.Errorf("%s is not a backup of the portal", file), err)
 	}
+	if err := updateSchema(ctx, "sqlite:"+prepared); err != nil {
+		return 0, err
+	}
 	db, err := database.Open("sqlite:"+prepared, database.Timeout)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := migrate(ctx, db); err != nil {
-		return 0, err
-	}
 	err = replaceSQLite(ctx, path, prepared, func() error {
 		revoked, err = r.secureSQLite(ctx, db.Portal, path)
 		return err

@@ -52,7 +52,7 @@ func open(t testing.TB, url string) database {
 // writer returns a writer for the database.
 func (d database) writer(t testing.TB) usage.Writer {
 	t.Helper()
-	connections, err := connect.Open(d.url, time.Minute)
+	connections, err := connect.Open(d.url, connect.Timeout)
 	must(t, err)
 	must(t, connections.Close()) // the writer has a connection of its own
 	if connections.IsPostgres() {
