@@ -15,10 +15,7 @@ func TestAgentsAreListedByName(t *testing.T) {
 		foreign := s.createAgent(s.customer().accountID, "Another account's").ID.String()
 		listed := func(query, want string) {
 			t.Helper()
-			a := s.get("/api/agents?"+query, bearer(c.secret)).is(http.StatusOK)
-			if got := strings.TrimSpace(string(a.body)); got != want {
-				t.Errorf("%s: %s, want %s", query, got, want)
-			}
+			s.get("/api/agents?"+query, bearer(c.secret)).is(http.StatusOK).isExactly(want)
 		}
 		entry := func(agent models.Agent) string { return fmt.Sprintf(`{"id":%q,"name":%q}`, agent.ID, agent.Name) }
 		first := c.agent.ID.String()

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -179,10 +178,8 @@ func TestSignaturesOfGitHubVerify(t *testing.T) {
 			return s.post("/leaks/github", jsonBody(content), header("Github-Public-Key-Identifier", id), header("Github-Public-Key-Signature", signature))
 		}
 		hash := sha256.Sum256([]byte("some_token"))
-		want := fmt.Sprintf(`[{"token_hash":%q,"token_type":"some_type","label":"false_positive"}]`, hex.EncodeToString(hash[:]))
-		if got := strings.TrimSpace(string(send(v.id, v.body, v.signature).is(http.StatusOK).body)); got != want {
-			t.Errorf("feedback %s, want %s", got, want)
-		}
+		send(v.id, v.body, v.signature).is(http.StatusOK).
+			isExactly(fmt.Sprintf(`[{"token_hash":"%x","token_type":"some_type","label":"false_positive"}]`, hash))
 		other := vectors[1-i]
 		for name, wrong := range map[string][3]string{
 			"another key":       {other.id, v.body, v.signature},
@@ -234,10 +231,8 @@ func TestReportsOfProvidersRevokeKeys(t *testing.T) {
 		content := `[{"type": "gitleaks_rule_id_nas-api-key", "token": "` + c.secret + `", "location": "src/.env"}]`
 		for _, authorization := range []string{leaksToken, "Bearer " + leaksToken} {
 			s.post("/leaks/v1/revoke_tokens", jsonBody(content), header("Authorization", authorization)).is(http.StatusNoContent)
-			types := s.get("/leaks/v1/revocable_token_types", header("Authorization", authorization)).is(http.StatusOK)
-			if got := strings.TrimSpace(string(types.body)); got != `{"types":["gitleaks_rule_id_nas-api-key"]}` {
-				t.Errorf("types %s", got)
-			}
+			s.get("/leaks/v1/revocable_token_types", header("Authorization", authorization)).is(http.StatusOK).
+				isExactly(`{"types":["gitleaks_rule_id_nas-api-key"]}`)
 		}
 		if got := s.leak(c.key); got != "Reported as leaked by GitLab: src/.env" {
 			t.Error(got)

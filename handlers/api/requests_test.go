@@ -118,6 +118,14 @@ func (a answer) into(target any) {
 	}
 }
 
+// isExactly fails the test unless the body is this text, with or without a newline behind it.
+func (a answer) isExactly(want string) {
+	a.t.Helper()
+	if got := strings.TrimSpace(string(a.body)); got != want {
+		a.t.Errorf("body %s, want %s", got, want)
+	}
+}
+
 // has fails the test unless a header has exactly this value.
 func (a answer) has(name, value string) {
 	a.t.Helper()

@@ -78,7 +78,8 @@ func (m *Mailer) Stats() Stats {
 // Run sends mails until ctx ends. After that, the mail that is being sent has three seconds. If it
 // takes longer, another instance sends it again after its lease.
 func (m *Mailer) Run(ctx context.Context) {
-	abandon := afterStop(ctx)
+	abandon := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, func() { close(abandon) }) })
 	for {
 		wait := m.sendDue(ctx, abandon)
 		select {
@@ -93,17 +94,15 @@ func (m *Mailer) Run(ctx context.Context) {
 func (m *Mailer) sendDue(ctx context.Context, abandon <-chan struct{}) time.Duration {
 	for ctx.Err() == nil {
 		err := m.sendNext(ctx, abandon)
-		if failed, ok := errors.AsType[*deliveryError](err); ok && failed.stage == "connect" {
+		failed, undelivered := errors.AsType[*deliveryError](err)
+		switch {
+		case undelivered && failed.stage == "connect":
 			return m.pause
-		}
-		if errors.Is(err, models.ErrNoMail) {
-			break
-		}
-		if err != nil && ctx.Err() == nil {
-			if _, ok := errors.AsType[*deliveryError](err); !ok {
-				m.Logger.ErrorContext(ctx, "cannot use the outbox", slog.Any("cause", err))
-				break
-			}
+		case errors.Is(err, models.ErrNoMail):
+			return m.poll
+		case err != nil && !undelivered && ctx.Err() == nil:
+			m.Logger.ErrorContext(ctx, "cannot use the outbox", slog.Any("cause", err))
+			return m.poll
 		}
 	}
 	return m.poll
@@ -157,13 +156,6 @@ func (m *Mailer) failedMail(ctx context.Context, queued models.Mail, cause error
 		logger.WarnContext(ctx, "a mail was not sent and will be tried again")
 	}
 	return err
-}
-
-// afterStop returns a channel that is closed stopTimeout after the end of ctx.
-func afterStop(ctx context.Context) <-chan struct{} {
-	stopped := make(chan struct{})
-	context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, func() { close(stopped) }) })
-	return stopped
 }
 
 func (m *Mailer) message(queued models.Mail, token string) (*gomail.Msg, error) {
