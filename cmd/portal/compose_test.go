@@ -1,8 +1,6 @@
 package main
 
 import (
-	"database/sql"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 	"gopkg.in/yaml.v3"
 
 	"portal/models/modelstest"
@@ -52,24 +49,11 @@ func readCompose(t *testing.T, environment map[string]string) composeFile {
 	return file
 }
 
-// postgresFor starts PostgreSQL with the database of compose.yaml, and returns its host and port.
-func postgresFor(t *testing.T, env map[string]string) string {
-	t.Helper()
-	cluster := modelstest.OwnCluster(t)
-	address := cluster.URL("postgres")
-	server := modelstest.Value(sql.Open("pgx", address))(t)
-	defer server.Close()
-	modelstest.Value(server.Exec(fmt.Sprintf("CREATE DATABASE %q OWNER %q", env["POSTGRES_DB"], env["POSTGRES_USER"])))(t)
-	parsed := modelstest.Value(url.Parse(address))(t)
-	return parsed.Host
-}
-
-// startComposed runs the portals and PostgreSQL of compose.yaml as plain processes with the file's
-// environment, except for the addresses, which the container network would provide.
+// startComposed runs the portals of compose.yaml as plain processes with the file's environment,
+// except for the address and the database, which the container network would provide.
 func startComposed(t *testing.T) map[string]*instance {
 	t.Helper()
-	file := readCompose(t, composeSecrets)
-	host := postgresFor(t, file.Services["postgres"].Environment)
+	file, database := readCompose(t, composeSecrets), modelstest.EmptyPostgresURL(t)
 	portals := map[string]*instance{}
 	for name, service := range file.Services {
 		if !strings.HasPrefix(name, "portal-") {
@@ -81,7 +65,7 @@ func startComposed(t *testing.T) map[string]*instance {
 			case "PORTAL_ADDR":
 				value = strings.Replace(value, "0.0.0.0:8080", "127.0.0.1:0", 1)
 			case "DATABASE_URL":
-				value = strings.Replace(value, "postgres:5432", host, 1)
+				value = database
 			}
 			env = append(env, variable+"="+value)
 		}

@@ -88,128 +88,76 @@ func TestSecretsHaveNoFlag(t *testing.T) {
 	}
 }
 
-func TestAllErrorsAreReportedTogether(t *testing.T) {
-	env := map[string]string{
-		"PORTAL_ADDR":            "8080",
-		"DATABASE_URL":           "mysql://root:hunter2@localhost/db",
-		"PORTAL_BASE_URL":        "portal.example.com",
-		"PORTAL_SECRET":          "hunter3",
-		"PORTAL_SECRET_PREVIOUS": "hunter4",
-		"PORTAL_OPERATOR_TOKEN":  "hunter5",
+// together has variables that are set together, by the beginning of their names.
+var together = map[string]map[string]string{
+	"PORTAL_LIVEKIT_": {
+		"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx", "PORTAL_LIVEKIT_API_SECRET": goodSecret,
+	},
+	"PORTAL_OIDC_": {
+		"PORTAL_OIDC_ISSUER": "https://login.example.com", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
+	},
+	"PORTAL_SMTP_URL":  {"PORTAL_MAIL_FROM": "portal@example.com"},
+	"PORTAL_MAIL_FROM": {"PORTAL_SMTP_URL": "smtp://mail.example.com"},
+}
 
-		"PORTAL_LEAKS_GITHUB_KEYS_URL": "https://user:hunter9@example.com",
-		"PORTAL_LEAKS_GITLAB_KEYS_URL": "http://example.com",
-		"PORTAL_LEAKS_TOKEN":           "hunter10",
-		"PORTAL_WIDGET_TOKEN_TTL":      "2h",
-		"PORTAL_WIDGET_TOKEN_ALG":      "RS256",
-		"PORTAL_RATE_LIMIT":            "many",
-		"PORTAL_TRUSTED_PROXIES":       "10.0.0.1",
-		"PORTAL_SESSION_IDLE":          "half a day",
-		"PORTAL_SESSION_MAX":           "-1h",
-		"PORTAL_KEY_MAX_LIFETIME":      "90",
-		"PORTAL_METRICS_ADDR":          "localhost:http",
-		"PORTAL_LOG_LEVEL":             "loud",
-		"PORTAL_NAME":                  "two\nlines",
-		"PORTAL_SUPPORT_URL":           "javascript:alert(1)",
-		"PORTAL_SECURITY_CONTACT":      "security@example.com",
-
-		"PORTAL_LIVEKIT_URL":        "https://hunter6.example.com",
-		"PORTAL_LIVEKIT_API_KEY":    "hunter 7",
-		"PORTAL_LIVEKIT_API_SECRET": "hunter8",
-		"PORTAL_LIVEKIT_AGENT_NAME": "hunter\n9",
-		"PORTAL_OIDC_ISSUER":        "https://root:hunter2@login.example.com",
-		"PORTAL_OIDC_CLIENT_ID":     "a\x01",
-		"PORTAL_OIDC_CLIENT_SECRET": "hunter6\n",
-		"PORTAL_OIDC_NAME":          "two\nlines",
-		"PORTAL_OIDC_TRUST_EMAIL":   "perhaps",
-		"PORTAL_PASSWORD_SIGN_IN":   "never",
-
-		"PORTAL_SMTP_URL":  "smtp://hunter10@mail.example.com",
-		"PORTAL_MAIL_FROM": "hunter11",
-
-		"PORTAL_TEST_SIGN_IN_LIMIT": "none",
-	}
-	if len(env) != len(configFields()) {
-		t.Errorf("the test sets %d of %d variables", len(env), len(configFields()))
-	}
-	_, found := parse(t, env)
-	for name := range env {
-		lines := slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, name+": ") })
-		if len(lines) != 1 {
-			t.Errorf("%s: want one line, got %q", name, lines)
-		}
-	}
-	if len(found) != len(env) {
-		t.Errorf("want one line for each of %d variables, got %q", len(env), found)
-	}
-	if strings.Contains(found.Error(), "hunter") || strings.Contains(found.Error(), "\n\n") {
-		t.Errorf("a message contains a secret or an empty line: %q", found)
-	}
+// values has a value of each variable, and more. No message may contain "hunter".
+var values = map[string]struct{ valid, invalid []string }{
+	"PORTAL_ADDR":               {[]string{":8080", "[::1]:0"}, []string{"8080", "127.0.0.1:70000", "127.0.0.1:"}},
+	"DATABASE_URL":              {nil, []string{"mysql://root:hunter2@localhost/db", "sqlite:", "portal.db"}},
+	"PORTAL_BASE_URL":           {[]string{"https://portal.example.com/"}, []string{"portal.example.com"}}, // see TestPublicURLs
+	"PORTAL_SECRET":             {[]string{goodSecret}, []string{"hunter3", goodSecret[1:]}},
+	"PORTAL_SECRET_PREVIOUS":    {[]string{goodSecret}, []string{"hunter4"}},
+	"PORTAL_OPERATOR_TOKEN":     {[]string{goodSecret}, []string{"hunter5", goodSecret[1:], goodSecret + "\n", goodSecret + " " + goodSecret}},
+	"PORTAL_WIDGET_TOKEN_TTL":   {[]string{"1m", "1h"}, []string{"2h", "59s", "1h1s", "600"}},
+	"PORTAL_WIDGET_TOKEN_ALG":   {[]string{"ES256", "ES256,EdDSA", "EdDSA, ES256"}, []string{"RS256", "eddsa", "none", "ES256,", "ES256,ES256"}},
+	"PORTAL_RATE_LIMIT":         {[]string{"off", "1:1"}, []string{"many", "50", "0:100", "50:-1", "50:100:1"}},
+	"PORTAL_TRUSTED_PROXIES":    {[]string{"10.0.0.0/8, fd00::/8"}, []string{"10.0.0.1", "10.0.0.0/33"}},
+	"PORTAL_SESSION_IDLE":       {nil, []string{"half a day", "0s"}},
+	"PORTAL_SESSION_MAX":        {[]string{"1s"}, []string{"-1h"}},
+	"PORTAL_KEY_MAX_LIFETIME":   {[]string{"90d", "8760h"}, []string{"90", "0d", "1.5h", "-1d", "36501d"}},
+	"PORTAL_METRICS_ADDR":       {[]string{"127.0.0.1:9090"}, []string{"localhost:http", "127.0.0.1:8080"}},
+	"PORTAL_LOG_LEVEL":          {[]string{"debug", "error"}, []string{"loud", "INFO+1"}},
+	"PORTAL_NAME":               {[]string{"Acme & Sons"}, []string{"two\nlines", " ", strings.Repeat("a", 41)}},
+	"PORTAL_SUPPORT_URL":        {[]string{"https://example.com/help?topic=portal", "mailto:help@example.com"}, []string{"javascript:alert(1)", "mailto:help", "https://", "/help"}},
+	"PORTAL_SECURITY_CONTACT":   {[]string{"mailto:security@example.com"}, []string{"security@example.com", "http://example.com", "https://example.com/a b"}},
+	"PORTAL_TEST_SIGN_IN_LIMIT": {[]string{"1000"}, []string{"none"}},
+	"PORTAL_PASSWORD_SIGN_IN":   {[]string{"on"}, []string{"never", "off"}},
+	"PORTAL_LEAKS_TOKEN":        {[]string{goodSecret}, []string{"hunter10", goodSecret[1:]}},
+	"PORTAL_LEAKS_GITHUB_KEYS_URL": {
+		[]string{"https://api.github.com/meta/public_keys/secret_scanning", "http://127.0.0.1:8090/keys?a=b", "http://[::1]:8090/keys"},
+		[]string{"https://user:hunter9@example.com", "http://localhost:8090/keys", "http://api.github.com/keys"}, // a name is not an address
+	},
+	"PORTAL_LEAKS_GITLAB_KEYS_URL": {nil, []string{"http://example.com", "https://user:password@example.com/", "keys.json"}},
+	"PORTAL_LIVEKIT_URL": {
+		[]string{"ws://127.0.0.1:7880", "wss://example.com/livekit"},
+		[]string{"https://hunter6.example.com", "", "wss://user:password@example.com", "wss://example.com?access_token=x"},
+	},
+	"PORTAL_LIVEKIT_API_KEY":    {nil, []string{"hunter 7", ""}},
+	"PORTAL_LIVEKIT_API_SECRET": {nil, []string{"hunter8", "", goodSecret[1:]}},
+	"PORTAL_LIVEKIT_AGENT_NAME": {[]string{"receptionist"}, []string{"hunter\n9"}},
+	"PORTAL_OIDC_ISSUER": {
+		[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},
+		[]string{"https://root:hunter2@login.example.com", "http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
+	},
+	"PORTAL_OIDC_CLIENT_ID":     {nil, []string{"a\x01", ""}},
+	"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{"hunter6\n", ""}},
+	"PORTAL_OIDC_NAME":          {nil, []string{"two\nlines", ""}},
+	"PORTAL_OIDC_TRUST_EMAIL":   {[]string{"true", "false"}, []string{"perhaps"}},
+	"PORTAL_SMTP_URL": {
+		[]string{
+			"smtp://mail.example.com", "smtp://portal:a%20%2Fsecret@mail.example.com:2525", "smtps://portal:secret@mail.example.com",
+			"smtp://10.0.0.1?tls=off", "smtp://portal:secret@127.0.0.1?tls=off",
+		},
+		[]string{
+			"smtp://hunter10@mail.example.com", "smtp://portal:secret@10.0.0.1?tls=off", "smtps://mail.example.com?tls=off", "smtp://mail.example.com?tls=no",
+			"smtp://mail.example.com:0", "smtp://mail.example.com/path", "mail.example.com:587", "",
+		},
+	},
+	"PORTAL_MAIL_FROM": {[]string{"Acme <portal@example.com>"}, []string{"hunter11", "", "portal@example.com\nBcc: eve@example.com"}},
 }
 
 func TestValues(t *testing.T) {
-	// together has variables that are set together, by the beginning of their names.
-	together := map[string]map[string]string{
-		"PORTAL_LIVEKIT_": {
-			"PORTAL_LIVEKIT_URL": "wss://livekit.example.com", "PORTAL_LIVEKIT_API_KEY": "APIx", "PORTAL_LIVEKIT_API_SECRET": goodSecret,
-		},
-		"PORTAL_OIDC_": {
-			"PORTAL_OIDC_ISSUER": "https://login.example.com", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
-		},
-		"PORTAL_SMTP_URL":  {"PORTAL_MAIL_FROM": "portal@example.com"},
-		"PORTAL_MAIL_FROM": {"PORTAL_SMTP_URL": "smtp://mail.example.com"},
-	}
-	for name, values := range map[string]struct{ valid, invalid []string }{
-		"PORTAL_ADDR":             {[]string{":8080", "[::1]:0"}, []string{"127.0.0.1:70000", "127.0.0.1:"}},
-		"PORTAL_WIDGET_TOKEN_TTL": {[]string{"1m", "1h"}, []string{"59s", "1h1s", "600"}},
-		"PORTAL_WIDGET_TOKEN_ALG": {[]string{"ES256", "ES256,EdDSA", "EdDSA, ES256"}, []string{"eddsa", "none", "ES256,", "ES256,ES256"}},
-		"PORTAL_RATE_LIMIT":       {[]string{"off", "1:1"}, []string{"50", "0:100", "50:-1", "50:100:1"}},
-		"PORTAL_TRUSTED_PROXIES":  {[]string{"10.0.0.0/8, fd00::/8"}, []string{"10.0.0.0/33"}},
-		"PORTAL_SESSION_IDLE":     {nil, []string{"0s"}},
-		"PORTAL_SESSION_MAX":      {[]string{"1s"}, nil},
-		"PORTAL_KEY_MAX_LIFETIME": {[]string{"90d", "8760h"}, []string{"0d", "1.5h", "-1d", "36501d"}},
-		"PORTAL_METRICS_ADDR":     {[]string{"127.0.0.1:9090"}, []string{"127.0.0.1:8080"}},
-		"PORTAL_LOG_LEVEL":        {[]string{"debug", "error"}, []string{"INFO+1"}},
-		"PORTAL_NAME":             {[]string{"Acme & Sons"}, []string{" ", strings.Repeat("a", 41)}},
-		"PORTAL_SUPPORT_URL":      {[]string{"https://example.com/help?topic=portal", "mailto:help@example.com"}, []string{"mailto:help", "https://", "/help"}},
-		"PORTAL_SECURITY_CONTACT": {[]string{"mailto:security@example.com"}, []string{"http://example.com", "https://example.com/a b"}},
-		"PORTAL_SECRET":           {[]string{goodSecret}, []string{goodSecret[1:]}},
-		"DATABASE_URL":            {nil, []string{"sqlite:", "portal.db"}},
-		"PORTAL_OPERATOR_TOKEN":   {[]string{goodSecret}, []string{goodSecret[1:], goodSecret + "\n", goodSecret + " " + goodSecret}},
-		"PORTAL_LEAKS_TOKEN":      {[]string{goodSecret}, []string{goodSecret[1:]}},
-		"PORTAL_LEAKS_GITHUB_KEYS_URL": {
-			[]string{"https://api.github.com/meta/public_keys/secret_scanning", "http://127.0.0.1:8090/keys?a=b", "http://[::1]:8090/keys"},
-			[]string{"http://localhost:8090/keys", "http://api.github.com/keys"}, // a name is not an address
-		},
-		"PORTAL_LEAKS_GITLAB_KEYS_URL": {nil, []string{"https://user:password@example.com/", "keys.json"}},
-		"PORTAL_LIVEKIT_AGENT_NAME":    {[]string{"receptionist"}, nil},
-		"PORTAL_LIVEKIT_URL": {
-			[]string{"ws://127.0.0.1:7880", "wss://example.com/livekit"},
-			[]string{"", "wss://user:password@example.com", "wss://example.com?access_token=x"},
-		},
-		"PORTAL_LIVEKIT_API_KEY":    {nil, []string{""}},
-		"PORTAL_LIVEKIT_API_SECRET": {nil, []string{"", goodSecret[1:]}},
-		"PORTAL_OIDC_ISSUER": {
-			[]string{"https://login.example.com/realms/staff", "https://login.example.com/", "http://127.0.0.1:8090", "http://localhost"},
-			[]string{"http://login.example.com", "https://login.example.com?tenant=1", "https://", ""},
-		},
-		"PORTAL_OIDC_CLIENT_ID":     {nil, []string{""}},
-		"PORTAL_OIDC_CLIENT_SECRET": {nil, []string{""}},
-		"PORTAL_OIDC_NAME":          {nil, []string{""}},
-		"PORTAL_OIDC_TRUST_EMAIL":   {[]string{"true", "false"}, nil},
-		"PORTAL_SMTP_URL": {
-			[]string{
-				"smtp://mail.example.com", "smtp://portal:a%20%2Fsecret@mail.example.com:2525", "smtps://portal:secret@mail.example.com",
-				"smtp://10.0.0.1?tls=off", "smtp://portal:secret@127.0.0.1?tls=off",
-			},
-			[]string{
-				"smtp://portal:secret@10.0.0.1?tls=off", "smtps://mail.example.com?tls=off", "smtp://mail.example.com?tls=no", "smtp://mail.example.com:0",
-				"smtp://mail.example.com/path", "mail.example.com:587", "",
-			},
-		},
-		"PORTAL_MAIL_FROM":        {[]string{"Acme <portal@example.com>"}, []string{"", "portal@example.com\nBcc: eve@example.com"}},
-		"PORTAL_PASSWORD_SIGN_IN": {[]string{"on"}, []string{"off", "false"}},
-	} {
+	for name, values := range values {
 		env := map[string]string{}
 		for prefix, others := range together {
 			if strings.HasPrefix(name, prefix) {
@@ -224,6 +172,29 @@ func TestValues(t *testing.T) {
 			env[name] = value
 			expectErrors(t, env, name)
 		}
+	}
+}
+
+func TestAllErrorsAreReportedTogether(t *testing.T) {
+	env := map[string]string{}
+	var names []string
+	for _, field := range configFields() {
+		name := field.Tag.Get("env")
+		names, env[name] = append(names, name), values[name].invalid[0]
+	}
+	_, found := parse(t, env)
+	var reported []string
+	for _, line := range found {
+		name, _, _ := strings.Cut(line, ": ")
+		reported = append(reported, name)
+	}
+	slices.Sort(names)
+	slices.Sort(reported)
+	if !slices.Equal(reported, names) {
+		t.Errorf("want one line for each variable, got %q", found)
+	}
+	if strings.Contains(found.Error(), "hunter") || strings.Contains(found.Error(), "\n\n") {
+		t.Errorf("a message contains a secret or an empty line: %q", found)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -140,7 +139,7 @@ func TestAStopThatLosesUsageCountsFails(t *testing.T) {
 	account := createAccount(t, modelstest.Open(t, databaseURL, models.Options{}))
 	i := start(t, []string{"DATABASE_URL=" + databaseURL, testSecret, anyPort})
 	// The lock prevents the background write until the server is halted.
-	holdTable(t, databaseURL, "api_keys")
+	holdUsage(t, databaseURL)
 	i.accepts(t, account.secret)
 	modelstest.Must(t, cluster.Halt())
 	i.signal(t, syscall.SIGTERM)
@@ -154,16 +153,6 @@ func TestAStopThatLosesUsageCountsFails(t *testing.T) {
 	if code := i.ProcessState.ExitCode(); code != exitFailed || !strings.HasPrefix(last, "portal: write usage: ") || !strings.Contains(last, "no PostgreSQL server answers") {
 		t.Errorf("exit status %d, last line %q", code, last)
 	}
-}
-
-// holdTable locks a table for writing until the end of the test.
-func holdTable(t *testing.T, databaseURL, table string) {
-	t.Helper()
-	db := modelstest.Value(sql.Open("pgx", databaseURL))(t)
-	t.Cleanup(func() { _ = db.Close() })
-	tx := modelstest.Value(db.Begin())(t)
-	t.Cleanup(func() { _ = tx.Rollback() })
-	modelstest.Value(tx.Exec("LOCK TABLE " + table + " IN SHARE MODE"))(t)
 }
 
 // A proxy must learn that the instance stops before connections are refused.
