@@ -44,7 +44,7 @@ func TestGatewaysOfTheGuide(t *testing.T) {
 			t.Parallel()
 			g := newGateway(t, launch, guideFiles+name, echoRuntime)
 			g.passesIdentity()
-			g.keepsIdentity()
+			g.keepsIdentityOfCalls()
 			g.refuses()
 			g.refusesLargeBodies()
 			g.connectsWebSockets()
@@ -288,32 +288,23 @@ var spoofed = []string{
 	"X_Account_Id: spoofed", "X-Key_Id: spoofed", "x_agent-ID: spoofed", "X_User-Id: spoofed",
 }
 
-// keepsIdentity checks that a client can neither remove nor add identity headers.
-func (g *gateway) keepsIdentity() {
-	g.t.Helper()
-	g.hasIdentity(fmt.Sprintf("[%s] [%s] [] []", g.account.ID, g.account.key.ID), "/v1/calls", "Authorization: Bearer "+g.account.secret)
-	g.keepsIdentityOfCalls()
-}
+// dropping is a header that names headers which a proxy must remove. It must not remove what the
+// gateway has added.
+const dropping = "Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id, X-User-Id"
 
+// keepsIdentityOfCalls checks that a client can neither remove nor add identity headers.
 func (g *gateway) keepsIdentityOfCalls() {
 	g.t.Helper()
 	for context, user := range map[string]string{
 		"": "", `,"metadata":{"user":"x"}`: "", `,"user":{"id":"a+b@example.com/ é% \"\\<~"}`: "a+b@example.com/ é% \"\\<~",
 	} {
-		token := g.portal.tokenWith(g.t, g.account.secret, g.agentID, context)
-		g.hasIdentity(fmt.Sprintf("[%s] [%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID, user), "/connect?access_token="+token,
-			"X-Original-Uri: /connect?access_token="+token, "Referer: https://shop.example/?"+token)
-	}
-}
-
-// hasIdentity sends a request with spoofed headers, and with a Connection header that names the
-// identity headers: a proxy removes what it names, and must not remove what the gateway has added.
-func (g *gateway) hasIdentity(want, path string, headers ...string) {
-	g.t.Helper()
-	a := g.Send(http.MethodGet, path, "", slices.Concat(spoofed, headers, []string{"Connection: close, X-Account-Id, X-Key-Id, X-Agent-Id, X-User-Id"})...)
-	var got received
-	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || got.identity() != want {
-		g.t.Errorf("%s: the service gets %s, want %s: %d %s", path, got.identity(), want, a.StatusCode, a.Body)
+		path := "/connect?access_token=" + g.portal.tokenWith(g.t, g.account.secret, g.agentID, context)
+		a := g.Send(http.MethodGet, path, "", append(spoofed, dropping, "X-Original-Uri: "+path, "Referer: https://shop.example"+path)...)
+		var got received
+		a.JSON(&got)
+		if want := fmt.Sprintf("[%s] [%s] [%s] [%s]", g.account.ID, g.account.key.ID, g.agentID, user); got.identity() != want {
+			g.t.Errorf("%s: the service gets %s, want %s: %d %s", context, got.identity(), want, a.StatusCode, a.Body)
+		}
 	}
 }
 
@@ -334,7 +325,7 @@ func (g *gateway) passesIdentity() {
 		if method == http.MethodGet {
 			body = ""
 		}
-		a := g.Send(method, "/v1/calls%20now?q=a%2Fb", body, append(spoofed, "Authorization: Bearer "+g.account.secret)...)
+		a := g.Send(method, "/v1/calls%20now?q=a%2Fb", body, append(spoofed, dropping, "Authorization: Bearer "+g.account.secret)...)
 		var got received
 		if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.StatusCode != http.StatusOK {
 			g.t.Fatalf("%s: %d %s", method, a.StatusCode, a.Body)

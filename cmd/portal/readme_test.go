@@ -4,7 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,19 +182,12 @@ func TestOperationsCommandsRunAsPasted(t *testing.T) {
 		}
 		modelstest.Exec(t, url, "INSERT INTO activities (id, account_id, actor_kind, action, label, address, at) "+
 			"SELECT gen_random_uuid(), id, 'operator', 'agent.created', 'Reception', '', now() FROM accounts")
-		if output := bash(t, dir, append(env, psqlEnv(t, url)...), "", blocks["Who did what"][0]); !strings.Contains(output, "Your Company") || !strings.Contains(output, "Reception") {
+		server := modelstest.Value(neturl.Parse(url))(t)
+		env = append(env, "PGHOST="+server.Hostname(), "PGPORT="+server.Port(), "PGDATABASE="+server.Path[1:], "PGUSER="+server.User.Username())
+		if output := bash(t, dir, env, "", blocks["Who did what"][0]); !strings.Contains(output, "Your Company") || !strings.Contains(output, "Reception") {
 			t.Errorf("the activity is not in %s", output)
 		}
 	})
-}
-
-// psqlEnv returns the environment in which psql connects to the database.
-func psqlEnv(t *testing.T, databaseURL string) []string {
-	t.Helper()
-	u := modelstest.Value(url.Parse(databaseURL))(t)
-	return []string{
-		"PGHOST=" + u.Hostname(), "PGPORT=" + u.Port(), "PGDATABASE=" + strings.TrimPrefix(u.Path, "/"), "PGUSER=" + u.User.Username(),
-	}
 }
 
 func countBlocks(blocks map[string][]string) map[string]int {
