@@ -314,30 +314,6 @@ func TestAgentsThatAKeyUsed(t *testing.T) {
 	})
 }
 
-// Because instances' clocks differ, the later time is kept, whichever instance writes last.
-func TestLastTokenNeverMovesBack(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		agent := f.agent(t, f.customer(t))
-		latest := f.clock.Now()
-		// SQLite compares fractions of a second as text.
-		for _, step := range []time.Duration{
-			time.Hour - time.Duration(latest.Nanosecond()), // a whole second
-			100 * time.Millisecond, 20 * time.Millisecond, time.Microsecond, 2 * time.Second,
-		} {
-			latest = latest.Add(step)
-			at := latest
-			f.briefly(t, models.Options{Now: func() time.Time { return at.Add(-time.Microsecond) }}, func(slow *models.Store) {
-				f.briefly(t, models.Options{Now: func() time.Time { return at }}, func(s *models.Store) { s.Agents.TokenIssued(agent.ID) })
-				slow.Agents.TokenIssued(agent.ID)
-				checkLastToken(t, "in memory and stored", slow, agent, latest)
-			})
-			if stored := f.lastToken(t, agent); !stored.Equal(latest) {
-				t.Errorf("stored %v, not %v", stored, latest)
-			}
-		}
-	})
-}
-
 func TestLastTokenOfARemovedAgentIsDeleted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)

@@ -141,13 +141,11 @@ func TestExpiryAndShorterListEndCalls(t *testing.T) {
 		f.inRealTime()
 		ctx, c := t.Context(), f.customer(t)
 		kept, dropped := f.agent(t, c), f.agent(t, c)
-		n := form("restricted")
-		n.Restrictions = models.Restrictions{ExpiresAt: f.in(3 * time.Hour), Agents: []uuid.UUID{kept.ID, dropped.ID}}
-		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
+		r := models.Restrictions{ExpiresAt: f.in(3 * time.Hour), Agents: []uuid.UUID{kept.ID, dropped.ID}}
+		key, _ := f.generate(t, c, restricted(r), c.actor)
 		goesOn, ends := f.open(t, kept.ID, key.ID), f.open(t, dropped.ID, key.ID)
-		n.Restrictions.Agents = []uuid.UUID{kept.ID}
-		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, n.Restrictions, "", c.actor)))
+		r.Agents = r.Agents[:1]
+		must(t, errOf(f.Keys.Restrict(ctx, c.ID, key.ID, r, "", c.actor)))
 		expectEnd(t, ends)
 		if ended := f.endedCalls(t, c, 1); *ended[0].SubjectID != key.ID || *ended[0].ActorID != c.user.ID || !goesOn.Open() {
 			t.Errorf("recorded %+v", ended)

@@ -116,7 +116,12 @@ func (f *fixture) customer(t *testing.T) customer {
 // key generates a key of the customer and returns it and its value.
 func (f *fixture) key(t *testing.T, c customer) (models.Key, string) {
 	t.Helper()
-	key, secret, err := f.Keys.Generate(t.Context(), c.ID, form("production"), c.actor)
+	return f.generate(t, c, form("production"), c.actor)
+}
+
+func (f *fixture) generate(t *testing.T, c customer, n models.NewKey, by models.Actor) (models.Key, string) {
+	t.Helper()
+	key, secret, err := f.Keys.Generate(t.Context(), c.ID, n, by)
 	must(t, err)
 	return key, secret
 }
@@ -145,6 +150,13 @@ func (b before) AfterQuery(context.Context, *bun.QueryEvent) {}
 // form returns the input of a new form that generates a key.
 func form(label string) models.NewKey {
 	return models.NewKey{Label: label, FormID: uuid.New()}
+}
+
+// restricted returns the input of a form with these restrictions.
+func restricted(r models.Restrictions) models.NewKey {
+	n := form("restricted")
+	n.Restrictions = r
+	return n
 }
 
 var (

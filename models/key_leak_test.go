@@ -26,8 +26,7 @@ func TestReportedKeysAreRevokedOfAnyAccount(t *testing.T) {
 		f.Store = f.open(t, models.Options{Mail: true})
 		ctx, c, disabled := t.Context(), f.customer(t), f.customer(t)
 		member, outsider := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
-		key, secret, err := f.Keys.Generate(ctx, c.ID, form("production"), models.UserActor(member.ID, ""))
-		must(t, err)
+		key, secret := f.generate(t, c, form("production"), models.UserActor(member.ID, ""))
 		_, kept := f.key(t, c)
 		revoked, revokedSecret := f.key(t, c)
 		f.revoke(t, revoked)
@@ -84,8 +83,7 @@ func TestManyOwnersKeepNoMailFromTheUserWhoGeneratedTheKey(t *testing.T) {
 			owners = append(owners, f.member(t, c, models.RoleOwner).Email)
 		}
 		for _, creator := range []models.User{f.member(t, c, models.RoleMember), f.member(t, c, models.RoleOwner)} {
-			_, secret, err := f.Keys.Generate(t.Context(), c.ID, form("production"), models.UserActor(creator.ID, ""))
-			must(t, err)
+			_, secret := f.generate(t, c, form("production"), models.UserActor(creator.ID, ""))
 			f.exec(t, "DELETE FROM outbox")
 			must(t, errOf(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, "")))
 			for i, email := range append(owners, creator.Email) {
@@ -123,11 +121,9 @@ func TestPublicReportOfARevokedKeyWaitsForNoLock(t *testing.T) {
 
 func TestReportOfAnExpiredKeyChangesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c, n := f.customer(t), form("expiring")
+		c := f.customer(t)
 		tomorrow := time.Now().Add(models.Day) // PostgreSQL has a clock of its own
-		n.Restrictions.ExpiresAt = &tomorrow
-		key, secret, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
-		must(t, err)
+		key, secret := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: &tomorrow}), c.actor)
 		f.exec(t, "UPDATE api_keys SET expires_at = created_at WHERE id = ?", key.ID)
 		f.clock.Advance(time.Hour)
 		got := modelstest.Value(f.Keys.ReportLeaked(t.Context(), leakedAt("", secret), models.LeakGitHub, ""))(t)

@@ -35,13 +35,11 @@ func TestKeyIsRestricted(t *testing.T) {
 		f.inRealTime()
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		first, second, foreign := f.agent(t, c), f.agent(t, c), f.agent(t, other)
-		n := form("production")
-		n.Restrictions = models.Restrictions{
+		n := restricted(models.Restrictions{
 			ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{second.ID, first.ID, first.ID}, Networks: prefixes("192.0.2.0/24", "2001:db8::/32"),
-		}
+		})
 		n.Note = " for the shop\r\nask Bob "
-		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
+		key, _ := f.generate(t, c, n, c.actor)
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)
 		if r := found.Restrictions(); !r.ExpiresAt.Equal(*n.Restrictions.ExpiresAt) || !slices.Equal(r.Agents, []uuid.UUID{first.ID, second.ID}) ||
 			!slices.Equal(r.Networks, n.Restrictions.Networks) || found.Note != "for the shop\nask Bob" || found.Lifetime != 30*models.Day {
@@ -102,13 +100,8 @@ func TestExpiredKeyHasEnded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.inRealTime()
 		ctx, c := t.Context(), f.customer(t)
-		n := form("short")
-		n.Restrictions.ExpiresAt = f.in(time.Hour)
-		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
-		for range models.MaxActiveKeys - 1 {
-			f.key(t, c)
-		}
+		key, _ := f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(time.Hour)}), c.actor)
+		f.manyKeys(t, c, models.MaxActiveKeys-1)
 		checkError(t, "at the limit", errOfGenerate(f.Keys.Generate(ctx, c.ID, form("more"), c.actor)), models.ErrKeyLimit)
 		f.clock.Advance(time.Hour)
 		active := modelstest.Value(f.Keys.Active(ctx, c.ID))(t)
@@ -121,10 +114,8 @@ func TestExpiredKeyHasEnded(t *testing.T) {
 			t.Errorf("the last of all is %+v", last)
 		}
 		f.key(t, c)
-		_, err = f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, "", c.actor)
-		checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
-		_, err = f.Keys.Rename(ctx, c.ID, key.ID, "again", c.actor)
-		checkError(t, "rename", err, models.ErrKeyAlreadyRevoked)
+		checkError(t, "restrict", errOf(f.Keys.Restrict(ctx, c.ID, key.ID, models.Restrictions{}, "", c.actor)), models.ErrKeyAlreadyRevoked)
+		checkError(t, "rename", errOf(f.Keys.Rename(ctx, c.ID, key.ID, "again", c.actor)), models.ErrKeyAlreadyRevoked)
 		must(t, errOf(f.Keys.Revoke(ctx, c.ID, active[0].ID, "", c.actor)))
 		rotation := form("anew")
 		rotation.Replaces = key.ID
@@ -160,10 +151,7 @@ func keyForAnHour(t *testing.T) (f *fixture, c customer, key models.Key) {
 	f = newFixture(t, modelstest.PostgresURL(t), models.Options{})
 	f.inRealTime()
 	c = f.customer(t)
-	n := form("short")
-	n.Restrictions.ExpiresAt = f.in(time.Hour)
-	key, _, err := f.Keys.Generate(t.Context(), c.ID, n, c.actor)
-	must(t, err)
+	key, _ = f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(time.Hour)}), c.actor)
 	return f, c, key
 }
 
@@ -179,7 +167,7 @@ func TestExpiredKeyStaysExpiredWithAClockBehind(t *testing.T) {
 	f, c, key := keyForAnHour(t)
 	f.exec(t, "UPDATE api_keys SET expires_at = now() - interval '1 second'")
 	f.clock.Advance(-time.Hour)
-	_, err := f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, "", c.actor)
+	err := errOf(f.Keys.Restrict(t.Context(), c.ID, key.ID, models.Restrictions{}, "", c.actor))
 	checkError(t, "restrict", err, models.ErrKeyAlreadyRevoked)
 }
 
@@ -191,11 +179,9 @@ func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
 		free, _ := f.key(t, c)
-		n := form("old")
-		n.Restrictions = models.Restrictions{ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.1/32")}
+		n := restricted(models.Restrictions{ExpiresAt: f.in(30 * models.Day), Agents: []uuid.UUID{agent.ID}, Networks: prefixes("192.0.2.1/32")})
 		n.Note = "a note"
-		old, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
+		old, _ := f.generate(t, c, n, c.actor)
 		f.clock.Advance(20 * models.Day)
 		limited := f.open(t, models.Options{KeyMaxLifetime: 7 * models.Day})
 		for _, rotation := range []struct {
@@ -215,9 +201,8 @@ func TestReplacementHasTheRestrictionsAnew(t *testing.T) {
 			}
 		}
 		for name, r := range map[string]models.Restrictions{"no expiry": {}, "a long expiry": {ExpiresAt: f.in(7*models.Day + time.Second)}} {
-			n := form("new")
-			n.Restrictions = r
-			checkInvalid(t, name+" with a maximum", errOfGenerate(limited.Keys.Generate(ctx, c.ID, n, c.actor)), "expires")
+			err := errOfGenerate(limited.Keys.Generate(ctx, c.ID, restricted(r), c.actor))
+			checkInvalid(t, name+" with a maximum", err, "expires")
 		}
 		// Existing keys keep their expiry, or do without.
 		for _, key := range []models.Key{old, free} {
@@ -234,10 +219,7 @@ func TestRemovedAgentLeavesTheLists(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c := t.Context(), f.customer(t)
 		agent := f.agent(t, c)
-		n := form("one agent")
-		n.Restrictions.Agents = []uuid.UUID{agent.ID}
-		key, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
+		key, _ := f.generate(t, c, restricted(models.Restrictions{Agents: []uuid.UUID{agent.ID}}), c.actor)
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
 		must(t, errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{ID: agent.ID, Name: "Anew"}, c.actor)))
 		found := modelstest.Value(f.Keys.Find(ctx, c.ID, key.ID))(t)

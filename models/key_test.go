@@ -18,8 +18,7 @@ import (
 func TestGeneratedKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, n := t.Context(), f.customer(t), form("production")
-		key, secret, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
+		key, secret := f.generate(t, c, n, c.actor)
 		hash := sha256.Sum256([]byte(secret))
 		if key.AccountID != c.ID || key.Label != "production" || key.FormID != n.FormID ||
 			!key.CreatedAt.Equal(f.clock.Now()) || key.RevokedAt != nil || key.LastUsedAt != nil ||
@@ -126,8 +125,7 @@ func TestFormGeneratesOneKey(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		ctx, c, other := t.Context(), f.customer(t), f.customer(t)
 		n := form("production")
-		first, _, err := f.Keys.Generate(ctx, c.ID, n, c.actor)
-		must(t, err)
+		first, _ := f.generate(t, c, n, c.actor)
 		repeat := func(when string) models.Key {
 			t.Helper()
 			key, secret, err := f.Keys.Generate(ctx, c.ID, models.NewKey{Label: "another", FormID: n.FormID}, c.actor)

@@ -10,6 +10,22 @@ import (
 	"portal/models"
 )
 
+// expiryMails sends all mails and returns those about keys that expire.
+func (f *fixture) expiryMails(t *testing.T) (mails []models.Mail) {
+	t.Helper()
+	for {
+		mail, _, err := f.Outbox.Claim(t.Context())
+		if errors.Is(err, models.ErrNoMail) {
+			return mails
+		}
+		must(t, err)
+		must(t, f.Outbox.Sent(t.Context(), mail))
+		if mail.Kind == models.MailKeysExpiring {
+			mails = append(mails, mail)
+		}
+	}
+}
+
 func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		f.inRealTime()
@@ -20,10 +36,9 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 		f.member(t, c, models.RoleMember)
 		start := f.clock.Now()
 		generate := func(label string, life time.Duration, by models.Actor) models.Key {
-			n := form(label)
-			n.Restrictions.ExpiresAt = f.in(life)
-			key, _, err := f.Keys.Generate(ctx, c.ID, n, by)
-			must(t, err)
+			n := restricted(models.Restrictions{ExpiresAt: f.in(life)})
+			n.Label = label
+			key, _ := f.generate(t, c, n, by)
 			return key
 		}
 		// expect looks for keys to announce on both instances, and compares the mails.
@@ -31,16 +46,12 @@ func TestExpiryIsAnnouncedTwiceToOwnersAndTheCreator(t *testing.T) {
 			t.Helper()
 			_, errs := atOnce(4, func(i int) error { return stores[i%2].Outbox.WarnOfExpiry(ctx) })
 			var got []string
-			for mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, _, err = f.Outbox.Claim(ctx) {
-				must(t, err)
-				must(t, f.Outbox.Sent(ctx, mail))
-				if mail.Kind == models.MailKeysExpiring {
-					labels := []string{map[string]string{c.user.Email: "owner", creator.Email: "creator"}[mail.Recipient]}
-					for _, key := range mail.Keys {
-						labels = append(labels, key.Label)
-					}
-					got = append(got, strings.Join(labels, " "))
+			for _, mail := range f.expiryMails(t) {
+				labels := []string{map[string]string{c.user.Email: "owner", creator.Email: "creator"}[mail.Recipient]}
+				for _, key := range mail.Keys {
+					labels = append(labels, key.Label)
 				}
+				got = append(got, strings.Join(labels, " "))
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, want) || len(errs) > 0 {
@@ -91,22 +102,15 @@ func TestExpiryIsAnnouncedToThoseWhoCanAct(t *testing.T) {
 		ctx, c := t.Context(), f.customer(t)
 		creator := f.member(t, c, models.RoleMember)
 		generate := func(by models.Actor) {
-			n := form("production")
-			n.Restrictions.ExpiresAt = f.in(7*models.Day + time.Minute)
-			_, _, err := f.Keys.Generate(ctx, c.ID, n, by)
-			must(t, err)
+			f.generate(t, c, restricted(models.Restrictions{ExpiresAt: f.in(7*models.Day + time.Minute)}), by)
 			f.clock.Advance(time.Minute)
 		}
 		expect := func(step string, want ...string) {
 			t.Helper()
 			must(t, f.Outbox.WarnOfExpiry(ctx))
 			var got []string
-			for mail, _, err := f.Outbox.Claim(ctx); !errors.Is(err, models.ErrNoMail); mail, _, err = f.Outbox.Claim(ctx) {
-				must(t, err)
-				must(t, f.Outbox.Sent(ctx, mail))
-				if mail.Kind == models.MailKeysExpiring {
-					got = append(got, mail.Recipient)
-				}
+			for _, mail := range f.expiryMails(t) {
+				got = append(got, mail.Recipient)
 			}
 			slices.Sort(got)
 			if slices.Sort(want); !slices.Equal(got, want) {

@@ -199,33 +199,32 @@ func TestUnknownKeysAreNotCounted(t *testing.T) {
 }
 
 // Because instances' clocks differ, the later time is kept, whichever instance writes last.
-func TestLastUsedNeverMovesBack(t *testing.T) {
+func TestLastUsesNeverMoveBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx, c := t.Context(), f.customer(t)
+		c := f.customer(t)
 		key, secret := f.key(t, c)
-		fast := models.Options{Now: func() time.Time { return f.clock.Now().Add(90 * time.Second) }}
-		latest := fast.Now()
-		f.briefly(t, models.Options{}, func(slow *models.Store) {
-			f.briefly(t, fast, func(fast *models.Store) { use(t, fast, secret, 1) })
-			use(t, slow, secret, 1)
-			if found, err := slow.Keys.Find(ctx, c.ID, key.ID); err != nil || !found.LastUsedAt.Equal(latest) {
-				t.Errorf("shown before the write: %+v, %v", found, err)
-			}
-		})
-		if at := f.lastUse(t, key); at == nil || !at.Equal(latest) {
-			t.Errorf("stored %v, not %v", at, latest)
+		agent, latest := f.agent(t, c), f.clock.Now()
+		work := func(s *models.Store) {
+			use(t, s, secret, 1)
+			s.Agents.TokenIssued(agent.ID)
 		}
-		// The same holds for fractions of a second, which SQLite compares as text.
+		// SQLite compares fractions of a second as text.
 		for _, step := range []time.Duration{
-			time.Hour - time.Duration(latest.Nanosecond()), // a whole second
+			90 * time.Second, time.Hour - time.Duration(latest.Nanosecond()), // a whole second
 			100 * time.Millisecond, 20 * time.Millisecond, time.Microsecond, 2 * time.Second,
 		} {
 			latest = latest.Add(step)
 			at := latest
-			f.briefly(t, models.Options{Now: func() time.Time { return at }}, func(s *models.Store) { use(t, s, secret, 1) })
-			f.briefly(t, models.Options{Now: func() time.Time { return at.Add(-time.Microsecond) }}, func(s *models.Store) { use(t, s, secret, 1) })
-			if stored := f.lastUse(t, key); stored == nil || !stored.Equal(latest) {
-				t.Errorf("stored %v, not %v", stored, latest)
+			f.briefly(t, models.Options{Now: func() time.Time { return at.Add(-time.Microsecond) }}, func(slow *models.Store) {
+				f.briefly(t, models.Options{Now: func() time.Time { return at }}, work)
+				work(slow)
+				if found, err := slow.Keys.Find(t.Context(), c.ID, key.ID); err != nil || !found.LastUsedAt.Equal(latest) {
+					t.Errorf("shown before the write: %+v, %v", found, err)
+				}
+				checkLastToken(t, "in memory and stored", slow, agent, latest)
+			})
+			if used := f.lastUse(t, key); !used.Equal(latest) || !f.lastToken(t, agent).Equal(latest) {
+				t.Errorf("stored %v and %v, not %v", used, f.lastToken(t, agent), latest)
 			}
 		}
 	})

@@ -283,8 +283,7 @@ func TestKeysHaveTheUserWhoGeneratedThem(t *testing.T) {
 
 		revoked, _ := f.key(t, c)
 		f.revoke(t, revoked)
-		_, _, err := f.Keys.Generate(t.Context(), c.ID, form("by an operator"), models.Operator())
-		must(t, err)
+		f.generate(t, c, form("by an operator"), models.Operator())
 		keys, err := f.Keys.GeneratedBy(t.Context(), c.ID, c.user.ID)
 		if err != nil || len(keys) != 1 || keys[0].ID != key.ID {
 			t.Errorf("%+v, %v", keys, err)
@@ -299,8 +298,7 @@ func TestRemovedUsersArePurged(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
 		removed, withKey := f.member(t, c, models.RoleMember), f.member(t, c, models.RoleMember)
-		_, _, err := f.Keys.Generate(t.Context(), c.ID, form("kept"), models.UserActor(withKey.ID, ""))
-		must(t, err)
+		f.generate(t, c, form("kept"), models.UserActor(withKey.ID, ""))
 		for _, user := range []models.User{removed, withKey} {
 			must(t, f.People.Remove(t.Context(), c.ID, user.ID, c.actor))
 		}
