@@ -73,13 +73,12 @@ func (c *Credentials) RequestEmailChange(ctx context.Context, session Session, p
 func createEmailChangeLink(ctx context.Context, tx Tx, mail Mail) (token string, err error) {
 	taken := tx.NewSelect().Model((*User)(nil)).Column("id").Where("email_hash = ?", hashEmail(mail.Recipient))
 	token = newToken()
-	result, err := tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", hashToken(token)).
-		Where("mail_id = ? AND expires_at > ? AND NOT EXISTS (?)", mail.ID, tx.Now(), taken).Exec(ctx)
-	err = unlessAffected(result, err, ErrMailLinkInvalid)
-	if errors.Is(err, ErrMailLinkInvalid) {
-		return "", nil
+	changed, err := affected(tx.NewUpdate().Model((*emailChange)(nil)).Set("token_hash = ?", hashToken(token)).
+		Where("mail_id = ? AND expires_at > ? AND NOT EXISTS (?)", mail.ID, tx.Now(), taken).Exec(ctx))
+	if err != nil || changed == 0 {
+		return "", err
 	}
-	return token, err
+	return token, nil
 }
 
 // NewEmail returns the email that the link with this token confirms. The error may be

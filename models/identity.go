@@ -100,16 +100,15 @@ func (c *Credentials) ConnectIdentity(ctx context.Context, session Session, iden
 // connectIdentity connects the identity to the user, whose row is locked.
 func connectIdentity(ctx context.Context, tx Tx, user User, identity Identity, provider string, actor Actor) error {
 	identity.UserID, identity.CreatedAt = user.ID, tx.Now()
-	result, err := tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx)
-	err = unlessAffected(result, err, ErrIdentityTaken)
-	if errors.Is(err, ErrIdentityTaken) {
+	inserted, err := affected(tx.NewInsert().Model(&identity).On("CONFLICT DO NOTHING").Exec(ctx))
+	if err != nil {
+		return err
+	}
+	if inserted == 0 {
 		same, err := isConnected(ctx, tx, identity, user)
 		if err == nil && !same {
 			return ErrIdentityTaken
 		}
-		return err
-	}
-	if err != nil {
 		return err
 	}
 	return tx.Record(ctx, user.AccountID, actor, ActionIdentityConnected, user.ID, provider)
@@ -130,12 +129,8 @@ func (c *Credentials) DisconnectIdentity(ctx context.Context, session Session, i
 		if err != nil {
 			return err
 		}
-		result, err := tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ? AND issuer = ?", user.ID, issuer).Exec(ctx)
-		err = unlessAffected(result, err, ErrIdentityNotFound)
-		if errors.Is(err, ErrIdentityNotFound) {
-			return nil
-		}
-		if err != nil {
+		deleted, err := affected(tx.NewDelete().Model((*Identity)(nil)).Where("user_id = ? AND issuer = ?", user.ID, issuer).Exec(ctx))
+		if err != nil || deleted == 0 {
 			return err
 		}
 		if err := c.passwords.checkSignIn(ctx, tx, user.ID); err != nil {

@@ -56,20 +56,6 @@ func TestInvitationIsMailedWithALinkOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestLinksOfAnInvitationAreUsedOnceTogether(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		c := f.customer(t)
-		f.Store = f.open(t, models.Options{Mail: true})
-		_, shown := f.invite(t, c, newEmail(), models.RoleMember)
-		_, mailed := f.mailedToken(t)
-		tokens, stores := []string{shown, mailed}, []*models.Store{f.Store, f.open(t, models.Options{})}
-		used, errs := atOnce(4, func(i int) error { return accept(t.Context(), stores[i/2], tokens[i%2], password) })
-		if used != 1 {
-			t.Errorf("%d clients used the invitation, errors %v", used, errs)
-		}
-	})
-}
-
 func TestCancelledInvitationIsNotMailed(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)

@@ -96,7 +96,10 @@ func (k *Keys) restrictNew(ctx context.Context, tx Tx, n NewKey, key *Key) error
 	if ended, err := tx.hasEnded(ctx, replaced); err != nil || ended {
 		return cmp.Or(err, ErrKeyAlreadyRevoked)
 	}
-	k.renew(key, replaced)
+	key.Agents, key.Networks, key.Note = replaced.Agents, replaced.Networks, replaced.Note
+	if key.ExpiresAt = k.RenewedExpiry(replaced, key.CreatedAt); key.ExpiresAt != nil {
+		key.Lifetime = key.ExpiresAt.Sub(key.CreatedAt)
+	}
 	return nil
 }
 

@@ -223,14 +223,6 @@ func (k *Keys) setExpiry(ctx context.Context, tx Tx, key *Key, expiresAt *time.T
 	return nil
 }
 
-// renew gives a key that replaces another one its restrictions, with an expiry that begins anew.
-func (k *Keys) renew(key *Key, replaced Key) {
-	key.Agents, key.Networks, key.Note = replaced.Agents, replaced.Networks, replaced.Note
-	if key.ExpiresAt = k.RenewedExpiry(replaced, key.CreatedAt); key.ExpiresAt != nil {
-		key.Lifetime = key.ExpiresAt.Sub(key.CreatedAt)
-	}
-}
-
 // RenewedExpiry returns when a key expires that replaces another one now; nil: never.
 func (k *Keys) RenewedExpiry(replaced Key, now time.Time) *time.Time {
 	lifetime := replaced.Lifetime

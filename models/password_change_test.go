@@ -220,27 +220,3 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 		}
 	})
 }
-
-// Of several concurrent requests from two sessions, one sets the first password.
-func TestFirstPasswordIsSetOnce(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, f *fixture) {
-		ctx := t.Context()
-		c, token := f.newMember(t, f.customer(t))
-		second := f.linkSession(t, c)
-		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
-		var sessions []models.Session
-		for _, token := range []string{token, second} {
-			session := f.find(t, token)
-			sessions = append(sessions, session)
-		}
-		set, errs := atOnce(4, func(i int) error {
-			return errOf(stores[i%2].Credentials.ChangePassword(ctx, sessions[i/2], "", newPassword+strings.Repeat("!", i), c.actor))
-		})
-		for _, err := range errs {
-			checkError(t, "a later request", err, models.ErrWrongCredentials)
-		}
-		if n := f.sessionsOf(t, c); set != 1 || n != 1 {
-			t.Errorf("set %d times, %d sessions are left", set, n)
-		}
-	})
-}

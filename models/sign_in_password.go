@@ -16,9 +16,6 @@ import (
 // the limit of each use of the database.
 const hashQueueTimeout = 8 * time.Second
 
-// errHashReplaced means that another transaction has replaced the hash in the meantime.
-var errHashReplaced = errors.New("the password's hash has been replaced")
-
 // passwords hashes and checks the passwords of users.
 type passwords struct {
 	db      *DB
@@ -146,14 +143,13 @@ func (p *passwords) upgrade(ctx context.Context, turn *password.Turn, user User,
 	hash := turn.Hash(password)
 	ctxDB, cancel := context.WithTimeout(ctx, p.db.timeout)
 	defer cancel()
-	result, err := p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
-		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctxDB)
-	err = unlessAffected(result, err, errHashReplaced)
-	if errors.Is(err, errHashReplaced) {
-		return p.find(ctx, turn, user.Email, password)
-	}
+	changed, err := affected(p.db.NewUpdate().Model((*User)(nil)).Set("password_hash = ?", hash).
+		Where("id = ? AND password_hash = ?", user.ID, user.PasswordHash).Exec(ctxDB))
 	if err != nil {
 		return User{}, failed("upgrade a password's hash", err)
+	}
+	if changed == 0 {
+		return p.find(ctx, turn, user.Email, password)
 	}
 	user.PasswordHash = hash
 	return user, nil

@@ -129,7 +129,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// newSource connects the authenticator, which has a connection of its own.
+// newReader connects the authenticator, which has a connection of its own.
 func newReader(ctx context.Context, connections *database.Connections) (authn.Reader, error) {
 	if !connections.IsPostgres() {
 		return authn.NewSQLite(ctx, connections.Single())
