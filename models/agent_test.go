@@ -192,8 +192,7 @@ func TestAgentFormCreatesOneAgent(t *testing.T) {
 		form := uuid.New()
 		create := func(c customer, name string, formID uuid.UUID) models.Agent {
 			t.Helper()
-			agent, err := f.Agents.Create(ctx, c.ID, models.NewAgent{Name: name, FormID: formID}, c.actor)
-			must(t, err)
+			agent := modelstest.Value(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: name, FormID: formID}, c.actor))(t)
 			return agent
 		}
 		first := create(c, "Front desk", form)
@@ -230,9 +229,7 @@ func TestAgentLimit(t *testing.T) {
 		_, errs := atOnce(6, func(int) error {
 			return errOf(f.Agents.Create(ctx, c.ID, models.NewAgent{Name: "One more"}, c.actor))
 		})
-		for _, err := range errs {
-			checkError(t, "above the limit", err, models.ErrAgentLimit)
-		}
+		checkErrors(t, "above the limit", errs, models.ErrAgentLimit)
 		if n := f.count(t, "SELECT count(*) FROM agents WHERE account_id = ?", c.ID); n != models.MaxAgents || len(errs) != 5 {
 			t.Errorf("%d agents, %d refusals", n, len(errs))
 		}
@@ -308,9 +305,7 @@ func TestAgentsThatAKeyUsed(t *testing.T) {
 		}
 		f.clock.Advance(60 * models.Day)
 		must(t, f.Purge(t.Context()))
-		if n := f.count(t, "SELECT count(*) FROM api_key_agents"); n != 1 {
-			t.Errorf("%d rows after 91 days, want 1", n)
-		}
+		f.checkCount(t, 1, "SELECT count(*) FROM api_key_agents")
 	})
 }
 
@@ -323,9 +318,7 @@ func TestLastTokenOfARemovedAgentIsDeleted(t *testing.T) {
 			s.Agents.TokenIssued(kept.ID)
 		})
 		must(t, errOf(f.Agents.Remove(ctx, c.ID, agent.ID, c.actor)))
-		if n := f.count(t, "SELECT count(*) FROM agent_last_tokens"); n != 1 {
-			t.Errorf("%d rows after the removal, want 1", n)
-		}
+		f.checkCount(t, 1, "SELECT count(*) FROM agent_last_tokens")
 		checkError(t, "removed", errOf(f.Agents.LastToken(ctx, c.ID, agent.ID)), models.ErrAgentNotFound)
 
 		// An instance writes the time of a token that it issued just before the removal.

@@ -78,9 +78,7 @@ func TestClosingLeavesNothingRunning(t *testing.T) { //nolint:tparallel // see a
 				}
 				return nil
 			})
-			for _, err := range errs {
-				t.Error(err)
-			}
+			checkErrors(t, "each", errs, nil)
 		})
 		cancel()
 		// The fixture's own store is closed after the test, so VerifyNone ignores its

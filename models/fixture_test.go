@@ -90,6 +90,14 @@ func (f *fixture) count(t *testing.T, query string, args ...any) int {
 	return n
 }
 
+// checkCount fails the test unless a query returns the number want.
+func (f *fixture) checkCount(t *testing.T, want int, query string, args ...any) {
+	t.Helper()
+	if n := f.count(t, query, args...); n != want {
+		t.Errorf("%s %v: %d, want %d", query, args, n, want)
+	}
+}
+
 // customer is an account, its user, and that user as an actor.
 type customer struct {
 	models.Account
@@ -128,8 +136,7 @@ func (f *fixture) generate(t *testing.T, c customer, n models.NewKey, by models.
 
 func (f *fixture) agent(t *testing.T, c customer) models.Agent {
 	t.Helper()
-	agent, err := f.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: "Reception"}, c.actor)
-	must(t, err)
+	agent := modelstest.Value(f.Agents.Create(t.Context(), c.ID, models.NewAgent{Name: "Reception"}, c.actor))(t)
 	return agent
 }
 
@@ -169,6 +176,14 @@ func checkError(t testing.TB, name string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", name, err, want)
+	}
+}
+
+// checkErrors is [checkError] for each of several errors.
+func checkErrors(t testing.TB, name string, errs []error, want error) {
+	t.Helper()
+	for _, err := range errs {
+		checkError(t, name, err, want)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// InvitationLife is how long an invitation can be used.
-	InvitationLife = 7 * Day
+	// invitationLife is how long an invitation can be used.
+	invitationLife = 7 * Day
 	// MaxInvitations is the maximum number of an account's pending invitations.
 	MaxInvitations = 100
 )
@@ -65,7 +65,7 @@ func (i *Invitations) Create(ctx context.Context, accountID uuid.UUID, email str
 	token, now := newToken(), i.db.Now()
 	invitation := Invitation{
 		ID: newID(), AccountID: accountID, Email: email, EmailHash: hashEmail(email), Role: role,
-		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(InvitationLife),
+		TokenHash: hashToken(token), CreatedAt: now, ExpiresAt: now.Add(invitationLife),
 	}
 	if actor.Kind == ActorUser {
 		invitation.InviterID = &actor.ID

@@ -72,9 +72,7 @@ func TestCancelledInvitationIsNotMailed(t *testing.T) {
 		if mail, _, err := f.Outbox.Claim(t.Context()); !errors.Is(err, models.ErrNoMail) {
 			t.Errorf("%+v, %v", mail, err)
 		}
-		if n := f.count(t, "SELECT count(*) FROM outbox"); n != 0 {
-			t.Errorf("%d mails wait", n)
-		}
+		f.checkCount(t, 0, "SELECT count(*) FROM outbox")
 	})
 }
 
@@ -110,8 +108,6 @@ func TestMailsWithInvitationsAreLimited(t *testing.T) {
 		}
 		f.clock.Advance(time.Hour + time.Second)
 		must(t, f.Purge(t.Context()))
-		if n := f.count(t, "SELECT count(*) FROM recent_mails"); n != 0 {
-			t.Errorf("%d old rows are kept", n)
-		}
+		f.checkCount(t, 0, "SELECT count(*) FROM recent_mails")
 	})
 }

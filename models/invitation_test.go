@@ -48,9 +48,7 @@ func TestInvitationAddsOneUser(t *testing.T) {
 		if used != 1 {
 			t.Fatalf("%d clients used the invitation, errors %v", used, errs)
 		}
-		for _, err := range errs {
-			checkError(t, "the others", err, models.ErrInvitationInvalid)
-		}
+		checkErrors(t, "the others", errs, models.ErrInvitationInvalid)
 		signIn(t, f.Store, email, password, address(1), nil)
 		if users, err := f.People.List(t.Context(), c.ID, models.Page{After: c.user.ID, Limit: 10}); err != nil || len(users.Items) != 1 ||
 			users.Items[0].Email != email || users.Items[0].Role != models.RoleMember || users.Items[0].LastSignInAt == nil {
@@ -94,9 +92,7 @@ func TestInvitationEnds(t *testing.T) {
 		f.invite(t, c, expired.Email, models.RoleMember) // replaces the expired one
 		f.clock.Advance(8 * models.Day)
 		must(t, f.Purge(t.Context()))
-		if n := f.count(t, "SELECT count(*) FROM invitations"); n != 0 {
-			t.Errorf("%d expired invitations are kept", n)
-		}
+		f.checkCount(t, 0, "SELECT count(*) FROM invitations")
 	})
 }
 

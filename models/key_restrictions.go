@@ -18,7 +18,7 @@ import (
 // The limits of the restrictions of a key.
 const (
 	MaxKeyAgents   = 100
-	MaxKeyNetworks = 20
+	maxKeyNetworks = 20
 	maxNoteLength  = 500 // in Unicode code points; of reasons too
 )
 
@@ -75,8 +75,8 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 			networks = append(networks, network)
 		}
 	}
-	if len(networks) == 0 || len(networks) > MaxKeyNetworks {
-		return nil, invalidNetworks(fmt.Sprintf("Enter 1 to %d networks. You entered %d.", MaxKeyNetworks, len(networks)))
+	if len(networks) == 0 || len(networks) > maxKeyNetworks {
+		return nil, invalidNetworks(fmt.Sprintf("Enter 1 to %d networks. You entered %d.", maxKeyNetworks, len(networks)))
 	}
 	return networks, nil
 }

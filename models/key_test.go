@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 func TestGeneratedKey(t *testing.T) {
@@ -115,9 +116,7 @@ func TestLabels(t *testing.T) {
 				t.Errorf("%s: %+v", name, key)
 			}
 		}
-		if n := f.count(t, "SELECT count(*) FROM api_keys"); n != 11 {
-			t.Errorf("%d keys are stored", n)
-		}
+		f.checkCount(t, 11, "SELECT count(*) FROM api_keys")
 	})
 }
 
@@ -183,9 +182,7 @@ func TestAccountHasAHundredActiveKeys(t *testing.T) {
 			_, _, err := stores[i%2].Keys.Generate(ctx, c.ID, form("last"), c.actor)
 			return err
 		})
-		for _, err := range errs {
-			checkError(t, "a key beyond the limit", err, models.ErrKeyLimit)
-		}
+		checkErrors(t, "a key beyond the limit", errs, models.ErrKeyLimit)
 		keys, err := f.Keys.Active(ctx, c.ID)
 		if err != nil || made != 1 || len(keys) != models.MaxActiveKeys {
 			t.Fatalf("%d made, %d active, %v", made, len(keys), err)
@@ -276,8 +273,7 @@ func (f *fixture) activities(t *testing.T, c customer) []models.Activity {
 // recorded returns the account's activities with these actions, or all, the newest first.
 func (f *fixture) recorded(t *testing.T, c customer, actions ...models.Action) []models.Activity {
 	t.Helper()
-	activities, err := f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Actions: actions})
-	must(t, err)
+	activities := modelstest.Value(f.Activity.List(t.Context(), c.ID, models.ActivityPage{Limit: 1000, Actions: actions}))(t)
 	return activities
 }
 

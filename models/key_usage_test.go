@@ -92,8 +92,7 @@ func TestUsageByHour(t *testing.T) {
 			3: {key.ID: "[3 0 7] [0 0 0]", unused.ID: "[0 0 0] [0 0 0]", revoked.ID: "[1 0 0] [4 0 1]"},
 			4: {key.ID: "[0 3 0 7] [0 0 0 0]", unused.ID: "[0 0 0 0] [0 0 0 0]", revoked.ID: "[0 1 0 0] [0 4 0 1]"},
 		} {
-			report, err := f.Keys.Usage(ctx, c.ID, models.Hours(hours), key.ID, unused.ID, revoked.ID, foreign.ID, newID())
-			must(t, err)
+			report := modelstest.Value(f.Keys.Usage(ctx, c.ID, models.Hours(hours), key.ID, unused.ID, revoked.ID, foreign.ID, newID()))(t)
 			got := map[uuid.UUID]string{}
 			for id, usage := range report {
 				got[id] = fmt.Sprint(usage.Requests, usage.Refusals)

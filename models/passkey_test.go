@@ -53,9 +53,7 @@ func TestPasskeySignsIn(t *testing.T) {
 		}
 		f.clock.Advance(3 * models.ChallengeLife)
 		must(t, f.Purge(ctx))
-		if n := f.count(t, "SELECT count(*) FROM used_challenges"); n != 0 {
-			t.Errorf("%d expired challenges are left", n)
-		}
+		f.checkCount(t, 0, "SELECT count(*) FROM used_challenges")
 	})
 }
 
@@ -70,9 +68,7 @@ func TestUserHasTenPasskeys(t *testing.T) {
 		if done != models.MaxPasskeys {
 			t.Errorf("%d were added: %v", done, errs)
 		}
-		for _, err := range errs {
-			checkError(t, "one more", err, models.ErrPasskeyLimit)
-		}
+		checkErrors(t, "one more", errs, models.ErrPasskeyLimit)
 	})
 }
 
@@ -147,15 +143,11 @@ func TestOperatorResetsSecondFactors(t *testing.T) {
 		if signedIn, err := f.SignIn.Start(ctx, c.user, browser); err != nil || signedIn.Pending {
 			t.Errorf("pending %t, %v", signedIn.Pending, err)
 		}
-		if n := f.count(t, "SELECT count(*) FROM recovery_codes"); n != 0 {
-			t.Errorf("%d recovery codes are left", n)
-		}
+		f.checkCount(t, 0, "SELECT count(*) FROM recovery_codes")
 		if recorded := f.recorded(t, c, models.ActionSecondFactorReset); len(recorded) != 1 || recorded[0].ActorName != "Operator" {
 			t.Errorf("recorded %+v", recorded)
 		}
-		if err := f.Credentials.ResetSecondFactor(ctx, "nobody@example.com"); !errors.Is(err, models.ErrUserNotFound) {
-			t.Errorf("nobody: %v", err)
-		}
+		checkError(t, "nobody", f.Credentials.ResetSecondFactor(ctx, "nobody@example.com"), models.ErrUserNotFound)
 	})
 }
 

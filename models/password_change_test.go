@@ -27,8 +27,7 @@ func TestPasswordIsChanged(t *testing.T) {
 		signIn(t, f.Store, c.user.Email, password, address(1), nil)
 		checkError(t, "another session before the change", errOf(f.Sessions.Find(ctx, lost, browser)), nil)
 
-		renewed, err := f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor)
-		must(t, err)
+		renewed := modelstest.Value(f.Credentials.ChangePassword(ctx, session, password, newPassword, c.actor))(t)
 		signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 		signIn(t, f.Store, c.user.Email, password, address(1), models.ErrWrongCredentials)
 		signIn(t, f.Store, other.user.Email, password, address(1), nil)
@@ -74,9 +73,7 @@ func TestConcurrentPasswordChangesChangeItOnce(t *testing.T) {
 		changed, errs := atOnce(3, func(i int) error {
 			return errOf(stores[i%2].Credentials.ChangePassword(t.Context(), session, password, newPassword+strings.Repeat("!", i), c.actor))
 		})
-		for _, err := range errs {
-			checkError(t, "a later change", err, models.ErrWrongCredentials)
-		}
+		checkErrors(t, "a later change", errs, models.ErrWrongCredentials)
 		if changed != 1 {
 			t.Errorf("changed %d times", changed)
 		}
@@ -187,8 +184,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 				t.Fatalf("%s: %+v, %v", name, session, err)
 			}
 			checkInvalid(t, name, errOf(f.Credentials.ChangePassword(ctx, session, "", session.Email, c.actor)), "password")
-			renewed, err := f.Credentials.ChangePassword(ctx, session, "", newPassword, c.actor)
-			must(t, err)
+			renewed := modelstest.Value(f.Credentials.ChangePassword(ctx, session, "", newPassword, c.actor))(t)
 			signIn(t, f.Store, c.user.Email, newPassword, address(1), nil)
 			for _, token := range []string{token, lost} {
 				checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), models.ErrSessionNotFound)
@@ -215,8 +211,6 @@ func TestFirstPasswordTakesAFreshSignIn(t *testing.T) {
 		f.clock.Advance(time.Second)
 		checkError(t, "password", errOf(f.Credentials.ChangePassword(t.Context(), session, "", newPassword, c.actor)), models.ErrSignInTooOld)
 		checkError(t, "email", f.Credentials.RequestEmailChange(t.Context(), session, "", c.user.Email, c.actor), models.ErrSignInTooOld)
-		if n := f.count(t, "SELECT count(*) FROM users WHERE password_hash = ?", c.user.PasswordHash); n != 1 {
-			t.Error("the user has a password")
-		}
+		f.checkCount(t, 1, "SELECT count(*) FROM users WHERE password_hash = ?", c.user.PasswordHash)
 	})
 }

@@ -64,9 +64,7 @@ func TestConcurrentRevocationsRevokeOnce(t *testing.T) {
 		succeeded, errs := atOnce(8, func(i int) error {
 			return errOf(stores[i%2].Keys.Revoke(t.Context(), c.ID, key.ID, "", c.actor))
 		})
-		for _, err := range errs {
-			checkError(t, "a later revocation", err, models.ErrKeyAlreadyRevoked)
-		}
+		checkErrors(t, "a later revocation", errs, models.ErrKeyAlreadyRevoked)
 		if recorded := len(f.activities(t, c)); succeeded != 1 || recorded != 2 {
 			t.Errorf("%d succeeded, %d activities recorded", succeeded, recorded)
 		}
@@ -97,9 +95,7 @@ func TestActionFailsWithoutItsActivity(t *testing.T) {
 		f.exec(t, "ALTER TABLE activities_away RENAME TO activities")
 		checkError(t, "the key after the failed revocation", errOf(f.API.Authenticate(ctx, secret, models.Source{})), nil)
 		for table, want := range map[string]int{"api_keys": 1, "agents": 1, "sessions": 1, "activities": 3} {
-			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
-				t.Errorf("%d rows in %s, want %d", n, table, want)
-			}
+			f.checkCount(t, want, "SELECT count(*) FROM "+table)
 		}
 	})
 }

@@ -39,10 +39,8 @@ func (f *fixture) live(t *testing.T) secrets {
 	t.Helper()
 	ctx := t.Context()
 	s := secrets{"password": "Tr0ub4dor & three", "wrong password": "a password of elsewhere"}
-	account, err := f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]})
-	must(t, err)
-	user, err := f.SignIn.VerifyPassword(ctx, "ada@example.com", s["password"], models.Client{Address: "203.0.113.7"})
-	must(t, err)
+	account := modelstest.Value(f.Accounts.Create(ctx, models.NewAccount{Name: "Acme", Email: "ada@example.com", Password: s["password"]}))(t)
+	user := modelstest.Value(f.SignIn.VerifyPassword(ctx, "ada@example.com", s["password"], models.Client{Address: "203.0.113.7"}))(t)
 	// Users sometimes type a password into the email field.
 	for _, email := range []string{"ada@example.com", s["wrong password"]} {
 		if _, err := f.SignIn.VerifyPassword(ctx, email, s["wrong password"], models.Client{Address: "203.0.113.7"}); err == nil {
@@ -53,17 +51,17 @@ func (f *fixture) live(t *testing.T) secrets {
 	s["session token"] = token
 	must(t, errOf(f.Sessions.Find(ctx, token, models.Client{Address: "203.0.113.7"})))
 	actor := models.UserActor(user.ID, "203.0.113.7")
-	_, s["invitation token"], err = f.Invitations.Create(ctx, account.ID, "bob@example.com", models.RoleMember, actor)
-	must(t, err)
+	c := customer{account, user, actor}
+	_, s["invitation token"] = f.invite(t, c, "bob@example.com", models.RoleMember)
 	s["password of an invitation"] = "Tr0ub4dor & four"
 	must(t, accept(ctx, f.Store, s["invitation token"], s["password of an invitation"]))
-	key, secret := f.generate(t, customer{Account: account}, form("production"), actor)
+	key, secret := f.generate(t, c, form("production"), actor)
 	// The random part is enough to compute the whole key.
 	s["API key"] = secret[4:34]
 	must(t, errOf(f.API.Authenticate(ctx, secret, models.Source{})))
 	must(t, errOf(f.Keys.FindBySecret(ctx, secret)))
 	must(t, errOf(f.Keys.Revoke(ctx, account.ID, key.ID, "", actor)))
-	_, leaked := f.generate(t, customer{Account: account}, form("leaked"), actor)
+	_, leaked := f.generate(t, c, form("leaked"), actor)
 	s["leaked key"] = leaked[4:34]
 	must(t, errOf(f.Keys.ReportLeaked(ctx, []models.LeakedText{
 		models.NewLeakedText(leaked, "https://example.com/?key="+leaked), models.NewLeakedText(s["password"], ""),

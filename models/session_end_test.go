@@ -98,9 +98,7 @@ func TestOtherSessionsAreRevoked(t *testing.T) {
 		lost := []string{f.session(t, c), f.session(t, c)}
 		id := f.identify(t, kept)
 		checkError(t, "by another account", f.Sessions.RevokeOthers(ctx, other.ID, c.user.ID, uuid.Nil, other.actor), nil)
-		if n := f.count(t, "SELECT count(*) FROM sessions WHERE user_id = ?", c.user.ID); n != 3 {
-			t.Errorf("after another account's request the user has %d sessions, want 3", n)
-		}
+		f.checkCount(t, 3, "SELECT count(*) FROM sessions WHERE user_id = ?", c.user.ID)
 		for range 2 { // the second call has nothing left to end
 			must(t, f.Sessions.RevokeOthers(ctx, c.ID, c.user.ID, id, c.actor))
 		}
@@ -200,9 +198,7 @@ func TestUserHasAHundredSessions(t *testing.T) {
 			checkError(t, name, errOf(f.Sessions.Find(ctx, token, browser)), nil)
 		}
 		_, errs := atOnce(5, func(int) error { return errOf(f.SignIn.Start(ctx, c.user, browser)) })
-		for _, err := range errs {
-			t.Error(err)
-		}
+		checkErrors(t, "each", errs, nil)
 		if n := f.sessionsOf(t, c); n != 100 {
 			t.Errorf("%d sessions, want 100", n)
 		}

@@ -1,7 +1,6 @@
 package models_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -40,16 +39,12 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		if used != 1 {
 			t.Fatalf("%d of %d clients used the link, errors %v", used, clients, errs)
 		}
-		for _, err := range errs {
-			checkError(t, "the others", err, models.ErrLinkInvalid)
-		}
+		checkErrors(t, "the others", errs, models.ErrLinkInvalid)
 		session, err := f.Sessions.Find(t.Context(), strings.Join(sessionTokens, ""), browser)
 		if err != nil || session.UserID != member.ID || session.AccountID != c.ID {
 			t.Errorf("%+v, %v", session, err)
 		}
-		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 1 {
-			t.Errorf("%d sessions", n)
-		}
+		f.checkCount(t, 1, "SELECT count(*) FROM sessions")
 		checkError(t, "page", errOf(f.SignIn.LinkUser(t.Context(), token)), models.ErrLinkInvalid)
 	})
 }
@@ -66,9 +61,7 @@ func TestSignInLinkExpires(t *testing.T) {
 		checkError(t, "use", err, models.ErrLinkInvalid)
 		f.clock.Advance(time.Second)
 		must(t, f.Purge(t.Context()))
-		if n := f.count(t, "SELECT count(*) FROM sign_in_links"); n != 0 {
-			t.Errorf("%d expired links are kept", n)
-		}
+		f.checkCount(t, 0, "SELECT count(*) FROM sign_in_links")
 	})
 }
 
@@ -122,11 +115,7 @@ func TestUserHasTenSignInLinks(t *testing.T) {
 			must(t, errOf(f.SignIn.LinkUser(t.Context(), first)))
 			f.link(t, c, c.user)
 		}
-		if _, err := f.SignIn.LinkUser(t.Context(), first); !errors.Is(err, models.ErrLinkInvalid) {
-			t.Errorf("the oldest of eleven links: %v", err)
-		}
-		if n := f.count(t, "SELECT count(*) FROM sign_in_links"); n != 10 {
-			t.Errorf("%d links", n)
-		}
+		checkError(t, "the oldest of eleven links", errOf(f.SignIn.LinkUser(t.Context(), first)), models.ErrLinkInvalid)
+		f.checkCount(t, 10, "SELECT count(*) FROM sign_in_links")
 	})
 }

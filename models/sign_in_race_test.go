@@ -19,8 +19,7 @@ import (
 func TestResetLeavesNoOldSession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, f *fixture) {
 		c := f.customer(t)
-		user, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)})
-		must(t, err)
+		user := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, models.Client{Address: address(1)}))(t)
 		stores := []*models.Store{f.Store, f.open(t, models.Options{})}
 		_, errs := atOnce(9, func(i int) error {
 			if i == 4 {
@@ -29,12 +28,8 @@ func TestResetLeavesNoOldSession(t *testing.T) {
 			_, err := stores[i%2].SignIn.Start(t.Context(), user, browser)
 			return err
 		})
-		for _, err := range errs {
-			checkError(t, "sign in", err, models.ErrWrongCredentials)
-		}
-		if n := f.count(t, "SELECT count(*) FROM sessions"); n != 0 {
-			t.Errorf("%d sessions are left", n)
-		}
+		checkErrors(t, "sign in", errs, models.ErrWrongCredentials)
+		f.checkCount(t, 0, "SELECT count(*) FROM sessions")
 		checkError(t, "after the reset", errOf(f.SignIn.Start(t.Context(), user, browser)), models.ErrWrongCredentials)
 	})
 }
@@ -65,9 +60,7 @@ func TestConcurrentUpgradesBothSignIn(t *testing.T) {
 			_, err = stores[i].SignIn.Start(t.Context(), user, browser)
 			return err
 		})
-		for _, err := range errs {
-			t.Error(err)
-		}
+		checkErrors(t, "each", errs, nil)
 	})
 }
 

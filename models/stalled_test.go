@@ -182,12 +182,8 @@ func TestReadOnlyServerIsUnavailable(t *testing.T) {
 		PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid();
 	END $$`)
-	if _, err := f.API.Authenticate(t.Context(), secret, models.Source{}); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("authenticate: %v", err)
-	}
-	if err := f.Ping(t.Context()); !errors.Is(err, models.ErrUnavailable) {
-		t.Errorf("ping: %v", err)
-	}
+	checkError(t, "authenticate", errOf(f.API.Authenticate(t.Context(), secret, models.Source{})), models.ErrUnavailable)
+	checkError(t, "ping", f.Ping(t.Context()), models.ErrUnavailable)
 }
 
 // Bun escapes strings for standard_conforming_strings=on.

@@ -191,9 +191,7 @@ func TestUnknownKeysAreNotCounted(t *testing.T) {
 			}
 		})
 		for _, table := range []string{"api_key_last_uses", "api_key_hourly_usage", "api_key_daily_usage"} {
-			if n := f.count(t, "SELECT count(*) FROM "+table); n != 0 {
-				t.Errorf("%d rows in %s", n, table)
-			}
+			f.checkCount(t, 0, "SELECT count(*) FROM "+table)
 		}
 	})
 }
@@ -323,9 +321,7 @@ func TestOldRowsArePurged(t *testing.T) {
 		for table, want := range map[string]int{
 			"api_key_hourly_usage": 1, "api_key_daily_usage": 1, "api_key_sources": 1, "sign_in_failures": 1, "sessions": 2, "api_keys": 1, "activities": 2,
 		} {
-			if n := f.count(t, "SELECT count(*) FROM "+table); n != want {
-				t.Errorf("%d rows in %s, want %d", n, table, want)
-			}
+			f.checkCount(t, want, "SELECT count(*) FROM "+table)
 		}
 		checkError(t, "an open session", errOf(f.Sessions.Find(ctx, token, models.Client{})), nil)
 	})

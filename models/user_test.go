@@ -10,13 +10,13 @@ import (
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // member adds a user without a password to the customer's account.
 func (f *fixture) member(t *testing.T, c customer, role models.Role) models.User {
 	t.Helper()
-	user, err := f.People.Add(t.Context(), c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, models.Operator())
-	must(t, err)
+	user := modelstest.Value(f.People.Add(t.Context(), c.ID, models.NewUser{Email: uuid.NewString() + "@example.com", Role: role}, models.Operator()))(t)
 	return user
 }
 
@@ -86,8 +86,7 @@ func TestRemovedUserIsSignedOutAndItsEmailIsFree(t *testing.T) {
 		key, secret := f.key(t, c)
 		f.owner(t, c)
 		token := f.session(t, c)
-		verified, err := f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, browser)
-		must(t, err)
+		verified := modelstest.Value(f.SignIn.VerifyPassword(t.Context(), c.user.Email, password, browser))(t)
 		checkError(t, "as another account", f.People.Remove(t.Context(), other.ID, c.user.ID, models.Operator()), models.ErrUserNotFound)
 		must(t, f.People.Remove(t.Context(), c.ID, c.user.ID, models.Operator()))
 		checkError(t, "session", errOf(f.Sessions.Find(t.Context(), token, browser)), models.ErrSessionNotFound)
@@ -153,18 +152,15 @@ func TestLastOwnerWhoCanSignInStays(t *testing.T) {
 				must(t, errOf(f.SignIn.WithIdentity(ctx, models.Identity{Issuer: "https://a.example", Subject: u.Email, Email: u.Email, EmailVerified: true}, true, browser)))
 			},
 			"passkey": func(c customer, u models.User) {
-				signedIn, err := f.SignIn.UseLink(ctx, f.link(t, c, u), browser)
-				must(t, err)
-				session, err := f.Sessions.Find(ctx, signedIn.Token, browser)
-				must(t, err)
+				signedIn := modelstest.Value(f.SignIn.UseLink(ctx, f.link(t, c, u), browser))(t)
+				session := modelstest.Value(f.Sessions.Find(ctx, signedIn.Token, browser))(t)
 				f.passkey(t, session, models.UserActor(u.ID, ""))
 			},
 		} {
 			for leaving, leave := range leave {
 				c, withPasskey := f.customer(t), f.customer(t)
 				other := f.member(t, c, models.RoleOwner)
-				session, err := f.Sessions.Find(ctx, f.session(t, withPasskey), browser)
-				must(t, err)
+				session := modelstest.Value(f.Sessions.Find(ctx, f.session(t, withPasskey), browser))(t)
 				f.passkey(t, session, withPasskey.actor)
 				beside := f.member(t, withPasskey, models.RoleOwner)
 				way(c, other)
