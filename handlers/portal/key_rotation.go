@@ -15,16 +15,12 @@ import (
 
 // showRotation shows the progress of a key's rotation.
 func (p *keyPages) showRotation(c *gin.Context) error {
-	r, err := p.findRotation(c)
+	page, err := p.findRotation(c)
 	if err != nil {
 		return err
 	}
-	if p.ended(r.old) {
-		return p.redirectRevoked(c, r.old, true)
-	}
-	page, err := p.rotationPage(c, r)
-	if err != nil {
-		return err
+	if p.ended(page.Old.Key) {
+		return p.redirectRevoked(c, page.Old.Key, true)
 	}
 	page.Lost = c.Query("lost") != ""
 	if page.Progress != nil {
@@ -60,12 +56,9 @@ func (p *keyPages) createReplacement(c *gin.Context) error {
 	if err != nil {
 		_ = c.Error(err) // the key must be shown now, the counts can wait
 	}
-	progress := p.rotationProgress(rotation{old: old, replacement: key, started: true, hours: hours})
 	return p.reply(c, reply{
-		fragment: templates.RotationStarted{
-			Rotation: templates.RotationPage{Old: progress.Old, Progress: &progress}, Reveal: reveal,
-		},
-		page: present(reveal), reveals: true,
+		fragment: templates.RotationStarted{Rotation: p.startedRotation(old, key, hours), Reveal: reveal},
+		page:     present(reveal), reveals: true,
 	})
 }
 
@@ -85,13 +78,12 @@ func (p *keyPages) explainNoReplacement(c *gin.Context, old models.Key, err erro
 }
 
 func (p *keyPages) refuseReplacement(c *gin.Context, status int, why string) error {
-	r, err := p.findRotation(c)
+	page, err := p.findRotation(c)
 	if err != nil {
 		return err
 	}
-	page, err := p.rotationPage(c, r)
-	if err != nil {
-		return err
+	if p.ended(page.Old.Key) {
+		return p.redirectRevoked(c, page.Old.Key, true)
 	}
 	page.Problem = why
 	return p.reply(c, reply{status: status, fragment: page, page: present(page)})
@@ -99,19 +91,17 @@ func (p *keyPages) refuseReplacement(c *gin.Context, status int, why string) err
 
 // showRotationProgress returns the progress if it differs from the version that the client shows.
 func (p *keyPages) showRotationProgress(c *gin.Context) error {
-	r, err := p.findRotation(c)
+	page, err := p.findRotation(c)
 	switch {
 	case err != nil:
 		return err
-	case p.ended(r.old):
-		return p.redirectRevoked(c, r.old, false)
-	case !r.started: // the replacement was discarded
-		return p.redirect(c, rotationPath(r.old.ID))
+	case p.ended(page.Old.Key):
+		return p.redirectRevoked(c, page.Old.Key, false)
+	case page.Progress == nil: // the replacement was discarded
+		return p.redirect(c, rotationPath(page.Old.ID))
 	}
-	progress := p.rotationProgress(r)
-	page := templates.RotationPage{Old: progress.Old, Progress: &progress}
-	response := reply{fragment: page, location: rotationPath(r.old.ID)}
-	if progress.Version == c.Query("seen") {
+	response := reply{fragment: page, location: rotationPath(page.Old.ID)}
+	if page.Progress.Version == c.Query("seen") {
 		response.status = http.StatusNoContent
 	}
 	return p.reply(c, response)
@@ -125,24 +115,21 @@ func (p *keyPages) newRotationRevocation(c *gin.Context) error {
 
 // askRotationRevocation shows the confirmation with the submitted reason and its error.
 func (p *keyPages) askRotationRevocation(c *gin.Context, status int, reasonProblem string) error {
-	r, err := p.findRotation(c)
+	page, err := p.findRotation(c)
 	if err != nil {
 		return err
 	}
-	if r.old, err = p.durable(c, r.old); err != nil {
+	old, err := p.durable(c, page.Old.Key)
+	if err != nil {
 		return p.replyUnconfirmed(c, err)
 	}
-	if p.ended(r.old) {
-		return p.redirectRevoked(c, r.old, true)
+	if p.ended(old) {
+		return p.redirectRevoked(c, old, true)
 	}
-	if !r.started {
-		return p.redirect(c, rotationPath(r.old.ID))
+	if page.Progress == nil {
+		return p.redirect(c, rotationPath(old.ID))
 	}
-	page, err := p.rotationPage(c, r)
-	if err != nil {
-		return err
-	}
-	confirmation, err := p.confirmation(c, r.old)
+	confirmation, err := p.confirmation(c, old)
 	if err != nil {
 		return err
 	}
@@ -170,65 +157,50 @@ const silentAfter = time.Hour
 // rotationHours are the hours in a rotation's charts.
 var rotationHours = models.Hours(24)
 
-// rotation is the state of a rotation. Because it is derived from the two keys and their usage, a
-// user can leave and continue at any time.
-type rotation struct {
-	old, replacement models.Key
-	started          bool // a replacement exists
-	hours            map[uuid.UUID]models.KeyUsage
-}
-
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
-// findRotation reads the rotation of the key with the id in the path.
-func (p *keyPages) findRotation(c *gin.Context) (rotation, error) {
+// findRotation returns the page of the rotation of the key with the id in the path. If the key has
+// ended, the page has nothing else. Because the state of a rotation is derived from the two keys and
+// their usage, a user can leave and continue at any time.
+func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) {
 	old, err := p.find(c)
+	page := templates.RotationPage{Old: p.rotatedKey(old, nil, 0)}
 	if err != nil || p.ended(old) {
-		return rotation{old: old}, err
+		return page, err
 	}
 	ctx := c.Request.Context()
 	replacement, err := p.keys.Replacement(ctx, old.AccountID, old.ID)
-	if errors.Is(err, models.ErrKeyNotFound) {
-		return rotation{old: old}, nil
+	if err == nil {
+		hours, err := p.keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
+		return p.startedRotation(old, replacement, hours), err
 	}
-	if err != nil {
-		return rotation{}, err
-	}
-	hours, err := p.keys.Usage(ctx, old.AccountID, rotationHours, old.ID, replacement.ID)
-	return rotation{old: old, replacement: replacement, started: true, hours: hours}, err
-}
-
-func (p *keyPages) rotationPage(c *gin.Context, r rotation) (templates.RotationPage, error) {
-	if r.started {
-		progress := p.rotationProgress(r)
-		return templates.RotationPage{Old: progress.Old, Progress: &progress}, nil
+	if !errors.Is(err, models.ErrKeyNotFound) {
+		return page, err
 	}
 	now := p.Now()
-	page := templates.RotationPage{
-		Old: p.rotatedKey(r.old, nil, 0), FormID: uuid.New(),
-		Expires: templates.NewKeyExpires(p.keys.RenewedExpiry(r.old, now), now),
-	}
-	keys, err := p.keys.Active(c.Request.Context(), r.old.AccountID)
+	page.FormID, page.Expires = uuid.New(), templates.NewKeyExpires(p.keys.RenewedExpiry(old, now), now)
+	keys, err := p.keys.Active(ctx, old.AccountID)
 	if len(keys) >= models.MaxActiveKeys {
 		page.Full = len(keys)
 	}
 	return page, err
 }
 
-func (p *keyPages) rotationProgress(r rotation) templates.RotationProgress {
+// startedRotation returns the page of a rotation with the usage of both keys.
+func (p *keyPages) startedRotation(old, replacement models.Key, hours map[uuid.UUID]models.KeyUsage) templates.RotationPage {
 	highest := int64(0)
-	for _, usage := range r.hours {
+	for _, usage := range hours {
 		for _, n := range usage.Requests {
 			highest = max(highest, n)
 		}
 	}
 	progress := templates.RotationProgress{
-		Old:         p.rotatedKey(r.old, r.hours[r.old.ID].Requests, highest),
-		Replacement: p.rotatedKey(r.replacement, r.hours[r.replacement.ID].Requests, highest),
-		Silent:      r.old.LastUsedAt == nil || p.Now().Sub(*r.old.LastUsedAt) >= silentAfter,
+		Old:         p.rotatedKey(old, hours[old.ID].Requests, highest),
+		Replacement: p.rotatedKey(replacement, hours[replacement.ID].Requests, highest),
+		Silent:      old.LastUsedAt == nil || p.Now().Sub(*old.LastUsedAt) >= silentAfter,
 	}
 	progress.Version = rotationVersion(progress)
-	return progress
+	return templates.RotationPage{Old: progress.Old, Progress: &progress}
 }
 
 // rotatedKey returns one of the two keys, with the heights in its chart relative to highest.

@@ -44,24 +44,31 @@ func (p *signInPages) createPasswordReset(c *gin.Context) error {
 // showPasswordReset shows the form for the new password. Opening the page does not use the link,
 // because programs that scan messages open the links in them.
 func (p *signInPages) showPasswordReset(c *gin.Context) error {
+	return p.askNewPassword(c, http.StatusOK, "")
+}
+
+// askNewPassword shows the form with the error of the password, or why the link does not work.
+func (p *signInPages) askNewPassword(c *gin.Context, status int, message string) error {
 	user, err := p.credentials.PasswordResetUser(c.Request.Context(), c.Param("token"))
-	if err != nil {
-		return p.refusePasswordReset(c, err)
+	if refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled); ok {
+		return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 	}
-	form := templates.PasswordResetForm{Email: user.Email, Action: c.Request.URL.Path}
-	return p.sendPage(c, http.StatusOK, templates.PasswordResetPage{Form: form})
+	if err != nil {
+		return err
+	}
+	form := templates.PasswordResetForm{Email: user.Email, Action: c.Request.URL.Path, Problem: message}
+	return p.reply(c, reply{status: status, fragment: form, page: present(templates.PasswordResetPage{Form: form})})
 }
 
 // usePasswordReset sets the new password and signs in. Because it waits in the queue for password
 // hashing, it sets its own deadlines.
 func (p *signInPages) usePasswordReset(c *gin.Context) error {
-	token := c.Param("token")
-	user, err := p.credentials.UsePasswordReset(c.Request.Context(), token, c.PostForm("new_password"), p.newClient(c))
+	user, err := p.credentials.UsePasswordReset(c.Request.Context(), c.Param("token"), c.PostForm("new_password"), p.newClient(c))
 	p.withDeadline(c, func() {
 		invalid, isInvalid := errors.AsType[*models.InvalidError](err)
 		switch {
 		case isInvalid:
-			err = p.refuseNewPassword(c, token, invalid.Message)
+			err = p.askNewPassword(c, http.StatusUnprocessableEntity, invalid.Message)
 		case errors.Is(err, models.ErrMailLinkInvalid), errors.Is(err, models.ErrSignInDisabled):
 			err = p.redirect(c, c.Request.URL.Path) // the page says why
 		case err == nil:
@@ -69,27 +76,6 @@ func (p *signInPages) usePasswordReset(c *gin.Context) error {
 		}
 	})
 	return err
-}
-
-// refuseNewPassword shows the form again with the reason.
-func (p *signInPages) refuseNewPassword(c *gin.Context, token, message string) error {
-	user, err := p.credentials.PasswordResetUser(c.Request.Context(), token)
-	if err != nil {
-		return p.refusePasswordReset(c, err)
-	}
-	form := templates.PasswordResetForm{Email: user.Email, Action: c.Request.URL.Path, Problem: message}
-	return p.reply(c, reply{
-		status: http.StatusUnprocessableEntity, fragment: form, page: present(templates.PasswordResetPage{Form: form}),
-	})
-}
-
-// refusePasswordReset shows why the link does not work. It returns err if err has another cause.
-func (p *signInPages) refusePasswordReset(c *gin.Context, err error) error {
-	refusal, ok := refusalOf(c, err, models.ErrMailLinkInvalid, models.ErrSignInDisabled)
-	if !ok {
-		return err
-	}
-	return p.sendPage(c, refusal.Status, templates.PasswordResetPage{Problem: refusal.Message})
 }
 
 // emailChangePath is the path, without the token, of the links that confirm a new email.

@@ -114,10 +114,6 @@ func (p *signInPages) passkeySignInOptions(c *gin.Context) error {
 	return p.passkeys.sendOptions(c, options, challenge)
 }
 
-// leadToSignIn redirects to the sign-in page. After a refused passkey, the browser shows the
-// address of the form, and requests it when the user enters it again.
-func (p *signInPages) leadToSignIn(c *gin.Context) error { return p.redirect(c, signInPath) }
-
 // signInWithPasskey signs in the user whose passkey has answered the challenge.
 func (p *signInPages) signInWithPasskey(c *gin.Context) error {
 	form := p.form(p.destination(c.PostForm("next")))

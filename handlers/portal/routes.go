@@ -87,7 +87,8 @@ func (p *Portal) registerSignIn(anyone, quick routes) {
 		tokens.get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
 	}
 	if p.signIn.passkeys != nil {
-		anyone.get(passkeySignInPath, p.signIn.leadToSignIn)
+		// After a refused passkey, the browser shows this address.
+		anyone.get(passkeySignInPath, func(c *gin.Context) error { return p.redirect(c, signInPath) })
 		quick.post(passkeySignInPath, p.signIn.signInWithPasskey)
 		quick.post(passkeySignInPath+"/options", p.signIn.passkeySignInOptions)
 	}

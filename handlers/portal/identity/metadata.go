@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -167,12 +166,7 @@ type limited struct{ next http.RoundTripper }
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(r)
 	if err == nil {
-		response.Body = limitedBody{io.LimitReader(response.Body, maxResponse), response.Body}
+		response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)
 	}
 	return response, err
-}
-
-type limitedBody struct {
-	io.Reader
-	io.Closer
 }
