@@ -134,7 +134,7 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 	for _, key := range keys {
 		if key.EndedAt(p.Now()) == nil {
 			filter.Keys = append(filter.Keys, key)
-		} else {
+		} else if len(filter.Revoked) < revokedPerPage || isChosen(key) {
 			filter.Revoked = append(filter.Revoked, key)
 		}
 	}
