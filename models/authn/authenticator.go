@@ -60,11 +60,7 @@ func (a *Authenticator) lookup(ctx context.Context, ref KeyRef) (Key, Epoch, err
 		}
 		a.runAlone(b)
 	} else {
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return Key{}, Epoch{}, ctx.Err()
-		}
+		a.wait(b)
 	}
 	if b.err != nil {
 		return Key{}, Epoch{}, b.err

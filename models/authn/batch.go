@@ -2,6 +2,7 @@ package authn
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,8 +18,9 @@ type batch struct {
 	// done is closed when the fields below are set. It is nil if the batch never waited: its
 	// only request runs the statement on its own goroutine.
 	done    chan struct{}
-	results []result // one for each request
-	moment  Moment   // the moment of the results
+	unread  atomic.Int32 // requests that have not seen done closed
+	results []result     // one for each request
+	moment  Moment       // the moment of the results
 	err     error
 }
 
@@ -50,31 +52,35 @@ func (a *Authenticator) join(ref KeyRef) (b *batch, position int) {
 	b.done = make(chan struct{})
 	a.next = b
 	if idle {
-		go a.runBatches()
+		go a.runBatch()
 	}
 	return b, 0
 }
 
 // runAlone runs the statement for a single request on the caller's goroutine, because waking
-// another goroutine would take as long as the statement. It leaves the next batch to runBatches.
+// another goroutine would take as long as the statement.
 func (a *Authenticator) runAlone(b *batch) {
 	a.resolve(b)
-	if !a.finish() {
-		go a.runBatches()
-	}
+	a.runNext()
 }
 
-// runBatches runs one batch after the other until no request waits.
-func (a *Authenticator) runBatches() {
-	for {
-		// Requests that are about to arrive can join this batch instead of the next one.
-		runtime.Gosched()
-		b := a.take()
-		a.resolve(b)
-		close(b.done)
-		if a.finish() {
-			return
-		}
+// runBatch runs the statement of the next batch.
+func (a *Authenticator) runBatch() {
+	// Requests that are about to arrive can join this batch instead of the next one.
+	runtime.Gosched()
+	b := a.take()
+	a.resolve(b)
+	b.unread.Store(int32(len(b.wanted))) //nolint:gosec // at most maxBatch
+	close(b.done)
+}
+
+// wait waits for the results of the batch. It does not watch the context of the request, which
+// would allocate a channel for each: the batch is done within the timeout. The last request to have
+// its result starts the next batch, so that batches grow while the processors are busy.
+func (a *Authenticator) wait(b *batch) {
+	<-b.done
+	if b.unread.Add(-1) == 0 {
+		a.runNext()
 	}
 }
 
@@ -88,11 +94,12 @@ func (a *Authenticator) take() *batch {
 	return taken
 }
 
-// finish reports whether no request waits. If so, it records that no goroutine is running
-// statements.
-func (a *Authenticator) finish() bool {
+// runNext runs the next batch on a goroutine of its own, if requests wait.
+func (a *Authenticator) runNext() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.running = a.next != nil
-	return !a.running
+	if a.running {
+		go a.runBatch()
+	}
 }
