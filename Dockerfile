@@ -11,7 +11,7 @@ RUN go mod download
 COPY . .
 COPY --from=assets /src/node_modules/htmx.org/dist/htmx.min.js static/vendor/
 ENV CGO_ENABLED=0 GOFLAGS=-tags=nomsgpack
-RUN go run ./cmd/highlight
+RUN go run -trimpath ./cmd/highlight
 ARG VERSION=unversioned TARGETOS TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/portal ./cmd/portal \
     && install -d -m 700 /out/root/data

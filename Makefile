@@ -86,10 +86,10 @@ $(htmx): $(npm_done)
 	@mkdir -p $(@D)
 	cp node_modules/htmx.org/dist/$(@F) $@
 
-# The colors of the code examples.
+# The colors of the code examples. With the flags of make build, both share compiled packages.
 $(tokens): go.mod $(wildcard cmd/highlight/* handlers/portal/reference/*.go templates/*.go) handlers/api/openapi.json \
 		$(wildcard templates/documentation/snippets/* templates/integration/*/*)
-	go run ./cmd/highlight
+	CGO_ENABLED=0 go run -trimpath ./cmd/highlight
 
 # A voice server and a voice agent for the tests. A clean build takes minutes; Go caches its
 # packages.
