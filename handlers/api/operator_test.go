@@ -104,7 +104,7 @@ func TestOperatorPathsAndMethods(t *testing.T) {
 }
 
 func TestInvalidOperatorInputChangesNothing(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *service, _ customer) {
+	eachDatabase(t, func(_ *testing.T, s *service, _ customer) {
 		id, account := s.account()
 		valid := map[string]string{
 			"PUT " + account: `{"name": "Acme"}`,

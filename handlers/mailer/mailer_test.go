@@ -202,7 +202,7 @@ func TestMailSaysWhenKeysExpire(t *testing.T) {
 func tokenIn(t *testing.T, mail mailertest.Mail, path string) string {
 	t.Helper()
 	link := regexp.MustCompile(`https://portal\.example\.com` + path + `(\S+)`).FindStringSubmatch(mail.Text)
-	if link == nil || !strings.Contains(mail.HTML, link[0]) {
+	if len(link) == 0 || !strings.Contains(mail.HTML, link[0]) {
 		t.Fatalf("no link to %s in both versions:\n%s", path, mail.Raw)
 	}
 	return link[1]
