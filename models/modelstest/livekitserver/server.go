@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
@@ -170,31 +170,20 @@ func (c *Call) Open() bool {
 }
 
 func (s *Server) join(ctx context.Context, token string) (*Call, error) {
-	address := "http://" + s.URL.Host + "/rtc?protocol=9&access_token=" + token
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	conn, _, err := websocket.Dial(ctx, s.URL.String()+"/rtc?protocol=9&access_token="+token, nil) //nolint:bodyclose // Dial closes it
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("join a room: %w", err)
 	}
-	for name, value := range map[string]string{
-		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-	} {
-		request.Header.Set(name, value)
-	}
-	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // Leave closes it
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusSwitchingProtocols {
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("join a room: %s", response.Status)
-	}
+	conn.SetReadLimit(-1)
 	// The first message says that the visitor has joined.
-	if _, err := response.Body.Read(make([]byte, 1)); err != nil {
-		return nil, errors.Join(err, response.Body.Close())
+	if _, _, err := conn.Read(ctx); err != nil {
+		return nil, errors.Join(err, conn.CloseNow())
 	}
-	call := &Call{response.Body.Close, s, token, make(chan struct{})}
+	call := &Call{conn.CloseNow, s, token, make(chan struct{})}
 	go func() {
-		_, _ = io.Copy(io.Discard, response.Body) // until the server ends the call
+		for err == nil { // until the server ends the call
+			_, _, err = conn.Read(context.WithoutCancel(ctx))
+		}
 		close(call.ended)
 	}()
 	return call, nil
