@@ -130,18 +130,6 @@ func race(ctx context.Context, dials []dial) (driver.Conn, error) {
 	return nil, &openError{strings.Join(texts, "; "), errors.Join(errs...)}
 }
 
-// pooled makes the connections of a PostgreSQL pool.
-type pooled struct{ *connector }
-
-// Connect implements [driver.Connector].
-func (p pooled) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := p.connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return pooledConn{conn.(*stdlib.Conn)}, nil
-}
-
 // pooledConn is a connection whose reads and starts of transactions fail with [driver.ErrBadConn]
 // if the server has closed it, for example at a failover. The pool repeats them on other
 // connections, the last time on a new one. Outside a transaction, a write is only repeated if it

@@ -116,7 +116,7 @@ func openPostgres(databaseURL string) (*Connections, error) {
 }
 
 func postgresPool(c *connector, connections int) *bun.DB {
-	pool := sql.OpenDB(pooled{c})
+	pool := sql.OpenDB(c)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(idleTime)
@@ -130,7 +130,7 @@ func postgresConn(c *connector) (dial func(context.Context) (*pgx.Conn, error), 
 		if err != nil {
 			return nil, err
 		}
-		return conn.(*stdlib.Conn).Conn(), nil
+		return conn.(pooledConn).Conn.Conn(), nil
 	}, c.Close
 }
 
@@ -161,7 +161,7 @@ func hosts(config *pgx.ConnConfig) []dial {
 func dialHost(ctx context.Context, host *pgx.ConnConfig) (driver.Conn, error) {
 	conn, err := dialAddresses(ctx, host)
 	if err == nil {
-		return conn, nil
+		return pooledConn{conn.(*stdlib.Conn)}, nil
 	}
 	_, server := pgconn.NetworkAddress(host.Host, host.Port)
 	message := fmt.Sprintf("no PostgreSQL server answers at %s: %s", server, innermost(err))
