@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -67,13 +68,9 @@ func findPostgresProgram(name string) (string, error) {
 			"install PostgreSQL's client programs, of the server's version or newer (Debian: apt-get install postgresql-client)", name)
 	}
 	// The newest version also works with older servers.
-	slices.SortFunc(found, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return strings.Compare(a, b)
-	})
-	return found[len(found)-1], nil
+	return slices.MaxFunc(found, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	}), nil
 }
 
 // postgresEnvironment returns the environment of PostgreSQL's programs for the database.

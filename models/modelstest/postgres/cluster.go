@@ -149,6 +149,5 @@ func FindPrograms() (string, error) {
 		return "", errors.New("the PostgreSQL server is missing: initdb is neither on the PATH nor in " +
 			"/usr/lib/postgresql; install it (Debian: apt-get install postgresql)")
 	}
-	slices.Sort(found)
-	return filepath.Dir(found[len(found)-1]), nil
+	return filepath.Dir(slices.Max(found)), nil
 }
