@@ -97,12 +97,6 @@ func (d database) total(t testing.TB) (byHour, byDay int64) {
 	return byHour, byDay
 }
 
-func (d database) exec(t testing.TB, statement string, args ...any) {
-	t.Helper()
-	_, err := d.ExecContext(t.Context(), statement, args...)
-	must(t, err)
-}
-
 // newKeys returns ids that sort in a random order.
 func newKeys(n int) []uuid.UUID {
 	keys := make([]uuid.UUID, n)

@@ -71,7 +71,7 @@ func TestClosedConnectionIsReplaced(t *testing.T) {
 		if stored := db.stored(t, key); stored != int64(round+1) {
 			t.Errorf("%d requests are stored, want %d", stored, round+1)
 		}
-		db.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+		modelstest.Exec(t, db.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	}
 }
 
@@ -295,9 +295,9 @@ func TestFailedFlushesLoseNothing(t *testing.T) {
 				t.Errorf("%s: %+v", name, stats)
 			}
 		}
-		db.exec(t, "ALTER TABLE api_key_last_uses RENAME COLUMN hour TO hour_away")
+		modelstest.Exec(t, db.url, "ALTER TABLE api_key_last_uses RENAME COLUMN hour TO hour_away")
 		fail("a missing column")
-		db.exec(t, "ALTER TABLE api_key_last_uses RENAME COLUMN hour_away TO hour")
+		modelstest.Exec(t, db.url, "ALTER TABLE api_key_last_uses RENAME COLUMN hour_away TO hour")
 		// Another session holds the row of one key.
 		tx, err := db.BeginTx(t.Context(), nil)
 		must(t, err)
