@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -112,9 +111,11 @@ func (v *visitor) close(t *testing.T) {
 		v.ExpectEmptyStorage()
 	}
 	if t.Failed() {
-		name := regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(t.Name(), "-")
-		folder, err := os.MkdirTemp(artifactsDir, name+"-")
-		if err := errors.Join(err, v.saveArtifacts(folder)); err != nil {
+		folder, err := artifactsOf(t.Name())
+		if err == nil {
+			err = v.saveArtifacts(folder)
+		}
+		if err != nil {
 			t.Errorf("save artifacts: %v", err)
 		}
 		t.Logf("screenshot, trace and logs are in %s (npx playwright-core show-trace %s)", folder, filepath.Join(folder, "trace.zip"))
@@ -139,6 +140,12 @@ func (v *visitor) saveArtifacts(folder string) error {
 		return fmt.Errorf("write the console: %w", err)
 	}
 	return saveLogs(folder)
+}
+
+// artifactsOf creates a folder for a visitor of the test with this name.
+func artifactsOf(test string) (string, error) {
+	name := regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(test, "-")
+	return os.MkdirTemp(artifactsDir, name+"-")
 }
 
 // setCookies adds cookies to the profile.

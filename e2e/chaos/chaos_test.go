@@ -41,13 +41,8 @@ func TestDeploymentStaysConsistentThroughFaults(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	t.Logf("-seed %d", *seed)
-	dir := modelstest.Value(os.MkdirTemp("", "portal-chaos-"))(t)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	modelstest.Must(t, os.Chmod(dir, 0o755)) // for the user of the servers
+	dir := t.TempDir()
+	modelstest.Must(t, os.Chmod(filepath.Dir(dir), 0o755)) // for the user of the servers
 	program, stale := build(t, dir, "portal", "nomsgpack"), build(t, dir, "stale", "nomsgpack,stale")
 	r := &run{deployment: deploy(ctx, t, dir)}
 	r.createAccounts(t)
