@@ -27,30 +27,37 @@ type Provider struct {
 	port      int // after the first start
 }
 
-// StartProvider starts a provider for the portals with these base URLs. It stops at the end of the
-// test.
-func StartProvider(t testing.TB, baseURLs ...string) *Provider {
-	t.Helper()
+// NewProvider returns a provider for the portals with these base URLs, which has not started.
+func NewProvider(baseURLs ...string) *Provider {
 	p := &Provider{Config: identity.Config{ClientID: "portal", ClientSecret: "the client secret of the tests", Name: "Acme ID"}}
 	for _, base := range baseURLs {
 		p.redirects = append(p.redirects, base+portal.CallbackPath)
 	}
+	return p
+}
+
+// StartProvider starts a [NewProvider]. It stops at the end of the test.
+func StartProvider(t testing.TB, baseURLs ...string) *Provider {
+	t.Helper()
+	p := NewProvider(baseURLs...)
 	p.Start(t)
 	t.Cleanup(func() { p.Stop() })
 	return p
 }
 
-// Start starts the provider without sessions, after [Provider.Stop] at the same address.
+// Start starts the provider without sessions, after [Provider.Stop] at the same address. It ends
+// with this process.
 func (p *Provider) Start(t testing.TB) {
 	t.Helper()
 	arguments := modelstest.Value(json.Marshal(map[string]any{
 		"port": p.port, "clientId": p.Config.ClientID, "clientSecret": p.Config.ClientSecret, "redirectUris": p.redirects,
 	}))(t)
-	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec,noctx // our own script; a cleanup stops it
+	command := exec.Command("node", "handlers/handlerstest/provider.mjs", string(arguments)) //nolint:gosec,noctx // our own script; it ends with this process
 	command.Dir = modelstest.Value(subprocess.Above("go.mod"))(t)
 	// Its warnings about a development setup are expected.
 	out := modelstest.Value(command.StdoutPipe())(t)
-	var err error
+	_, err := command.StdinPipe() // the provider ends when it closes
+	modelstest.Must(t, err)
 	if p.child, err = subprocess.Start(command); err != nil {
 		t.Fatalf("start the OpenID Connect provider (it needs Node.js): %v", err)
 	}

@@ -25,3 +25,4 @@ server.listen(port ?? 0, '127.0.0.1', () => {
   console.log(issuer)
 })
 process.on('SIGTERM', () => process.exit(0))
+process.stdin.on('end', () => process.exit(0)).resume()

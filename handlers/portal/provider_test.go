@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,13 +28,24 @@ func (s *site) withProvider(t testing.TB, provider *handlerstest.Provider, chang
 	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
 }
 
+// sharedProvider returns the provider of all tests that do not stop it.
+func sharedProvider(t *testing.T) *handlerstest.Provider {
+	t.Helper()
+	startProvider.Do(func() { provider.Start(t) })
+	return provider
+}
+
+var (
+	provider      = handlerstest.NewProvider(httpBase)
+	startProvider sync.Once
+)
+
 // onProviderSite runs a test against a portal with a provider on each database.
 func onProviderSite(t *testing.T, options models.Options, change func(*handlers.Deps), run func(t *testing.T, s *site)) {
 	t.Helper()
 	t.Parallel()
-	provider := handlerstest.StartProvider(t, httpBase)
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		run(t, newSite(t, databaseURL, httpBase, options).withProvider(t, provider, change))
+		run(t, newSite(t, databaseURL, httpBase, options).withProvider(t, sharedProvider(t), change))
 	})
 }
 
