@@ -72,11 +72,6 @@ type KeyAgentUse struct {
 // OnDate reports whether the key expires on the date.
 func (r KeyRestrictions) OnDate() bool { return r.Expires == ExpiresOnDate }
 
-// ClearProblems removes the errors of the controls.
-func (r *KeyRestrictions) ClearProblems() {
-	r.ExpiresProblem, r.AgentsProblem, r.NetworksProblem = "", "", ""
-}
-
 // Open reports whether the controls of a new key are shown: one of them was used.
 func (r KeyRestrictions) Open() bool {
 	return len(r.Expiries) > 0 && r.Expires != r.Expiries[0].Value || r.OnlyThese || r.Networks != "" || r.AddressAdded != "" ||

@@ -151,7 +151,7 @@ func TestFirstPasswordIsSet(t *testing.T) {
 
 func TestFirstPasswordAndEmailTakeAFreshSignIn(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
-	asCustomer(t, models.Options{Now: clock.Now, Mail: true}, func(t *testing.T, c customer, v *visitor) {
+	asCustomer(t, models.Options{Now: clock.Now, Mail: true}, func(_ *testing.T, c customer, v *visitor) {
 		member, email := c.newMember()
 		v = member.like(v)
 		clock.Advance(10*time.Minute - time.Second)

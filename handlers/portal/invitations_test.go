@@ -92,7 +92,7 @@ func TestInvitationThatEnded(t *testing.T) {
 
 func TestInvitationIsRefusedWithTheInputKept(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
-		other := c.site.customer(t)
+		other := c.customer(t)
 		member := c.colleague(models.RoleMember)
 		c.invite("bob-" + c.email)
 		for email, message := range map[string]string{

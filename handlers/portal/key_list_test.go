@@ -142,7 +142,7 @@ func TestThePageOfKeysStaysSmall(t *testing.T) {
 func naming(name string) url.Values { return url.Values{"name": {name}} }
 
 func TestAKeyIsRenamedInItsRow(t *testing.T) {
-	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+	asCustomer(t, models.Options{}, func(_ *testing.T, c customer, v *visitor) {
 		c.visitor = v
 		key := c.key("before")
 		path := "/api-keys/" + key.ID.String() + "/name"

@@ -45,7 +45,7 @@ func (p *keyPages) previewRestrictions(c *gin.Context) error {
 	}
 	page.Note = c.PostForm("note")
 	p.submittedRestrictions(c, &page.Restrictions, page.Key)
-	page.Restrictions.ClearProblems() // they are shown when the form is sent
+	clearProblems(&page.Restrictions)
 	return p.showRestrictions(c, http.StatusOK, page)
 }
 
@@ -307,12 +307,17 @@ func explainRestriction(form *templates.KeyRestrictions, err error) bool {
 	return true
 }
 
+// clearProblems removes the errors of the controls, which are shown when the form is sent.
+func clearProblems(form *templates.KeyRestrictions) {
+	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", ""
+}
+
 // addsAddress reports whether "Add my address" was pressed. Nothing is saved then.
 func addsAddress(c *gin.Context) bool { return c.PostForm("add_address") != "" }
 
 // addAddress adds the address of the client to the networks, and says which one it is.
 func addAddress(c *gin.Context, form *templates.KeyRestrictions) {
-	form.ClearProblems() // they are shown when the form is sent
+	clearProblems(form)
 	address, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
 		form.AddressAdded, form.AddressDoubtful = "Your address is unknown, so none was added.", true

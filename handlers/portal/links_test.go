@@ -35,7 +35,7 @@ func resetOf(password string) url.Values { return url.Values{"new_password": {pa
 
 func TestForgottenPasswordIsReset(t *testing.T) {
 	asCustomer(t, models.Options{Mail: true}, func(t *testing.T, c customer, v *visitor) {
-		other := c.site.customer(t)
+		other := c.customer(t)
 		v = other.like(v) // another customer's browser
 		c.site.visitor(t).get("/login").one("link", "Forgot password?").with("href", "/password-resets")
 		v.get("/password-resets").is(http.StatusOK).one("heading", "Reset your password")

@@ -49,7 +49,7 @@ func (a answer) person(email string) element {
 
 func TestPeopleAreListed(t *testing.T) {
 	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
-		other := c.site.customer(t)
+		other := c.customer(t)
 		member := c.colleague(models.RoleMember)
 		absent := modelstest.Value(c.store.People.Add(t.Context(), c.account.ID, models.NewUser{Email: "absent-" + c.email, Role: models.RoleOwner}, models.Operator()))(t)
 		for viewer, buttons := range map[customer]int{c: 6, member: 0} {
@@ -145,7 +145,7 @@ func newSiteOn(t *testing.T, s *site) *site {
 }
 
 func TestOwnerLeavesTheAccount(t *testing.T) {
-	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+	asCustomer(t, models.Options{}, func(_ *testing.T, c customer, v *visitor) {
 		owner := c.colleague(models.RoleOwner)
 		v = owner.like(v)
 		v.get("/people/" + owner.id() + "/removal").person(owner.email).says("Leave this account?")

@@ -266,7 +266,7 @@ func TestOwnersRequireTwoStepVerification(t *testing.T) {
 }
 
 func TestAccountIsRenamed(t *testing.T) {
-	asCustomer(t, models.Options{}, func(t *testing.T, c customer, v *visitor) {
+	asCustomer(t, models.Options{}, func(_ *testing.T, c customer, v *visitor) {
 		refused := v.post("/settings/name", url.Values{"name": {strings.Repeat("x", 101)}}).is(http.StatusUnprocessableEntity)
 		refused.one("textbox", "Account name").with("value", strings.Repeat("x", 101)).with("aria-invalid", "true")
 		follow(c.visitor, v.post("/settings/name", url.Values{"name": {" Acme "}}))
