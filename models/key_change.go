@@ -23,21 +23,21 @@ type NewKey struct {
 	Note         string // at most 500 characters
 }
 
+// CheckLabel returns an [*InvalidError] for the field "label" unless a key can have this label.
+func CheckLabel(label string) error {
+	_, err := cleanName("label", "Label", label)
+	return err
+}
+
 // Generate creates a key, records the activity, and returns the key and its secret, which is stored
 // nowhere and cannot be read again.
 //
 // The error may be an [*InvalidError] for the field "label", "expires", "agents", "networks" or
-// "note", a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound] or
+// "note", or several joined, a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound] or
 // [ErrKeyAlreadyRevoked].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
-	label, err := cleanName("label", "Label", n.Label)
-	if err != nil {
-		return Key{}, "", err
-	}
-	note, err := cleanNote("note", "Note", n.Note)
-	if err != nil {
-		return Key{}, "", err
-	}
+	label, invalidLabel := cleanName("label", "Label", n.Label)
+	note, invalidNote := cleanNote("note", "Note", n.Note)
 	secret := newKeySecret()
 	hash := hashKey(secret)
 	key := Key{
@@ -50,14 +50,14 @@ func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, acto
 	if actor.Kind == ActorUser {
 		key.CreatedBy = &actor.ID
 	}
-	err = k.db.InTx(ctx, "generate API key", func(ctx context.Context, tx Tx) error {
+	err := k.db.InTx(ctx, "generate API key", func(ctx context.Context, tx Tx) error {
 		if err := tx.lockAccount(ctx, accountID); err != nil {
 			return err
 		}
 		if err := k.checkNew(ctx, tx, n, accountID); err != nil {
 			return err
 		}
-		if err := k.restrictNew(ctx, tx, n, &key); err != nil {
+		if err := errors.Join(invalidLabel, invalidNote, k.restrictNew(ctx, tx, n, &key)); err != nil {
 			return err
 		}
 		if err := tx.Insert(ctx, &key); err != nil {

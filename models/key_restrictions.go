@@ -132,16 +132,13 @@ func cleanNote(field, title, text string) (string, error) {
 // the old and new values unless nothing changes. After it returns the changed key, every instance
 // refuses what the key cannot do any more.
 //
-// The error may be an [*InvalidError] for the field "expires", "agents", "networks" or "note",
-// [ErrKeyNotFound], or [ErrKeyAlreadyRevoked] with the unchanged key.
+// The error may be an [*InvalidError] for the field "expires", "agents", "networks" or "note", or
+// several joined, [ErrKeyNotFound], or [ErrKeyAlreadyRevoked] with the unchanged key.
 func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, r Restrictions, note string, actor Actor) (Key, error) {
-	note, err := cleanNote("note", "Note", note)
-	if err != nil {
-		return Key{}, err
-	}
+	note, invalidNote := cleanNote("note", "Note", note)
 	return k.change(ctx, accountID, id, Tx.lockAccount, Tx.hasEnded, func(ctx context.Context, tx Tx, key *Key) error {
 		old := *key
-		if err := k.restrict(ctx, tx, key, r); err != nil {
+		if err := errors.Join(k.restrict(ctx, tx, key, r), invalidNote); err != nil {
 			return err
 		}
 		key.Note = note
@@ -168,17 +165,14 @@ func (k *Keys) Restrict(ctx context.Context, accountID, id uuid.UUID, r Restrict
 }
 
 // restrict validates restrictions and sets those that differ from the key's, in a transaction that
-// has locked the account.
+// has locked the account. It joins the errors of the restrictions.
 func (k *Keys) restrict(ctx context.Context, tx Tx, key *Key, r Restrictions) error {
+	var invalid error
 	if !sameTime(r.ExpiresAt, key.ExpiresAt) {
-		if err := k.setExpiry(ctx, tx, key, r.ExpiresAt); err != nil {
-			return err
-		}
+		invalid = k.setExpiry(ctx, tx, key, r.ExpiresAt)
 	}
 	if agents := sortedIDs(r.Agents); (agents == nil) != (key.Agents == nil) || !slices.Equal(agents, key.Agents) {
-		if err := checkKeyAgents(ctx, tx, key.AccountID, agents); err != nil {
-			return err
-		}
+		invalid = errors.Join(invalid, checkKeyAgents(ctx, tx, key.AccountID, agents))
 		key.Agents = agents
 	}
 	if r.Networks != nil {
@@ -186,14 +180,12 @@ func (k *Keys) restrict(ctx context.Context, tx Tx, key *Key, r Restrictions) er
 		for i, network := range r.Networks {
 			texts[i] = network.String()
 		}
-		networks, err := ParseNetworks(texts)
-		if err != nil {
-			return err
-		}
-		r.Networks = networks
+		var err error
+		r.Networks, err = ParseNetworks(texts)
+		invalid = errors.Join(invalid, err)
 	}
 	key.Networks = r.Networks
-	return nil
+	return invalid
 }
 
 // setExpiry sets a new expiry. A key without one keeps working when a maximum is set, but cannot

@@ -66,11 +66,7 @@ func (p *keyPages) restrict(c *gin.Context) error {
 	}
 	if valid {
 		_, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, restrictions, page.Note, actorOf(c))
-		if invalid, ok := errors.AsType[*models.InvalidError](err); ok && invalid.Field == "note" {
-			page.NoteProblem, valid = invalid.Message, false
-		} else if explainRestriction(&page.Restrictions, err) {
-			valid = false
-		}
+		valid = !explainRestrictions(&page.Restrictions, &page.NoteProblem, err)
 	}
 	switch {
 	case !valid:
@@ -233,7 +229,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	var err error
 	valid := true
 	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
-		valid = !explainRestriction(form, err)
+		valid = !explainRestrictions(form, nil, err)
 	}
 	switch value, ok := c.GetPostForm("agents"); {
 	case !ok:
@@ -250,7 +246,7 @@ func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRest
 	}
 	if strings.TrimSpace(form.Networks) != "" {
 		if r.Networks, err = models.ParseNetworks(strings.Split(form.Networks, "\n")); err != nil {
-			valid = !explainRestriction(form, err) && valid
+			valid = !explainRestrictions(form, nil, err) && valid
 		}
 	}
 	return r, valid
@@ -288,8 +284,19 @@ func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*ti
 	return nil, &models.InvalidError{Field: "expires", Message: "Choose when the key expires."}
 }
 
-// explainRestriction gives a control its error. It reports false if err is not about a control.
-func explainRestriction(form *templates.KeyRestrictions, err error) bool {
+// explainRestrictions gives each control its error, of those that err joins. It reports false if
+// err is not about input. The error of another field goes to other, which has one such field.
+func explainRestrictions(form *templates.KeyRestrictions, other *string, err error) bool {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		explained := false
+		for _, err := range joined.Unwrap() {
+			explained = explainRestrictions(form, other, err) || explained
+		}
+		return explained
+	}
 	invalid, ok := errors.AsType[*models.InvalidError](err)
 	if !ok {
 		return false
@@ -302,7 +309,7 @@ func explainRestriction(form *templates.KeyRestrictions, err error) bool {
 	case "networks":
 		form.NetworksProblem = invalid.Message
 	default:
-		return false
+		*other = invalid.Message
 	}
 	return true
 }

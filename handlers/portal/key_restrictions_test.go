@@ -137,6 +137,13 @@ func TestWrongRestrictionsGenerateNothingAndAreKept(t *testing.T) {
 				})
 			})
 		}
+		for _, wrong := range []struct{ networks, alert string }{{"", "future"}, {"localhost", "not an IP address"}} {
+			fields := restricted("expires", "date", "expiry_date", "2020-01-01", "agents", "only", "networks", wrong.networks)
+			fields.Set("label", " ")
+			page := c.post("/api-keys", fields).is(http.StatusUnprocessableEntity)
+			page.one("alert", "Enter a label.")
+			page.one("alert", wrong.alert)
+		}
 		c.get("/api-keys").says("No API keys yet")
 	})
 }
@@ -348,6 +355,11 @@ func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
 		wrong := url.Values{"expires": {"date"}, "expiry_date": {"soon"}, "agents": {"zzz"}, "networks": {"example.com"}}
 		page := c.post(path, wrong).is(http.StatusUnprocessableEntity)
 		for _, alert := range []string{"Enter a date", "Choose All agents", "not an IP address"} {
+			page.one("alert", alert)
+		}
+		wrong = url.Values{"expires": {"date"}, "expiry_date": {"2020-01-01"}, "agents": {"only"}, "note": {strings.Repeat("é", 501)}}
+		page = c.post(path, wrong).is(http.StatusUnprocessableEntity)
+		for _, alert := range []string{"future", "at least one agent", "at most 500"} {
 			page.one("alert", alert)
 		}
 		if same := c.keys()[0]; same.Note != "" || same.ExpiresAt != nil || same.Networks != nil || len(same.Agents) != 1 {

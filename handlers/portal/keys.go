@@ -85,6 +85,7 @@ func (p *keyPages) generate(c *gin.Context) error {
 		return p.refuse(c, http.StatusOK, form)
 	}
 	if !valid {
+		explainRestrictions(&form.Restrictions, &form.LabelProblem, models.CheckLabel(form.Label))
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	formID, ok := parseID(c.PostForm("form_id"))
@@ -119,11 +120,7 @@ func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIK
 
 // explainRefusal shows the form again with the reason why no key was generated.
 func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err error) error {
-	if explainRestriction(&form.Restrictions, err) {
-		return p.refuse(c, http.StatusUnprocessableEntity, form)
-	}
-	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
-		form.LabelProblem = invalid.Message
+	if explainRestrictions(&form.Restrictions, &form.LabelProblem, err) {
 		return p.refuse(c, http.StatusUnprocessableEntity, form)
 	}
 	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
