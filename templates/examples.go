@@ -82,6 +82,7 @@ func newExample(id, name, language, file string, fill *strings.Replacer) Snippet
 type IntegrationPage struct {
 	Agents []models.Agent // sorted by name; may be empty
 	Agent  models.Agent   // in the examples; zero if there is none
+	Voice  bool           // the portal has a LiveKit server
 	Examples
 }
 

@@ -186,6 +186,21 @@ func TestAgentsArePaged(t *testing.T) {
 	}
 }
 
+func TestExamplesSayWhetherThereIsALiveKitServer(t *testing.T) {
+	t.Parallel()
+	const missing = "Calls need a LiveKit server, which this portal does not have yet"
+	page := sqliteSite(t, httpBase).customer(t).get("/integrate").is(http.StatusOK)
+	page.says(missing)
+	if len(page.all("link", "LiveKit’s SDKs")) != 0 {
+		t.Error("the page leads to LiveKit’s SDKs")
+	}
+	page = newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: liveKitAway(t)}).customer(t).get("/integrate").is(http.StatusOK)
+	page.one("link", "LiveKit’s SDKs")
+	if strings.Contains(page.text(), missing) {
+		t.Error("the page says that LiveKit is missing")
+	}
+}
+
 func TestExamplesAreFilledIn(t *testing.T) {
 	onSite(t, func(t *testing.T, s *site) {
 		c := s.customer(t)

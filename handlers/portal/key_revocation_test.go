@@ -227,13 +227,18 @@ func TestConfirmationShowsTheOpenCalls(t *testing.T) {
 	}
 }
 
-func TestConfirmationWithoutAnAnswerOfLiveKit(t *testing.T) {
-	t.Parallel()
+// liveKitAway returns a LiveKit server that does not answer.
+func liveKitAway(t *testing.T) *livekit.Server {
+	t.Helper()
 	address := modelstest.Value(subprocess.FreeAddress())(t)
-	away := livekit.New(livekit.Options{
+	return livekit.New(livekit.Options{
 		URL: &url.URL{Scheme: "ws", Host: address}, APIKey: livekitserver.APIKey, APISecret: livekitserver.APISecret,
 	})
-	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: away})
+}
+
+func TestConfirmationWithoutAnAnswerOfLiveKit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, modelstest.SQLiteURL(t), httpBase, models.Options{LiveKit: liveKitAway(t)})
 	c := s.customer(t)
 	page := c.get("/api-keys/" + c.key("asked").ID.String() + "/revocation").is(http.StatusOK)
 	page.one("cell", "asked").parent().says("the number of open calls is unknown")
