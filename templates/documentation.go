@@ -134,7 +134,7 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 
 // contents returns the part of the index about the page.
 func (p DocumentationPage) contents(d Documentation) ContentsGroup {
-	part := ContentsGroup{Name: p.Title}
+	part := ContentsGroup{Name: p.Title, Path: p.Path}
 	add := func(name, id, method string) {
 		part.Entries = append(part.Entries, ContentsEntry{Name: name, URL: p.Path + "#" + id, Method: method})
 	}
@@ -165,6 +165,7 @@ type Contents []ContentsGroup
 // ContentsGroup is the index of a page or a part of it.
 type ContentsGroup struct {
 	Name    string
+	Path    string // of the page
 	Entries []ContentsEntry
 }
 

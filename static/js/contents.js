@@ -4,9 +4,14 @@
   'use strict';
 
   const wide = matchMedia('(min-width: 64rem)'); // as in docs/layout.css
-  const fit = () => { document.querySelector('.docs-menu').open = wide.matches; };
+  const menu = document.querySelector('.docs-menu');
+  const fit = () => { menu.open = wide.matches; };
   fit();
   wide.addEventListener('change', fit);
+
+  // The contents begin with the current page.
+  const current = menu.querySelector('[data-current]');
+  menu.scrollTop = current.offsetTop - menu.querySelector('.docs-contents').firstElementChild.offsetTop;
 
   // Links from elsewhere may name a section that is on another page now.
   if (location.hash.length > 1 && !document.getElementById(location.hash.slice(1))) {
