@@ -20,6 +20,7 @@ func (PeoplePage) fragment() string { return "people-changed" }
 type InvitationForm struct {
 	Email        string // as submitted
 	Owner        bool   // the new person is to be an owner
+	Mails        bool   // the portal sends the link to the email
 	EmailProblem string // the error of the email
 	RoleProblem  string // the error of the role
 	Problem      string // an error that concerns neither field
@@ -119,7 +120,7 @@ type InvitationCreated struct {
 func (InvitationCreated) fragment() string { return "invitation-created" }
 
 // Form returns the empty form.
-func (InvitationCreated) Form() InvitationForm { return InvitationForm{} }
+func (i InvitationCreated) Form() InvitationForm { return InvitationForm{Mails: i.Reveal.Mailed} }
 
 // JoinPage is the page of an invitation.
 type JoinPage struct {

@@ -18,7 +18,7 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 	email, role := strings.TrimSpace(c.PostForm("email")), models.Role(c.PostForm("role"))
 	invitation, token, err := p.invitations.Create(c.Request.Context(), sessionFrom(c).AccountID, email, role, actorOf(c))
 	if err != nil {
-		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner}, err)
+		return p.refuseInvitation(c, templates.InvitationForm{Email: email, Owner: role == models.RoleOwner, Mails: p.Store.Outbox.Enabled()}, err)
 	}
 	created := templates.InvitationCreated{Reveal: templates.InvitationReveal{
 		Email: invitation.Email, Link: p.url(invitationPath, token),

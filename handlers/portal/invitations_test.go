@@ -140,6 +140,9 @@ func TestInvitationPageSaysWhetherItWasMailed(t *testing.T) {
 			bothVoices(t, func(t *testing.T, as voice) {
 				c := s.customer(t)
 				email := "bob-" + c.email
+				if said := strings.Contains(c.get("/people").is(http.StatusOK).body, "We email a link to this address at once"); said != mail {
+					t.Errorf("the form says that it sends a mail: %v, want %v", said, mail)
+				}
 				created := as.of(t, c.visitor).post("/people/invitations", url.Values{"email": {email}, "role": {"member"}}).is(http.StatusOK)
 				created.one("textbox", "Invitation link")
 				if said := strings.Contains(created.body, `We have also sent it to <strong class="address">`+email); said != mail {

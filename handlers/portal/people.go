@@ -150,7 +150,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	}
 	page := templates.PeoplePage{List: list}
 	if list.Manage {
-		page.Form = &templates.InvitationForm{}
+		page.Form = &templates.InvitationForm{Mails: p.Store.Outbox.Enabled()}
 	}
 	if !list.Paged {
 		page.List.Invitations, err = p.invitationRows(c)
