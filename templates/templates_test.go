@@ -198,7 +198,7 @@ func TestRowsHaveTheirOwnIDs(t *testing.T) {
 			templates.APIKeysPage{List: templates.APIKeyList{Keys: keys}},
 			`<tr id="api-key-`,
 			[2]uuid.UUID{keys[0].ID, keys[1].ID},
-			[]string{`id="label-*"`, `href="/usage?key=*"`, `hx-get="/api-keys/*/name"`, `href="/api-keys/*/rotation"`, `id="revoke-*"`},
+			[]string{`id="label-*"`, `href="/usage?key=*"`, `action="/api-keys/*/name"`, `href="/api-keys/*/rotation"`, `id="revoke-*"`},
 		},
 		{
 			templates.AgentsPage{List: templates.AgentList{Agents: agents}},
