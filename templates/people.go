@@ -115,12 +115,13 @@ func (InvitationReveal) screen() screen {
 type InvitationCreated struct {
 	List   *PeopleList // nil leaves the table as it is, because it could not be read
 	Reveal InvitationReveal
+	Mails  bool // as in [InvitationForm]
 }
 
 func (InvitationCreated) fragment() string { return "invitation-created" }
 
 // Form returns the empty form.
-func (i InvitationCreated) Form() InvitationForm { return InvitationForm{Mails: i.Reveal.Mailed} }
+func (i InvitationCreated) Form() InvitationForm { return InvitationForm{Mails: i.Mails} }
 
 // JoinPage is the page of an invitation.
 type JoinPage struct {

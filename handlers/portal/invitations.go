@@ -24,7 +24,7 @@ func (p *peoplePages) createInvitation(c *gin.Context) error {
 		Email: invitation.Email, Link: p.url(invitationPath, token),
 		Role: roleName(invitation.Role), Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
 		Mailed: invitation.Mailed,
-	}}
+	}, Mails: p.Store.Outbox.Enabled()}
 	if page, err := p.page(c); err != nil {
 		_ = c.Error(err) // the link must be shown now, the list can wait
 	} else {
