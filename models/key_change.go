@@ -23,6 +23,12 @@ type NewKey struct {
 	Note         string // at most 500 characters
 }
 
+// CheckNote returns an [*InvalidError] for the field "note" unless a key can have this note.
+func CheckNote(note string) error {
+	_, err := cleanNote("note", "Note", note)
+	return err
+}
+
 // CheckLabel returns an [*InvalidError] for the field "label" unless a key can have this label.
 func CheckLabel(label string) error {
 	_, err := cleanName("label", "Label", label)
@@ -33,8 +39,8 @@ func CheckLabel(label string) error {
 // nowhere and cannot be read again.
 //
 // The error may be an [*InvalidError] for the field "label", "expires", "agents", "networks" or
-// "note", or several joined, a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace, [ErrKeyNotFound] or
-// [ErrKeyAlreadyRevoked].
+// "note", or several joined, a [*RepeatedFormError], [ErrKeyLimit] or, for the key to replace,
+// [ErrKeyNotFound] or [ErrKeyAlreadyRevoked].
 func (k *Keys) Generate(ctx context.Context, accountID uuid.UUID, n NewKey, actor Actor) (Key, string, error) {
 	label, invalidLabel := cleanName("label", "Label", n.Label)
 	note, invalidNote := cleanNote("note", "Note", n.Note)

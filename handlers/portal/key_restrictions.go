@@ -64,7 +64,9 @@ func (p *keyPages) restrict(c *gin.Context) error {
 		addAddress(c, &page.Restrictions)
 		return p.showRestrictions(c, http.StatusOK, page)
 	}
-	if valid {
+	if !valid {
+		explainRestrictions(&page.Restrictions, &page.NoteProblem, models.CheckNote(page.Note))
+	} else {
 		_, err = p.keys.Restrict(c.Request.Context(), key.AccountID, key.ID, restrictions, page.Note, actorOf(c))
 		valid = !explainRestrictions(&page.Restrictions, &page.NoteProblem, err)
 	}

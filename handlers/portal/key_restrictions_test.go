@@ -352,9 +352,9 @@ func TestPageOfRestrictionsRefusesWrongValuesAndOtherKeys(t *testing.T) {
 			page.one("alert", test.alert).describes(control)
 			page.one("textbox", "Note").exactly(test.fields.Get("note"))
 		}
-		wrong := url.Values{"expires": {"date"}, "expiry_date": {"soon"}, "agents": {"zzz"}, "networks": {"example.com"}}
+		wrong := url.Values{"expires": {"date"}, "expiry_date": {"soon"}, "agents": {"zzz"}, "networks": {"example.com"}, "note": {strings.Repeat("é", 501)}}
 		page := c.post(path, wrong).is(http.StatusUnprocessableEntity)
-		for _, alert := range []string{"Enter a date", "Choose All agents", "not an IP address"} {
+		for _, alert := range []string{"Enter a date", "Choose All agents", "not an IP address", "at most 500"} {
 			page.one("alert", alert)
 		}
 		wrong = url.Values{"expires": {"date"}, "expiry_date": {"2020-01-01"}, "agents": {"only"}, "note": {strings.Repeat("é", 501)}}

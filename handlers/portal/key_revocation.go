@@ -65,7 +65,7 @@ func (p *keyPages) refuseReason(c *gin.Context, message string) error {
 	return p.showConfirmation(c, http.StatusUnprocessableEntity, key, confirmation)
 }
 
-// replicated returns the key unchanged if it is active. Before a page says that a key was
+// durable returns the key unchanged if it is active. Before a page says that a key was
 // revoked, the revocation must be one that no failover can undo.
 func (p *keyPages) durable(c *gin.Context, key models.Key) (models.Key, error) {
 	if key.RevokedAt == nil {
