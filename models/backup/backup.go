@@ -59,7 +59,8 @@ func backUpSQLite(ctx context.Context, databaseURL, file string) error {
 // the schema.
 func hasAccounts(ctx context.Context, databaseURL string) (bool, error) {
 	version, err := database.Version(ctx, databaseURL)
-	if errors.Is(err, fs.ErrNotExist) {
+	// A PostgreSQL server that is away may be a missing socket.
+	if _, sqlite := database.SQLitePath(databaseURL); sqlite && errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil || version == "" {

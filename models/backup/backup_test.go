@@ -168,6 +168,17 @@ func TestRestoreUnderARunningStoreRevivesNoKey(t *testing.T) {
 	})
 }
 
+// A socket without a server is no lost database, whose keys would need a choice.
+func TestRestoreSaysThatNoServerAnswers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "backup")
+	must(t, os.WriteFile(file, []byte("PGDMP"), 0o600))
+	_, err := backup.Restore(t.Context(), "postgres:///portal?host="+t.TempDir(), file, backup.KeepUnrevokedKeys)
+	if err == nil || !strings.Contains(err.Error(), "no PostgreSQL server answers") {
+		t.Error(err)
+	}
+}
+
 func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, url string) {
