@@ -37,8 +37,18 @@ type Postgres struct{ db *sql.DB }
 // Close closes it.
 func NewPostgres(db *sql.DB) *Postgres { return &Postgres{db} }
 
-// Write implements [Writer].
+// Write implements [Writer]. After an error, the next write connects again, because a primary that
+// was demoted may keep its connections open.
 func (p *Postgres) Write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
+	err := p.write(ctx, hour, entries, sources)
+	if err != nil {
+		p.db.SetMaxIdleConns(0) // closes the connection
+		p.db.SetMaxIdleConns(1)
+	}
+	return err
+}
+
+func (p *Postgres) write(ctx context.Context, hour time.Time, entries []Entry, sources []SourceEntry) error {
 	tx, err := p.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

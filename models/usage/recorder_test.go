@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	connect "portal/models/database"
 	"portal/models/modelstest"
 	"portal/models/usage"
 )
@@ -72,6 +73,26 @@ func TestClosedConnectionIsReplaced(t *testing.T) {
 			t.Errorf("%d requests are stored, want %d", stored, round+1)
 		}
 		modelstest.Exec(t, db.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	}
+}
+
+// A primary that was demoted may keep its connections open.
+func TestReadOnlyConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	db := open(t, modelstest.PostgresURL(t))
+	connections := modelstest.Value(connect.Open(db.url, connect.Timeout))(t)
+	must(t, connections.Close())
+	pool := connections.Single()
+	r, key := recorder(t, usage.NewPostgres(pool)), uuid.New()
+	r.Count(account, key, backend, noon, 1, 0)
+	_, err := pool.ExecContext(t.Context(), "SET default_transaction_read_only = on")
+	must(t, err)
+	if err := r.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Fatalf("the first flush: %v", err)
+	}
+	must(t, r.Flush(t.Context()))
+	if stored := db.stored(t, key); stored != 1 {
+		t.Errorf("%d requests are stored, want 1", stored)
 	}
 }
 
