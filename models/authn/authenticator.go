@@ -16,7 +16,7 @@ type Authenticator struct {
 	timeout time.Duration
 
 	mu       sync.Mutex // every request takes it, so it is held for a few instructions only
-	running  bool       // a goroutine is running statements
+	running  bool       // a statement is running, or its requests have not all seen their results
 	next     *batch     // the requests that wait for the next statement; nil if there are none
 	gathered bool       // the last batch had several requests, so the next request waits for others
 

@@ -7,7 +7,8 @@ import (
 )
 
 // maxBatch is how many requests can wait for the next statement. Because it is many times the
-// number that arrives during a statement, it is reached only if the database is slow or hangs.
+// number that arrives during a statement, it is reached only if the database hangs or the
+// processors are overloaded.
 const maxBatch = 2048
 
 // batch is a group of requests that one statement answers.

@@ -40,7 +40,8 @@ type SQLite struct {
 
 	// calls are for one goroutine. A new one for each statement would grow its stack each time,
 	// which takes a quarter of the time of the statement.
-	calls chan func()
+	calls  chan func()
+	closed chan struct{}
 }
 
 // NewSQLite returns a reader that owns db. Nothing else may use db, and Close closes it.
@@ -57,12 +58,8 @@ func NewSQLite(ctx context.Context, db *sql.DB) (*SQLite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the ids statement: %w", errors.Join(err, db.Close()))
 	}
-	s := &SQLite{db: db, epochStmt: epochStmt, keysStmt: keysStmt, idsStmt: idsStmt, calls: make(chan func())}
-	go func() {
-		for call := range s.calls {
-			call()
-		}
-	}()
+	s := &SQLite{db: db, epochStmt: epochStmt, keysStmt: keysStmt, idsStmt: idsStmt, calls: make(chan func()), closed: make(chan struct{})}
+	go s.run()
 	return s, nil
 }
 
@@ -117,6 +114,17 @@ func (s *SQLite) Keys(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]K
 	return result.moment, result.keys, result.err
 }
 
+func (s *SQLite) run() {
+	for {
+		select {
+		case call := <-s.calls:
+			call()
+		case <-s.closed:
+			return
+		}
+	}
+}
+
 // withDeadline calls read on another goroutine and returns at the deadline at the latest. While
 // another process holds a lock, SQLite can block inside the driver for longer than its busy
 // timeout. Canceling a context does not stop it.
@@ -129,6 +137,8 @@ func (s *SQLite) withDeadline(deadline time.Time, read func() sqliteRead) sqlite
 	case s.calls <- func() { results <- s.guarded(read) }:
 	case <-timer.C: // an earlier statement runs past its deadline
 		return tooLate
+	case <-s.closed:
+		return sqliteRead{err: sql.ErrConnDone}
 	}
 	select {
 	case result := <-results:
@@ -220,6 +230,6 @@ func keyRef(hash []byte, id uuid.UUID) KeyRef {
 
 // Close implements [Reader].
 func (s *SQLite) Close() error {
-	close(s.calls)
+	close(s.closed)
 	return errors.Join(s.epochStmt.Close(), s.keysStmt.Close(), s.idsStmt.Close(), s.db.Close())
 }
