@@ -161,19 +161,6 @@ const (
 // RevokedKeysKept is how long a revoked or expired key is listed.
 const RevokedKeysKept = 90 * Day
 
-// ActiveAndRevoked returns the account's active keys, the newest first, and after them the keys of
-// [Keys.Revoked], at most limit in all.
-func (k *Keys) ActiveAndRevoked(ctx context.Context, accountID uuid.UUID, limit int) ([]Key, error) {
-	now := k.db.Now()
-	keys, err := k.scan(ctx, k.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("api_key.account_id = ?", accountID).
-			Where("(NOT "+hasEnded+" OR "+endedAt+" >= ?)", now, now.Add(-RevokedKeysKept)).
-			OrderExpr(hasEnded+", CASE WHEN "+hasEnded+" THEN "+endedAt+" END DESC, api_key.id DESC", now, now).
-			Limit(int64(limit))
-	})
-	return keys, failed("list API keys", err)
-}
-
 // Revoked returns a page of the account's keys that were revoked or expired in the last 90 days,
 // the latest first, with RevokedBy.
 func (k *Keys) Revoked(ctx context.Context, accountID uuid.UUID, page Page) (List[Key], error) {

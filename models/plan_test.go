@@ -157,7 +157,6 @@ func (f *fixture) useEverything(t *testing.T, s *models.Store) {
 	must(t, errOf(s.Keys.Revoke(ctx, c.ID, key.ID, "", c.actor)))
 	must(t, s.EndCalls(ctx))
 	must(t, errOf(s.Keys.FindDurable(ctx, c.ID, key.ID)))
-	must(t, errOf(s.Keys.ActiveAndRevoked(ctx, c.ID, 10)))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{Limit: 10})))
 	must(t, errOf(s.Keys.Revoked(ctx, c.ID, models.Page{After: key.ID, Limit: 10})))
 }

@@ -114,7 +114,7 @@ func TestRevokedAPIKeys(t *testing.T) {
 		old, _ := f.key(t, c)
 		f.revoke(t, old)
 		f.clock.Advance(models.RevokedKeysKept / 2)
-		active, _ := f.key(t, c)
+		f.key(t, c) // an active one
 		foreign, _ := f.key(t, other)
 		f.revoke(t, foreign)
 		leaked, secret := f.key(t, c)
@@ -133,15 +133,6 @@ func TestRevokedAPIKeys(t *testing.T) {
 		}
 		if key := keys[1]; key.LastUsedAt != nil || key.Masked() != old.Masked() {
 			t.Errorf("%+v", key)
-		}
-		for limit, want := range map[int][]uuid.UUID{2: {active.ID, leaked.ID}, 10: {active.ID, leaked.ID, old.ID}} {
-			var all []uuid.UUID
-			for _, key := range modelstest.Value(f.Keys.ActiveAndRevoked(ctx, c.ID, limit))(t) {
-				all = append(all, key.ID)
-			}
-			if !slices.Equal(all, want) {
-				t.Errorf("at most %d keys: %v, want %v", limit, all, want)
-			}
 		}
 		if ids, _ := listed(uuid.Nil, 1); !slices.Equal(ids, []uuid.UUID{leaked.ID}) {
 			t.Errorf("first page: %v", ids)

@@ -114,10 +114,15 @@ func (p *activityPages) filterForm(c *gin.Context, view activityView) (templates
 		Until: view.query.Get(paramUntil), UntilOffset: view.query.Get(paramUntilOffset),
 	}
 	account, ctx := sessionFrom(c).AccountID, c.Request.Context()
-	keys, err := p.keys.ActiveAndRevoked(ctx, account, models.MaxActiveKeys+revokedPerPage)
+	keys, err := p.keys.Active(ctx, account)
 	if err != nil {
 		return filter, err
 	}
+	revoked, err := p.keys.Revoked(ctx, account, models.Page{Limit: revokedPerPage})
+	if err != nil {
+		return filter, err
+	}
+	keys = append(keys, revoked.Items...)
 	people, err := p.people.List(ctx, account, models.Page{Limit: peoplePerPage})
 	if err != nil {
 		return filter, err
