@@ -13,8 +13,13 @@ import (
 	"portal/models/database"
 )
 
-// closeTimeout is the time limit of the last write to the database.
-const closeTimeout = 3 * time.Second
+const (
+	// closeTimeout is the time limit of the last write to the database.
+	closeTimeout = 3 * time.Second
+	// operatorTimeout is the time limit of each use of the database by a command. Unlike a
+	// request, a command can wait for a busy SQLite file.
+	operatorTimeout = 10 * time.Second
+)
 
 // dataSource is the parsed DATABASE_URL.
 type dataSource struct {
@@ -69,13 +74,14 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 }
 
 // withStore is the function withStore, but creates the database. The store logs warnings to
-// standard error, for example when a migration waits for a table. If the environment configures
+// standard error, for example when a migration waits for a lock. If the environment configures
 // emails, the store queues those about the command's changes; an instance sends them. An error about
 // invalid input is reduced to its message.
 func (d dataSource) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}
+	options.Timeout = operatorTimeout
 	options.Mail = os.Getenv("PORTAL_SMTP_URL") != ""
 	// The rule of the last owner needs this.
 	options.PasswordsOff = os.Getenv("PORTAL_PASSWORD_SIGN_IN") == "off"

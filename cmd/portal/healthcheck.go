@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
-	"strings"
+	"net/netip"
 	"time"
 )
 
@@ -18,15 +19,11 @@ type healthcheckCommand struct {
 func (c healthcheckCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
-	addr := c.Addr
-	if strings.HasPrefix(addr, ":") { // on all addresses, as 0.0.0.0, which Dial replaces itself
-		addr = "localhost" + addr
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+dialAddress(c.Addr)+"/readyz", http.NoBody)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Transport: &http.Transport{}}).Do(request) // without a proxy
 	if err != nil {
 		return err
 	}
@@ -35,4 +32,21 @@ func (c healthcheckCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("not ready: %s", response.Status)
 	}
 	return nil
+}
+
+// dialAddress returns the address at which clients on the same host reach a portal that listens on
+// addr.
+func dialAddress(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && ip == netip.IPv4Unspecified():
+		host = "127.0.0.1" // works without an entry for localhost
+	case host == "" || err == nil && ip.IsUnspecified():
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
 }

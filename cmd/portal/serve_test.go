@@ -85,9 +85,9 @@ func TestHealthcheckSucceedsOnlyWhileThePortalIsReady(t *testing.T) {
 	i := start(t, []string{anyPort})
 	addr := strings.TrimPrefix(i.URL, "http://")
 	_, port, _ := strings.Cut(addr, ":")
-	// The last two are those of a portal that listens everywhere.
-	for _, addr := range []string{addr, "0.0.0.0:" + port, ":" + port} {
-		mustPortal(t, []string{"PORTAL_ADDR=" + addr}, "", "healthcheck")
+	// The last three are those of a portal that listens everywhere.
+	for _, addr := range []string{addr, "0.0.0.0:" + port, "[::]:" + port, ":" + port} {
+		mustPortal(t, []string{"PORTAL_ADDR=" + addr, "HTTP_PROXY=http://192.0.2.1:1"}, "", "healthcheck")
 	}
 	i.Kill()
 	portal(t, []string{"PORTAL_ADDR=" + addr}, "", "healthcheck").failsWith(t, "refused")
