@@ -79,7 +79,8 @@ func TestReferenceBackendsIssueTokens(t *testing.T) {
 
 		c.expectContexts(t, server, key)
 
-		// The visitor has used one of ten. The last address is the proxy's view of the visitor.
+		// The visitor has used one of ten. The last address is the proxy's view of the
+		// visitor.
 		for i := range 9 {
 			ask(fmt.Sprintf("203.0.113.%d, 192.0.2.1", i), http.StatusOK, "")
 		}
@@ -204,8 +205,8 @@ func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
 		code = strings.Replace(code, c.URL, network.URL, 1)
 		code = strings.NewReplacer(
 			" = 500", " = 20", // connections
-			// They end after six or eight seconds in place of ten or twenty, and at a stop after
-			// five in place of ten.
+			// They end after six or eight seconds in place of ten or twenty, and at a
+			// stop after five in place of ten.
 			"ReadTimeout: 10 ", "ReadTimeout: 6 ", "Timeout: 10_000", "Timeout: 6000", "monotonic() + 20", "monotonic() + 8",
 			"AfterFunc(10*", "AfterFunc(5*", "closeAllConnections(), 10_000", "closeAllConnections(), 5000", "monotonic() + 10", "monotonic() + 5",
 		).Replace(code)
@@ -216,8 +217,8 @@ func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
 		server := s.start(t, code, "nas_secret\n") // as from a file
 		ask := func(status int, code string) modelstest.Response {
 			t.Helper()
-			// Without a proxy in front, the second header is of the visitor and does not
-			// count.
+			// Without a proxy in front, the second header is of the visitor and does
+			// not count.
 			return askBackend(t, server, status, code, http.MethodPost, "Origin: "+server.site, fmt.Sprintf("X-Forwarded-For: 192.0.2.%d", network.requests.Load()))
 		}
 		for range 7 {
@@ -232,7 +233,8 @@ func TestReferenceBackendsSurviveABadNetworkAndBadClients(t *testing.T) {
 		server.expectTwoFiles(t, s.file)
 		server.expectSlowConnectionsEnd(t)
 
-		// A stop finishes the request under way. A slow connection does not delay it for long.
+		// A stop finishes the request under way. A slow connection does not delay it for
+		// long.
 		var requests sync.WaitGroup
 		requests.Go(func() { ask(http.StatusOK, "") })
 		<-network.held

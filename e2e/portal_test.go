@@ -198,7 +198,8 @@ func (p *process) newCustomer(t *testing.T) customer {
 	return c
 }
 
-// signedIn creates a customer who has signed in by HTTP, because other tests cover the sign-in page.
+// signedIn creates a customer who has signed in by HTTP, because other tests cover the sign-in
+// page.
 func (p *process) signedIn(t *testing.T) customer {
 	t.Helper()
 	c := p.newCustomer(t)

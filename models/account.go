@@ -233,8 +233,8 @@ func (a *Accounts) RequireSecondFactor(ctx context.Context, accountID uuid.UUID,
 	})
 }
 
-// CountFactors counts the users of an account who may sign in, and those of them who have neither an
-// authenticator app nor a passkey.
+// CountFactors counts the users of an account who may sign in, and those of them who have neither
+// an authenticator app nor a passkey.
 func (a *Accounts) CountFactors(ctx context.Context, accountID uuid.UUID) (people, without int, err error) {
 	err = a.db.NewSelect().Model((*User)(nil)).
 		ColumnExpr("count(*)").

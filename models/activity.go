@@ -116,8 +116,8 @@ type Activity struct {
 	At        time.Time  // in a list, the time of the last repeat
 	Count     int64      // number of sessions or calls that were ended; otherwise 1
 
-	// FormerLabel is the name of a key, agent or account before it was renamed, or the email before
-	// it was changed. For other actions and old activities, it is empty.
+	// FormerLabel is the name of a key, agent or account before it was renamed, or the email
+	// before it was changed. For other actions and old activities, it is empty.
 	FormerLabel string `bun:",nullzero"`
 
 	// Detail has the old and new restrictions of a key, one in each line, or the reason of its
@@ -138,7 +138,8 @@ type Activity struct {
 
 	// NewDevice is the email of a user who has signed in on a new device; otherwise empty.
 	NewDevice string `bun:"-"`
-	// DeviceHash is the hash of its address and browser. Repeated sign-ins from there share a mail.
+	// DeviceHash is the hash of its address and browser. Repeated sign-ins from there share a
+	// mail.
 	DeviceHash []byte `bun:"-"`
 
 	// KeyLastFour is the end of the subject, if it is a key. ReplacedLastFour is the end of the
@@ -147,7 +148,8 @@ type Activity struct {
 	KeyLastFour      string `bun:",scanonly"`
 	ReplacedLastFour string `bun:",scanonly"`
 
-	// LeakSource and LeakURL are those of the subject, if it is a key that was reported as leaked.
+	// LeakSource and LeakURL are those of the subject, if it is a key that was reported as
+	// leaked.
 	LeakSource LeakSource `bun:",scanonly"`
 	LeakURL    string     `bun:"leak_url,scanonly"`
 }
@@ -180,8 +182,8 @@ type activityRepeat struct {
 	Repeats    int64  // after the first one
 	Elsewhere  bool   // one of them came from another address
 
-	// LastID is the place of the activity in the list, and LastAt its time. Both are NULL without a
-	// repeat.
+	// LastID is the place of the activity in the list, and LastAt its time. Both are NULL
+	// without a repeat.
 	LastID *uuid.UUID
 	LastAt *time.Time
 }

@@ -232,9 +232,9 @@ const (
 	// hangUpInterval is the time between two searches for the same calls. A client with a valid
 	// token can join its room again.
 	hangUpInterval = 2 * time.Second
-	// hangUpLease is how long claimed work belongs to one instance: longer than a search, so that
-	// two instances do not count the same calls. It also limits how long an instance that has
-	// stopped delays the work.
+	// hangUpLease is how long claimed work belongs to one instance: longer than a search, so
+	// that two instances do not count the same calls. It also limits how long an instance that
+	// has stopped delays the work.
 	hangUpLease = 10 * time.Second
 	// maxHangUps limits how many entries an instance works on at once.
 	maxHangUps = 1000

@@ -48,9 +48,10 @@ type Invitations struct {
 	signIn    *SignIn
 }
 
-// Create invites a person, who must not be a user of any account, and records the activity. It also returns the token of the
-// link, which is stored nowhere and cannot be read again. If the store sends mail and no limit is
-// reached, the person gets a mail with another link to the same invitation.
+// Create invites a person, who must not be a user of any account, and records the activity. It also
+// returns the token of the link, which is stored nowhere and cannot be read again. If the store
+// sends mail and no limit is reached, the person gets a mail with another link to the same
+// invitation.
 //
 // The error may be an [*InvalidError] for the field "email" or "role", [ErrEmailTaken],
 // [ErrEmailInvited], [ErrInvitationLimit] or [ErrNotOwner].

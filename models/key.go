@@ -38,8 +38,8 @@ type Key struct {
 
 	RevocationReason string // may be empty
 
-	// RevokedBy is the email of the user who revoked the key, or "Operator". It is empty if unknown,
-	// for an expired key, and except in a list of [Keys.Revoked].
+	// RevokedBy is the email of the user who revoked the key, or "Operator". It is empty if
+	// unknown, for an expired key, and except in a list of [Keys.Revoked].
 	RevokedBy string `bun:",scanonly"`
 	// LastUsedAt is the time of the latest authenticated API request; nil if there was none.
 	LastUsedAt *time.Time `bun:",scanonly"`

@@ -200,8 +200,8 @@ func (k *Keys) change(
 			return err
 		}
 		if ended, err = hasEnded(tx, ctx, key); err != nil || ended {
-			// An earlier revocation may have stopped waiting for a synchronous standby, so the
-			// commit of this row lock waits until the standby has both.
+			// An earlier revocation may have stopped waiting for a synchronous standby,
+			// so the commit of this row lock waits until the standby has both.
 			return err
 		}
 		return change(ctx, tx, &key)

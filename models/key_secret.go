@@ -26,8 +26,8 @@ type keyHash = [sha256.Size]byte
 func newKeySecret() string {
 	key := make([]byte, 0, keyLength)
 	key = append(key, keyPrefix...)
-	// Bytes below the largest multiple of 62 map to the alphabet without bias, so the others, about
-	// 1 in 32, are skipped.
+	// Bytes below the largest multiple of 62 map to the alphabet without bias, so the others,
+	// about 1 in 32, are skipped.
 	const fair = 256 - 256%len(keyAlphabet)
 	buffer := make([]byte, 2*keyRandomLength)
 	for {

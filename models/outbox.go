@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// mailLease is how long a claimed mail belongs to one instance. It is longer than an attempt
-	// to send, so that two instances do not send the same mail.
+	// mailLease is how long a claimed mail belongs to one instance. It is longer than an
+	// attempt to send, so that two instances do not send the same mail.
 	mailLease = 2 * time.Minute
 	// mailKept is how long the portal tries to send a mail. For a password reset it is
 	// resetMailKept, because the user waits for it and can ask for another one.

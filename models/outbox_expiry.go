@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// Mails are queued firstWarning and lastWarning before a key expires, unless its lifetime is
-	// not longer: the person who sets such an expiry knows it.
+	// Mails are queued firstWarning and lastWarning before a key expires, unless its lifetime
+	// is not longer: the person who sets such an expiry knows it.
 	firstWarning = 7 * Day
 	lastWarning  = Day
 	// warningSlack is how much earlier a mail may be queued, so that one mail reports keys that

@@ -134,8 +134,8 @@ func (s *SignIn) WithPasskey(ctx context.Context, passkey Passkey, challenge str
 		if err := useChallenge(ctx, tx, challenge); err != nil {
 			return SignedIn{}, err
 		}
-		// A counter that does not grow is a sign of a copied authenticator (WebAuthn section
-		// 6.1.1).
+		// A counter that does not grow is a sign of a copied authenticator (WebAuthn
+		// section 6.1.1).
 		result, err := tx.NewUpdate().Model((*Passkey)(nil)).
 			Set("sign_count = ?, credential = ?, last_used_at = ?", passkey.SignCount, passkey.Credential, tx.Now()).
 			Where("id = ? AND (sign_count < ? OR sign_count = 0 AND ? = 0)", passkey.ID, passkey.SignCount, passkey.SignCount).Exec(ctx)

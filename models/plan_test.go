@@ -182,8 +182,8 @@ func (f *fixture) scans(t *testing.T, statement string) []string {
 		must(t, rows.Scan(&id, &parent, &unused, &detail))
 		table, isScan := strings.CutPrefix(detail, "SCAN ")
 		table, _, byIndex := strings.Cut(table, " USING ")
-		// The tables "seen", "part" and "CONSTANT ROW" are in the statement itself. SQLite reads a
-		// page of all accounts in the order of the table, which has no other order.
+		// The tables "seen", "part" and "CONSTANT ROW" are in the statement itself. SQLite
+		// reads a page of all accounts in the order of the table, which has no other order.
 		small := slices.Contains(append(smallTables, "seen", "part", "CONSTANT ROW"), table)
 		page := strings.Contains(statement, "LIMIT") && (byIndex || table == "account" || table == "accounts")
 		if isScan && !small && !page {

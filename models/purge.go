@@ -83,7 +83,8 @@ func (s *Store) purge(ctx context.Context) error {
 		{"activity_repeats", "activity_id", "period < ?", []any{forgotten.Add(-repeatPeriod)}},
 		// The range of ids uses the primary key: ids sort by time.
 		{"activities", "id", "id < ? AND at < ?", []any{lowestID(forgotten), forgotten}},
-		// All activities of these users are older. A key's page names the user who generated it.
+		// All activities of these users are older. A key's page names the user who
+		// generated it.
 		{
 			"users", "id", "removed_at < ? AND NOT EXISTS (SELECT 1 FROM api_keys AS k WHERE k.account_id = users.account_id AND k.created_by = users.id)",
 			[]any{forgotten},
@@ -150,7 +151,8 @@ func (s *Store) startBackground(ctx context.Context) {
 	s.stopped.Go(func() { repeat(ctx, lastTokensInterval, s.Agents.flush, report) })
 	s.stopped.Go(func() { s.purgeRegularly(ctx, purgeDelay) })
 	if s.Outbox.Enabled() {
-		// Many accounts need more than Timeout, and what is left when the portal stops can wait.
+		// Many accounts need more than Timeout, and what is left when the portal stops can
+		// wait.
 		warn := func(context.Context) error { return s.Outbox.WarnOfExpiry(ctx) }
 		s.stopped.Go(func() { repeat(ctx, warningInterval, warn, report) })
 	}

@@ -17,10 +17,10 @@ const (
 	// oldest.
 	maxPendingSignIns = 10
 
-	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may have
-	// within codeWindow of the first one. After that, no code of the app is checked until the
-	// window ends. With only the limit of each minute, an attacker with the password would have
-	// 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
+	// maxRefusedCodes is the number of wrong codes of the authenticator app that a user may
+	// have within codeWindow of the first one. After that, no code of the app is checked until
+	// the window ends. With only the limit of each minute, an attacker with the password would
+	// have 14,400 guesses a day. Recovery codes are too long to guess, so they still work.
 	maxRefusedCodes = 100
 	codeWindow      = Day
 	// warningCodes is the number of wrong codes within the window that warns the user.

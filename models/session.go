@@ -115,7 +115,8 @@ func (s *Sessions) Find(ctx context.Context, token string, client Client) (Sessi
 func (s *Sessions) Peek(ctx context.Context, token string) (Session, error) {
 	session, err := s.find(ctx, token)
 	if err == nil && s.isIdle(session) {
-		// A flush may have moved the time from memory to the database between the two reads.
+		// A flush may have moved the time from memory to the database between the two
+		// reads.
 		session, err = s.find(ctx, token)
 	}
 	if errors.Is(err, sql.ErrNoRows) {

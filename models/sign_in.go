@@ -128,8 +128,8 @@ func (s *SignIn) Start(ctx context.Context, user User, client Client) (SignedIn,
 	})
 }
 
-// start starts a session, or a pending sign-in after a password, in a transaction. Every sign-in ends with it. Without a password, the
-// error for a disabled user is [ErrSignInDisabled].
+// start starts a session, or a pending sign-in after a password, in a transaction. Every sign-in
+// ends with it. Without a password, the error for a disabled user is [ErrSignInDisabled].
 func (s *SignIn) start(ctx context.Context, tx Tx, user User, method signInMethod, client Client) (SignedIn, error) {
 	if method == withPassword {
 		pending, err := secondStepDue(ctx, tx, user.ID)

@@ -192,8 +192,8 @@ func TestLimitReachedDuringHashing(t *testing.T) {
 			} {
 				c := f.customer(t)
 				var once sync.Once
-				// The first query of a user runs after the check of the limit and before the
-				// hashing.
+				// The first query of a user runs after the check of the limit and
+				// before the hashing.
 				store := f.Watched(before(func(ctx context.Context, event *bun.QueryEvent) context.Context {
 					if event.IQuery != nil && event.IQuery.GetTableName() == "users" {
 						once.Do(func() {

@@ -219,7 +219,8 @@ func TestValuesThatDependOnOthers(t *testing.T) {
 		{map[string]string{"PORTAL_SECRET": goodSecret, "PORTAL_SECRET_PREVIOUS": goodSecret}, []string{"PORTAL_SECRET_PREVIOUS"}},
 		{map[string]string{"PORTAL_LIVEKIT_AGENT_NAME": "receptionist"}, []string{"PORTAL_LIVEKIT_AGENT_NAME"}},
 		{map[string]string{"PORTAL_OIDC_TRUST_EMAIL": "true"}, []string{"PORTAL_OIDC_TRUST_EMAIL"}},
-		// Without passwords, users sign in with a provider, a link of the operator or a passkey.
+		// Without passwords, users sign in with a provider, a link of the operator or a
+		// passkey.
 		{map[string]string{
 			"PORTAL_OIDC_ISSUER": "https://a.b", "PORTAL_OIDC_CLIENT_ID": "portal", "PORTAL_OIDC_CLIENT_SECRET": "hunter2", "PORTAL_OIDC_NAME": "Acme ID",
 			"PORTAL_PASSWORD_SIGN_IN": "off",

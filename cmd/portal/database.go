@@ -75,8 +75,8 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 
 // withStore is the function withStore, but creates the database. The store logs warnings to
 // standard error, for example when a migration waits for a lock. If the environment configures
-// emails, the store queues those about the command's changes; an instance sends them. An error about
-// invalid input is reduced to its message.
+// emails, the store queues those about the command's changes; an instance sends them. An error
+// about invalid input is reduced to its message.
 func (d dataSource) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err

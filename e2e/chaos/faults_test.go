@@ -94,7 +94,8 @@ var faults = []fault{
 			n.failOver(ctx)
 		},
 	},
-	// The primary confirms no commit while the replication is silent, but reads return the changes.
+	// The primary confirms no commit while the replication is silent, but reads return the
+	// changes.
 	{
 		name: "fail over from an isolated primary", lasts: time.Second,
 		inject: func(n *nemesis, ctx context.Context, _ int) {

@@ -78,8 +78,8 @@ func percentEncode(text string) string {
 	return b.String()
 }
 
-// authenticateWidget returns the claims of the request's widget token. It returns a 401 unless the token is
-// active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
+// authenticateWidget returns the claims of the request's widget token. It returns a 401 unless the
+// token is active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
 func (a *API) authenticateWidget(c *gin.Context) (claims widget.Claims, err error) {
 	token, err := widgetToken(c.Request)
 	if err == nil {

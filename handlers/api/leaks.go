@@ -37,13 +37,13 @@ const (
 	maxLeakBodies = 32 << 20
 	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For
 	// providers it is maxProviderBodiesOfAddress. A provider may send many reports at once, and
-	// behind a proxy that the portal does not know all of them have one address. They have a limit
-	// too, because a body must be read before its signature is checked, so that anyone can send
-	// one.
+	// behind a proxy that the portal does not know all of them have one address. They have a
+	// limit too, because a body must be read before its signature is checked, so that anyone
+	// can send one.
 	maxLeakBodiesOfAddress     = 4 << 20
 	maxProviderBodiesOfAddress = 16 << 20
-	// leakSlots is how many reports use the database at once, public ones and those of providers.
-	// Together they are fewer than the connections that pages use too.
+	// leakSlots is how many reports use the database at once, public ones and those of
+	// providers. Together they are fewer than the connections that pages use too.
 	leakSlots = 2
 	// leakTimeout limits the work of a report and its wait for a slot. GitHub waits 30 seconds.
 	leakTimeout = 20 * time.Second
@@ -51,8 +51,8 @@ const (
 	maxLeaksOfAddress = 60 // public reports in each leakWindow
 	leakWindow        = time.Hour
 
-	// A public report takes at least leakFloor and leakFloorOfKey for each text, so that the time
-	// does not show which keys exist.
+	// A public report takes at least leakFloor and leakFloorOfKey for each text, so that the
+	// time does not show which keys exist.
 	leakFloor      = 100 * time.Millisecond
 	leakFloorOfKey = 5 * time.Millisecond
 )
@@ -69,7 +69,8 @@ func (d LeakDoors) Open() bool { return d != LeakDoors{} }
 // leakDoors are the doors for reports of leaked keys.
 type leakDoors struct {
 	limit *rateLimiter // of each address at the public door
-	// The public door has slots and memory of its own, so that strangers do not keep providers out.
+	// The public door has slots and memory of its own, so that strangers do not keep providers
+	// out.
 	publicSlots, slots   middleware.Slots
 	publicBodies, bodies leakBodies
 

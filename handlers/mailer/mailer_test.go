@@ -362,7 +362,8 @@ func TestInvitationIsSent(t *testing.T) {
 		if found.ID != invitation.ID || strings.Contains(mail.HTML, "<Ltd>") || strings.Contains(mail.Raw, shown) {
 			t.Errorf("for %+v:\n%s\n%s", found, mail.Text, mail.HTML)
 		}
-		// The link of an earlier mail does not work, so this mail must not count as a repetition.
+		// The link of an earlier mail does not work, so this mail must not count as a
+		// repetition.
 		if want := "<" + claimed.ID.String() + ".2@example.com>"; mail.ID() != want {
 			t.Errorf("the id is %s, want %s", mail.ID(), want)
 		}

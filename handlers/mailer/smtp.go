@@ -64,7 +64,8 @@ func ParseServer(value string) (Server, error) {
 			options = append(options, gomail.WithUsername(user), gomail.WithPassword(password))
 			method := gomail.SMTPAuthAutoDiscover
 			if loopback && u.Scheme == "smtp" {
-				// It refuses to send a password without TLS, except to this machine.
+				// It refuses to send a password without TLS, except to this
+				// machine.
 				method = gomail.SMTPAuthPlain
 			}
 			options = append(options, gomail.WithSMTPAuth(method))

@@ -20,8 +20,8 @@ type documents struct {
 	*site
 
 	assets *static.Assets
-	// documentation returns the pages about the API, which the first call builds so that the start
-	// is fast.
+	// documentation returns the pages about the API, which the first call builds so that the
+	// start is fast.
 	documentation func() ([]templates.DocumentationPage, error)
 }
 

@@ -160,8 +160,8 @@ var rotationHours = models.Hours(24)
 func rotationPath(id uuid.UUID) string { return fmt.Sprintf("%s/%s/rotation", homePath, id) }
 
 // findRotation returns the page of the rotation of the key with the id in the path. If the key has
-// ended, the page has nothing else. Because the state of a rotation is derived from the two keys and
-// their usage, a user can leave and continue at any time.
+// ended, the page has nothing else. Because the state of a rotation is derived from the two keys
+// and their usage, a user can leave and continue at any time.
 func (p *keyPages) findRotation(c *gin.Context) (templates.RotationPage, error) {
 	old, err := p.find(c)
 	page := templates.RotationPage{Old: p.rotatedKey(old, nil, 0)}

@@ -24,7 +24,8 @@ type peoplePages struct {
 
 const (
 	peoplePath = "/people"
-	// peoplePerPage is the number of people on a page, besides the invitations on the first one.
+	// peoplePerPage is the number of people on a page, besides the invitations on the first
+	// one.
 	peoplePerPage = 100
 )
 

@@ -183,7 +183,8 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 		victim.get(callback).is(http.StatusBadRequest)
 		victim.get("/account").is(http.StatusOK).says(victim.email)
 
-		// The attacker cannot connect an identity to the victim, or complete a sign-in twice.
+		// The attacker cannot connect an identity to the victim, or complete a sign-in
+		// twice.
 		connecting := handlerstest.NewPerson(t).SignIn(victim.connect(), "eve-"+victim.email)
 		mixed := s.visitor(t)
 		for _, cookie := range victim.Jar.Cookies(s.base) {
@@ -248,7 +249,8 @@ func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 		join := page.one("link", "Join with Acme ID").attr("href")
 		v.post(path, url.Values{"password": {"a much longer battery staple"}}).is(http.StatusForbidden)
 
-		// A link on another site, in a mail or typed leads to the page, not to the provider.
+		// A link on another site, in a mail or typed leads to the page, not to the
+		// provider.
 		for _, site := range []string{"cross-site", "same-site", "none"} {
 			v.send(http.MethodGet, join, "", "Sec-Fetch-Site: "+site).redirects(path)
 		}
@@ -352,8 +354,8 @@ func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 		c.signInAs("ada").redirects("/agents")
 		c.post("/account/identity/removal", nil).is(http.StatusConflict)
 
-		// The provider's clock is that of the machine. The test may have waited since it made its
-		// own.
+		// The provider's clock is that of the machine. The test may have waited since it
+		// made its own.
 		clock.Advance(40 * time.Minute)
 		defer clock.Advance(-40 * time.Minute)
 		c.signInAs("ada").redirects("/agents")

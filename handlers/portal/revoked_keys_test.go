@@ -120,7 +120,8 @@ func TestRowsUnderRotationNameEachOther(t *testing.T) {
 		bothVoices(t, func(t *testing.T, as voice) {
 			page := as.of(t, c.visitor).get("/api-keys").is(http.StatusOK)
 			row := func(key models.Key) element { return page.byID("api-key-" + key.ID.String()) }
-			// The masked keys are in no other row, because a search for one must find its key.
+			// The masked keys are in no other row, because a search for one must find
+			// its key.
 			today := time.Now().UTC().Format("2 Jan")
 			for key, badge := range map[*models.Key]string{
 				&old: "Replaced by production, " + today, &first: "Replaces production, " + today, &second: "Replaces production, " + today,

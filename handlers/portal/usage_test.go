@@ -23,7 +23,8 @@ func TestUsageOfTheAccountAndItsKeys(t *testing.T) {
 		production, leaked := c.key("=production"), c.key("leaked")
 		unused := c.key("unused")
 		server := usage.NewSource(netip.MustParseAddr("2001:db8::1"), "server/1.0 (x)")
-		// The usage is added in the order of time, because a flush may write each hour on its own.
+		// The usage is added in the order of time, because a flush may write each hour on
+		// its own.
 		s.store.Keys.AddUsage(production, server, time.Now().AddDate(0, 0, -20), 1000, 0)
 		stranger.use(func() string { _, secret := stranger.newKey("foreign", uuid.Nil); return secret }())
 		s.store.Keys.AddUsage(production, models.Source{}, time.Now(), 204, 0)

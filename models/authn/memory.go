@@ -23,8 +23,8 @@ type memory struct {
 	keys   map[KeyHash]grant
 	keyIDs map[uuid.UUID]grant // active keys that were looked up by id
 
-	// The restrictions of restricted keys, by the id of the key. They are in a map of their own,
-	// so that the collector does not scan the other maps, which have no pointers.
+	// The restrictions of restricted keys, by the id of the key. They are in a map of their
+	// own, so that the collector does not scan the other maps, which have no pointers.
 	restrictions     map[uuid.UUID]*Restrictions
 	restrictionsSize int // in bytes, about
 

@@ -16,8 +16,8 @@ type Reader interface {
 	// Epoch reads the epoch and the time, in one statement on the primary.
 	Epoch(deadline time.Time) (Moment, error)
 
-	// Keys reads the epoch, the time and these keys, in one statement on the primary. Unknown keys
-	// have no entry in the result.
+	// Keys reads the epoch, the time and these keys, in one statement on the primary. Unknown
+	// keys have no entry in the result.
 	Keys(deadline time.Time, wanted []KeyRef) (Moment, map[KeyRef]Key, error)
 
 	// Close releases the statements and connections of the reader.

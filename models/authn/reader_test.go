@@ -158,7 +158,8 @@ func TestKeysAreReadThroughIndexes(t *testing.T) {
 			plan = explain("EXPLAIN QUERY PLAN " + strings.ReplaceAll(authn.SQLiteIDs, "json_each(?)", `json_each('["x"]')`))
 			indexed = []string{"SEARCH k USING", "SEARCH a USING"}
 		} else {
-			// With these settings PostgreSQL plans for small tables as it does for large ones.
+			// With these settings PostgreSQL plans for small tables as it does for
+			// large ones.
 			_, err := conn.ExecContext(t.Context(), `SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
 				SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0; `+authn.Planner)
 			must(t, err)

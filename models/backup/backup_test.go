@@ -197,7 +197,8 @@ func TestRestoreOfALostDatabaseNeedsAChoice(t *testing.T) {
 		d.restore(t, file, backup.KeepUnknownKeys, 0)
 		deployment{Store: modelstest.Open(t, d.url, models.Options{})}.answers(t, "kept by choice", secret, nil)
 		if path, ok := database.SQLitePath(d.url); ok {
-			// Other users of the machine must not read it, whatever the mode of its folder.
+			// Other users of the machine must not read it, whatever the mode of its
+			// folder.
 			for _, suffix := range []string{"", "-wal", "-shm"} {
 				if info := modelstest.Value(os.Stat(path + suffix))(t); info.Mode() != 0o600 {
 					t.Errorf("%s: mode %v, want 0600", info.Name(), info.Mode())
@@ -346,8 +347,8 @@ var changes = map[string]func(t *testing.T, d deployment) (change func(), check 
 				}
 			}
 	},
-	// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a link
-	// to, or to another user by now.
+	// An old email may belong to an abandoned mailbox, which "Forgot password?" would send a
+	// link to, or to another user by now.
 	"emails": func(t *testing.T, d deployment) (change func(), check func(t *testing.T)) {
 		for _, email := range []string{"carol@example.com", "dan@example.com", "dave@example.com"} {
 			d.add(t, email)

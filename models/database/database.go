@@ -34,8 +34,8 @@ type Connections struct {
 
 	// Single returns a pool of one connection. With PostgreSQL, it writes usage.
 	Single func() *sql.DB
-	// Dial returns functions that open one PostgreSQL connection that reads for API requests, and
-	// that end the attempts to do so. With SQLite, Dial is nil.
+	// Dial returns functions that open one PostgreSQL connection that reads for API requests,
+	// and that end the attempts to do so. With SQLite, Dial is nil.
 	Dial func() (dial func(context.Context) (*pgx.Conn, error), stop func() error)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// MigrationLock is the arbitrary key of the advisory lock that lets one instance at a time migrate a
-// PostgreSQL database.
+// MigrationLock is the arbitrary key of the advisory lock that lets one instance at a time migrate
+// a PostgreSQL database.
 const MigrationLock = 0x6e61735f // "nas_"
 
 // holder describes the session that the migration probably waits for: the holder of the advisory

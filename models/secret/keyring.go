@@ -15,8 +15,8 @@ const MinLength = 32
 // same secret derive the same keys. During a rotation it also holds the previous secret, whose keys
 // only verify.
 type Keyring struct {
-	// secrets returns the current secret first. Because fmt and slog print the values of fields, it
-	// is a function.
+	// secrets returns the current secret first. Because fmt and slog print the values of
+	// fields, it is a function.
 	secrets func() []string
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// writeTimeout is the time limit of a batch. A batch that would need longer is counted again
-	// at each attempt, so the limit is a multiple of the usual time.
+	// writeTimeout is the time limit of a batch. A batch that would need longer is counted
+	// again at each attempt, so the limit is a multiple of the usual time.
 	writeTimeout = 10 * time.Second
 	// maxPause is the longest pause after a batch.
 	maxPause = 50 * time.Millisecond

@@ -13,8 +13,8 @@ const (
 	// kept is how long written buckets stay in memory, which must be longer than the statement
 	// of a report.
 	kept = 4 * time.Second
-	// maxPending bounds the number of keys with counts that wait for a flush, and is only reached
-	// if writes fail for a long time.
+	// maxPending bounds the number of keys with counts that wait for a flush, and is only
+	// reached if writes fail for a long time.
 	maxPending = 1 << 20
 	// Beyond maxPending, each account may still have accountKeys keys, in reserve keys for all,
 	// so that an account with very many keys does not use up the memory for others.

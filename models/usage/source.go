@@ -18,8 +18,8 @@ type Source struct {
 }
 
 const (
-	// sourcesByKey is how many sources of a key are counted by themselves in a bucket, and by the
-	// database on a day.
+	// sourcesByKey is how many sources of a key are counted by themselves in a bucket, and by
+	// the database on a day.
 	sourcesByKey = 20
 	// maxSources bounds the sources in open buckets, not counting the first of each key.
 	// accountSources is the share of one account in a bucket.

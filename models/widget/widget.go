@@ -33,16 +33,16 @@ const (
 	// instance accepts a token that another one has just issued.
 	clockSkew = 5 * time.Second
 
-	// verifierSkew is how far behind ours the clock of a customer's verifier may be. Because many
-	// verifiers allow no difference, the claim nbf is this long before iat.
+	// verifierSkew is how far behind ours the clock of a customer's verifier may be. Because
+	// many verifiers allow no difference, the claim nbf is this long before iat.
 	verifierSkew = 60 * time.Second
 
-	// maxLength is above the length of every issued token, in bytes: the longest context, of line
-	// separators (U+2028), makes one of 8,200, and the longest host name adds 340.
+	// maxLength is above the length of every issued token, in bytes: the longest context, of
+	// line separators (U+2028), makes one of 8,200, and the longest host name adds 340.
 	maxLength = 9216
 
-	// usualClaims is above the length of the claims without a context, in bytes. Longer ones make
-	// append allocate.
+	// usualClaims is above the length of the claims without a context, in bytes. Longer ones
+	// make append allocate.
 	usualClaims = 512
 )
 

@@ -18,7 +18,8 @@ import (
 const (
 	// metadataAge is how long the provider's metadata are used without reading them again.
 	metadataAge = time.Hour
-	// metadataPause is how long new metadata are trusted. Until then a failure is not their fault.
+	// metadataPause is how long new metadata are trusted. Until then a failure is not their
+	// fault.
 	metadataPause = time.Minute
 	// discoveryTimeout limits reading the metadata, with all attempts.
 	discoveryTimeout = 5 * time.Second

@@ -97,7 +97,8 @@ func (p *Provider) Begin(ctx context.Context, again bool) (address string, r Aut
 			return err
 		}
 		r = AuthRequest{State: random(), Nonce: random(), Verifier: oauth2.GenerateVerifier()}
-		// With max_age the ID token must have auth_time (OpenID Connect Core, section 3.1.2.1).
+		// With max_age the ID token must have auth_time (OpenID Connect Core, section
+		// 3.1.2.1).
 		age := maxAge
 		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(r.Verifier), oauth2.SetAuthURLParam("nonce", r.Nonce)}
 		if again {
