@@ -3,6 +3,7 @@ package portal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -34,7 +35,8 @@ const (
 // handler handles one action. [site.handle] renders its error.
 type handler func(*gin.Context) error
 
-// handle adapts a handler to gin.
+// handle adapts a handler to gin. If the handler returns an error after it has written a response,
+// handle panics: a second response would be part of the first.
 func (s *site) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		err := parseForm(c)
@@ -43,6 +45,9 @@ func (s *site) handle(h handler) gin.HandlerFunc {
 		}
 		if err == nil {
 			err = s.actions.Run(func() error { return h(c) })
+		}
+		if err != nil && c.Writer.Written() {
+			panic(fmt.Errorf("an error after the response: %w", err))
 		}
 		if err != nil {
 			s.Render(c, err)

@@ -48,10 +48,13 @@ func (p *settingsPages) rename(c *gin.Context) error {
 		return err
 	}
 	account, err := p.accounts.Find(c.Request.Context(), sessionFrom(c).AccountID)
-	return errors.Join(err, p.reply(c, reply{
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{
 		notice:   "The account’s name was saved.",
 		fragment: templates.AccountNameForm{Name: account.Name, Saved: true}, location: settingsPath,
-	}))
+	})
 }
 
 // newRequirement asks whether to change the requirement of two-step verification.
