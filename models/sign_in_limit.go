@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"portal/models/usage"
 )
 
 // An email, network address, device or session may have Options.SignInLimit wrong passwords within
@@ -193,22 +195,19 @@ func (c *refusals) count(err error) {
 	}
 }
 
-// network returns the part of an address that identifies one client: the whole IPv4 address, or the
-// /64 network of an IPv6 address, because a client can use any address in it.
-func network(address string) string { return prefix(address, 64) }
+// network returns the [usage.Network] of an address. Other text is returned unchanged.
+func network(address string) string { return prefix(address, 128) }
 
-// site returns the largest network that one attacker usually controls: the whole IPv4 address, or
-// the /48 network of an IPv6 address.
+// site returns the largest network that one attacker usually controls: the IPv4 address, or the /48
+// network of an IPv6 address. Other text is returned unchanged.
 func site(address string) string { return prefix(address, 48) }
 
-// prefix returns the whole IPv4 address, or the network of an IPv6 address with this prefix length.
+// prefix returns the [usage.Network] of an address, or the network around it with a shorter length.
 func prefix(address string, bits int) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return address
 	}
-	if ip = ip.Unmap().WithZone(""); ip.Is4() {
-		bits = 32
-	}
-	return netip.PrefixFrom(ip, bits).Masked().String()
+	client := usage.Network(ip)
+	return netip.PrefixFrom(client.Addr(), min(client.Bits(), bits)).Masked().String()
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"portal/models/usage"
 )
 
 const (
@@ -144,13 +146,11 @@ func (c *connection) move(to *list.List) {
 	}
 }
 
-// networkOf returns the network that one customer has: an IPv4 address, or a /64 of IPv6.
+// networkOf returns the network of a client.
 func networkOf(address net.Addr) netip.Prefix {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}
 	}
-	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
-	network, _ := ip.Prefix(min(ip.BitLen(), 64)) // the length is valid
-	return network
+	return usage.Network(tcp.AddrPort().Addr())
 }

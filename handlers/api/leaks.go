@@ -23,6 +23,7 @@ import (
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
+	"portal/models/usage"
 )
 
 const leaksPath = "/leaks"
@@ -313,14 +314,10 @@ func (r *heldReader) release() {
 	r.own = 0
 }
 
-// addressID returns the id of the bucket of an address: an IPv4 address, or an IPv6 network of 64
-// bits, because a client can use all addresses of its network. All unknown addresses share one.
+// addressID returns the id of the bucket of the network of an address. All unknown addresses share
+// one.
 func addressID(address string) uuid.UUID {
-	network := address
-	if ip, err := netip.ParseAddr(address); err == nil {
-		ip = ip.Unmap()
-		network = netip.PrefixFrom(ip, map[bool]int{true: 64, false: 32}[ip.Is6()]).Masked().String()
-	}
-	hash := sha256.Sum256([]byte(network))
+	ip, _ := netip.ParseAddr(address)
+	hash := sha256.Sum256([]byte(usage.Network(ip).String()))
 	return uuid.UUID(hash[:16])
 }

@@ -17,6 +17,15 @@ type Source struct {
 	client  string
 }
 
+// Network returns the part of an address that identifies one client: the IPv4 address, or the /64
+// network of an IPv6 address, because a client can use any address in it. The network of the zero
+// address is zero.
+func Network(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
+	network, _ := address.Prefix(min(address.BitLen(), 64)) // the length is valid
+	return network
+}
+
 const (
 	// sourcesByKey is how many sources of a key are counted by themselves in a bucket, and by
 	// the database on a day.
@@ -30,15 +39,11 @@ const (
 	unknown   = "Unknown"
 )
 
-// NewSource returns the source of a request. Of an IPv6 address, only the /64 network counts; the
-// zero address is unknown. The client is the first product of the User-Agent with its version, at
-// most 64 characters.
+// NewSource returns the source of a request from a client in the [Network] of address; the zero
+// address is unknown. The client is the first product of the User-Agent with its version, at most
+// 64 characters.
 func NewSource(address netip.Addr, userAgent string) Source {
-	if address = address.Unmap().WithZone(""); address.Is6() {
-		network, _ := address.Prefix(64)
-		address = network.Addr()
-	}
-	return Source{address, clientOf(userAgent)}
+	return Source{Network(address).Addr(), clientOf(userAgent)}
 }
 
 // clientOf returns the first product of a User-Agent, which usually needs no memory of its own.
@@ -73,17 +78,18 @@ func cleanClient(userAgent string) string {
 // Client returns the name of the client; empty for all others.
 func (s Source) Client() string { return s.client }
 
-// Address returns the address of the client or, for IPv6, its /64 network; empty for all others.
+// Address returns the address of the client or, for IPv6, its network; empty for all others.
 func (s Source) Address() string {
+	network := Network(s.network)
 	switch {
 	case s.client == "":
 		return ""
-	case !s.network.IsValid():
+	case !network.IsValid():
 		return unknown
-	case s.network.Is4():
+	case network.IsSingleIP():
 		return s.network.String()
 	}
-	return netip.PrefixFrom(s.network, 64).String()
+	return network.String()
 }
 
 // SourceEntry is the requests with a key from one source in one hour.
