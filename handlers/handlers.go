@@ -4,33 +4,22 @@ package handlers
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 
 	"portal/handlers/api"
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/portal"
 )
 
 // Deps are the dependencies of the handlers.
-type Deps struct {
-	// Deps are those of the portal. New sets the documents of the API.
-	portal.Deps
-
-	// API are those of the API. New sets the ones that are here or in the portal's too.
-	API api.Deps
-
-	Logger   *slog.Logger
-	Registry *prometheus.Registry // for the request metrics
-	Tracer   trace.Tracer         // for spans of requests; nil: none
-}
+type Deps = deps.Deps
 
 // New returns the handler of every request. If a trusted proxy is not a network or the portal
-// cannot be built, New returns an error. The registry must not have the metrics yet.
+// cannot be built, New returns an error.
 func New(d Deps) (http.Handler, error) {
 	engine, err := newRouter(d)
 	if err != nil {
@@ -41,19 +30,18 @@ func New(d Deps) (http.Handler, error) {
 
 // newRouter returns the router with all middleware and routes.
 func newRouter(d Deps) (*gin.Engine, error) {
-	engine, err := newEngine(d.API.TrustedProxies)
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	engine, err := newEngine(d.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
-	d.OpenAPI, d.Changelog, d.OperatorAPI = api.OpenAPI(), api.Changelog(), d.API.OperatorToken != ""
-	d.LeaksReported = d.API.Leaks.Open()
-	pages, err := portal.New(d.Deps)
+	pages, err := portal.New(d, api.OpenAPI(), api.Changelog())
 	if err != nil {
 		return nil, err
 	}
-	d.API.Store, d.API.Now, d.API.Logger, d.API.Registry = d.Store, d.Now, d.Logger, d.Registry
-	d.API.SignInLink = func(token string) string { return d.BaseURL.JoinPath(portal.SignInLinkPath, token).String() }
-	jsonAPI, err := api.New(d.API)
+	jsonAPI, err := api.New(d, pages.SignInLink)
 	if err != nil {
 		return nil, err
 	}

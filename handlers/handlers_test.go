@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"portal/handlers"
-	"portal/handlers/api"
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
@@ -134,7 +133,7 @@ func TestOnlyThePublicDocumentsAllowOtherOrigins(t *testing.T) {
 }
 
 func TestTrustedProxyThatIsNotANetworkIsAnError(t *testing.T) {
-	if _, err := handlers.New(handlers.Deps{API: api.Deps{TrustedProxies: []string{"somewhere"}}}); err == nil {
+	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"somewhere"}}); err == nil {
 		t.Error("it was accepted")
 	}
 }
@@ -143,7 +142,7 @@ func newHandler(t *testing.T, log io.Writer, trustedProxies ...string) http.Hand
 	t.Helper()
 	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
 	deps := handlerstest.Deps(t, store, "https://portal.example.com", nil)
-	deps.API.TrustedProxies, deps.Logger = trustedProxies, slog.New(slog.NewJSONHandler(log, nil))
+	deps.TrustedProxies, deps.Logger = trustedProxies, slog.New(slog.NewJSONHandler(log, nil))
 	return handlerstest.New(t, deps)
 }
 

@@ -16,8 +16,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"portal/handlers/api"
 	"portal/handlers/mailer"
+	"portal/handlers/middleware"
 	"portal/models/database"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -179,12 +179,12 @@ func (c *checker) networks(name, value string) []string {
 }
 
 // rate parses requests per second and burst, such as 50:100, or off.
-func (c *checker) rate(name, value string) api.RateLimit {
+func (c *checker) rate(name, value string) middleware.RateLimit {
 	if value == "off" {
-		return api.RateLimit{}
+		return middleware.RateLimit{}
 	}
 	perSecond, burst, _ := strings.Cut(value, ":")
-	limit := api.RateLimit{PerSecond: positive(perSecond), Burst: positive(burst)}
+	limit := middleware.RateLimit{PerSecond: positive(perSecond), Burst: positive(burst)}
 	if limit.PerSecond == 0 || limit.Burst == 0 {
 		c.add(name, "invalid rate %q; write requests per second and burst, such as 50:100, or off", value)
 	}

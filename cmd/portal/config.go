@@ -4,24 +4,26 @@ import (
 	"log/slog"
 	"net"
 	"net/mail"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"portal/handlers"
-	"portal/handlers/api"
+	"portal/handlers/deps"
 	"portal/handlers/mailer"
+	"portal/handlers/middleware"
 	pages "portal/handlers/portal"
-	"portal/models"
+	"portal/handlers/portal/identity"
+	"portal/models/livekit"
 	"portal/models/widget"
 )
 
 // config is the configuration as text. Each field is an environment variable and, unless it is a
 // secret, a flag of serve, which overrides the variable. All fields are text, because kong would
-// stop at the first value of a wrong type. Instead kong calls Validate, which reports all errors at
-// once.
+// stop at the first value of a wrong type. Instead kong calls Validate, which reports all errors
+// together.
 type config struct {
 	Addr           string `env:"PORTAL_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Listen address. Default: ${default}."`
 	BaseURL        string `env:"PORTAL_BASE_URL" placeholder:"URL" help:"Public URL, the same on every instance. Default: http:// and the listen address, with --demo the name localhost."`
@@ -64,8 +66,6 @@ type config struct {
 	LiveKitAPISecret string `kong:"-" env:"PORTAL_LIVEKIT_API_SECRET"`
 	OIDCClientSecret string `kong:"-" env:"PORTAL_OIDC_CLIENT_SECRET"`
 	SMTPURL          string `kong:"-" env:"PORTAL_SMTP_URL"`
-
-	settings settings // set by Validate
 }
 
 // settings is the parsed configuration.
@@ -75,16 +75,27 @@ type settings struct {
 	demo           bool   // in an empty database, create an account
 	logLevel       slog.Level
 	database       dataSource
+	baseURL        *url.URL // nil: see publicURL
+	trustedProxies []string
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
-	widgetTokenTTL time.Duration
-	widgetTokenAlg []widget.Algorithm // the first signs
-	smtp           mailer.Server
-	mailFrom       *mail.Address // nil: no emails
 	spans          *spanReceiver // nil: no traces
 
-	store models.Options // without what serve opens
-	site  handlers.Deps  // likewise; BaseURL may be nil, see publicURL
+	name, supportURL, securityContact string
+
+	sessionIdle, sessionMax, keyMaxLifetime time.Duration
+	signInLimit                             int
+	passwordsOff                            bool
+	provider                                *identity.Config // nil: none
+	smtp                                    mailer.Server
+	mailFrom                                *mail.Address // nil: no emails
+
+	widgetTokenTTL time.Duration
+	widgetTokenAlg []widget.Algorithm // the first signs
+	liveKit        *livekit.Server    // nil: none
+	rateLimit      middleware.RateLimit
+	operatorToken  string
+	scanners       deps.Scanners
 }
 
 const (
@@ -94,9 +105,16 @@ const (
 	longestSession  = 10 * 365 * 24 * time.Hour
 )
 
-// Validate parses all values, including the secrets in the environment, and returns an error of
-// type inputErrors. Kong calls it after it has set the fields.
+// Validate returns an error of type inputErrors for invalid values. Kong calls it after it has set
+// the fields.
 func (c *config) Validate() error {
+	_, err := c.parse()
+	return err
+}
+
+// parse parses all values, including the secrets in the environment. The error is of type
+// inputErrors.
+func (c *config) parse() (settings, error) {
 	c.fill()
 	var check checker
 	s := settings{
@@ -108,38 +126,29 @@ func (c *config) Validate() error {
 		widgetTokenTTL: check.duration("PORTAL_WIDGET_TOKEN_TTL", c.WidgetTokenTTL, time.Minute, widget.MaxTTL),
 		widgetTokenAlg: check.algorithms("PORTAL_WIDGET_TOKEN_ALG", c.WidgetTokenAlg),
 		spans:          check.spanReceiver(),
-		store: models.Options{
-			SessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
-			SessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
-			KeyMaxLifetime: check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
-			SignInLimit:    check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
-			PasswordsOff:   check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on"),
-			LiveKit:        check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
+
+		sessionIdle:    check.duration("PORTAL_SESSION_IDLE", c.SessionIdle, shortestSession, longestSession),
+		sessionMax:     check.duration("PORTAL_SESSION_MAX", c.SessionMax, shortestSession, longestSession),
+		keyMaxLifetime: check.days("PORTAL_KEY_MAX_LIFETIME", c.KeyMaxLifetime),
+		signInLimit:    check.count("PORTAL_TEST_SIGN_IN_LIMIT", c.TestSignInLimit),
+		passwordsOff:   check.choice("PORTAL_PASSWORD_SIGN_IN", c.PasswordSignIn, "off", "on"),
+		liveKit:        check.liveKit(c.LiveKitURL, c.LiveKitAPIKey, c.LiveKitAPISecret, c.LiveKitAgentName),
+		rateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
+		trustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
+		operatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
+		scanners: deps.Scanners{
+			GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
+			GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
+			GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
 		},
-		site: handlers.Deps{
-			API: api.Deps{
-				RateLimit:      check.rate("PORTAL_RATE_LIMIT", c.RateLimit),
-				TrustedProxies: check.networks("PORTAL_TRUSTED_PROXIES", c.TrustedProxies),
-				OperatorToken:  check.token("PORTAL_OPERATOR_TOKEN", c.OperatorToken),
-				Leaks: api.LeakDoors{
-					GitHubKeys:  check.keysURL("PORTAL_LEAKS_GITHUB_KEYS_URL", c.LeaksGitHubKeysURL),
-					GitLabKeys:  check.keysURL("PORTAL_LEAKS_GITLAB_KEYS_URL", c.LeaksGitLabKeysURL),
-					GitLabToken: check.token("PORTAL_LEAKS_TOKEN", c.LeaksToken),
-				},
-			},
-			Deps: pages.Deps{
-				Provider:        check.provider(c),
-				Name:            check.productName("PORTAL_NAME", c.Name),
-				SupportURL:      check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
-				SecurityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
-			},
-		},
+		provider:        check.provider(c),
+		name:            check.productName("PORTAL_NAME", c.Name),
+		supportURL:      check.link("PORTAL_SUPPORT_URL", c.SupportURL, "https", "http", "mailto"),
+		securityContact: check.link("PORTAL_SECURITY_CONTACT", c.SecurityContact, "https", "mailto"),
 	}
 	s.smtp, s.mailFrom = check.mail(c.SMTPURL, c.MailFrom)
-	s.store.Mail = s.mailFrom != nil
-	s.site.SessionMax, s.site.PasswordsOff, s.site.API.LiveKit = s.store.SessionMax, s.store.PasswordsOff, s.store.LiveKit
 	if c.BaseURL != "" {
-		s.site.BaseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
+		s.baseURL = check.origin("PORTAL_BASE_URL", c.BaseURL)
 	}
 	if c.MetricsAddr != "" {
 		s.metricsAddr = check.address("PORTAL_METRICS_ADDR", c.MetricsAddr)
@@ -147,7 +156,7 @@ func (c *config) Validate() error {
 			check.add("PORTAL_METRICS_ADDR", "must not be the same as PORTAL_ADDR; choose another port")
 		}
 	}
-	if s.site.PasswordsOff && s.site.Provider == nil && s.site.API.OperatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
+	if s.passwordsOff && s.provider == nil && s.operatorToken == "" && !pages.OffersPasskeys(s.publicURL(&net.TCPAddr{})) {
 		check.add("PORTAL_PASSWORD_SIGN_IN", "off leaves users no way to sign in; set the PORTAL_OIDC variables, "+
 			"PORTAL_OPERATOR_TOKEN for sign-in links, or for passkeys an https PORTAL_BASE_URL with a host name")
 	}
@@ -157,8 +166,7 @@ func (c *config) Validate() error {
 	if s.secret != "" && s.secret == s.secretPrevious {
 		check.add("PORTAL_SECRET_PREVIOUS", "must not be the same as PORTAL_SECRET; set it to the previous secret or unset it")
 	}
-	c.settings = s
-	return check.err()
+	return s, check.err()
 }
 
 // fill reads the secrets from the environment. Because compose files and unit files cannot leave a
@@ -177,7 +185,7 @@ func (c *config) fill() {
 }
 
 func configFields() []reflect.StructField {
-	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[config]()), func(f reflect.StructField) bool { return !f.IsExported() })
+	return reflect.VisibleFields(reflect.TypeFor[config]())
 }
 
 // unknownNames returns the names in an environment that begin with PORTAL_ and are not in config,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"portal/handlers/api"
+	"portal/handlers/middleware"
 	"portal/models/modelstest"
 	"portal/models/widget"
 )
@@ -37,7 +37,8 @@ func parse(t *testing.T, env map[string]string, flags ...string) (settings, inpu
 	if err != nil && !errors.As(err, &found) {
 		t.Fatalf("want inputErrors, got %v", err)
 	}
-	return c.settings, found
+	s, _ := c.parse()
+	return s, found
 }
 
 func TestDefaults(t *testing.T) {
@@ -47,8 +48,8 @@ func TestDefaults(t *testing.T) {
 	}
 	if s.addr != "127.0.0.1:8080" || s.metricsAddr != "" || s.widgetTokenTTL != 10*time.Minute || !slices.Equal(s.widgetTokenAlg, []widget.Algorithm{widget.EdDSA}) ||
 		s.database != (dataSource{url: "sqlite:data/portal.db", directory: "data"}) || s.secret != "" || s.secretPrevious != "" ||
-		s.store.SessionIdle != 12*time.Hour || s.store.SessionMax != 720*time.Hour || s.store.SignInLimit != defaultSignInLimit ||
-		s.site.API.RateLimit != (api.RateLimit{PerSecond: 50, Burst: 100}) || s.site.Name != "Voice Portal" || s.site.BaseURL != nil || len(s.site.API.TrustedProxies) > 0 {
+		s.sessionIdle != 12*time.Hour || s.sessionMax != 720*time.Hour || s.signInLimit != defaultSignInLimit ||
+		s.rateLimit != (middleware.RateLimit{PerSecond: 50, Burst: 100}) || s.name != "Voice Portal" || s.baseURL != nil || len(s.trustedProxies) > 0 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -250,7 +251,7 @@ func TestPublicURLs(t *testing.T) {
 			t.Errorf("%q is refused: %q", value, found)
 			continue
 		}
-		if got := s.site.BaseURL.String(); !strings.EqualFold(got, strings.TrimSuffix(value, "/")) {
+		if got := s.baseURL.String(); !strings.EqualFold(got, strings.TrimSuffix(value, "/")) {
 			t.Errorf("%q is read as %q", value, got)
 		}
 	}

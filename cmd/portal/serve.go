@@ -27,10 +27,14 @@ type serveCommand struct {
 // database and returns nil.
 func (c serveCommand) Run(ctx context.Context, t terminal) error {
 	tuneCollector()
-	logger, flush := newLogger(t.err, c.settings.logLevel)
+	s, err := c.parse()
+	if err != nil {
+		return err
+	}
+	s.demo = c.Demo
+	logger, flush := newLogger(t.err, s.logLevel)
 	defer flush()
-	c.settings.demo = c.Demo
-	err := serve(ctx, c.settings, t.out, logger)
+	err = serve(ctx, s, t.out, logger)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped before it was ready
 	}
@@ -67,8 +71,11 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 		return err
 	}
 	defer flushSpans()
-	s.store.Logger, s.store.Tracer, s.store.Keyring = logger, tracer, keyring
-	store, err := models.Open(ctx, s.database.url, s.store)
+	store, err := models.Open(ctx, s.database.url, models.Options{
+		Logger: logger, Tracer: tracer, Keyring: keyring, LiveKit: s.liveKit, Mail: s.mailFrom != nil,
+		SessionIdle: s.sessionIdle, SessionMax: s.sessionMax, KeyMaxLifetime: s.keyMaxLifetime,
+		SignInLimit: s.signInLimit, PasswordsOff: s.passwordsOff,
+	})
 	if err != nil {
 		return err
 	}
@@ -87,10 +94,14 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 	limit, _ := connectionLimit()
 	connections := newConnections(limit, limit/2) // behind a proxy, all come from one address
 	registry := newRegistry(store, sender, connections)
-	s.site.Store, s.site.BaseURL, s.site.CookieKeys = store, baseURL, keyring.CookieKeys()
-	s.site.API.Tokens = widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...)
-	s.site.Logger, s.site.Registry, s.site.Tracer, s.site.API.Stopping = logger, registry, tracer, ctx.Done()
-	site, err := handlers.New(s.site)
+	site, err := handlers.New(handlers.Deps{
+		Store: store, Logger: logger, Registry: registry, Tracer: tracer, Stopping: ctx.Done(),
+		BaseURL: baseURL, TrustedProxies: s.trustedProxies,
+		CookieKeys: keyring.CookieKeys(), SessionMax: s.sessionMax, Provider: s.provider, PasswordsOff: s.passwordsOff,
+		Name: s.name, SupportURL: s.supportURL, SecurityContact: s.securityContact,
+		Tokens:  widget.NewTokens(keyring, baseURL.String(), s.widgetTokenTTL, nil, s.widgetTokenAlg...),
+		LiveKit: s.liveKit, RateLimit: s.rateLimit, OperatorToken: s.operatorToken, Scanners: s.scanners,
+	})
 	if err != nil {
 		return err
 	}
@@ -105,16 +116,16 @@ func serve(ctx context.Context, s settings, out io.Writer, logger *slog.Logger) 
 
 // logWarnings logs a warning for each setting that is valid but may be unintended.
 func (s settings) logWarnings(ctx context.Context, logger *slog.Logger) {
-	if s.store.SignInLimit != defaultSignInLimit {
-		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.store.SignInLimit))
+	if s.signInLimit != defaultSignInLimit {
+		logger.WarnContext(ctx, "PORTAL_TEST_SIGN_IN_LIMIT weakens the protection of passwords; set it only in tests", slog.Int("limit", s.signInLimit))
 	}
 	if limit, files := connectionLimit(); limit < maxConnections {
 		logger.WarnContext(ctx, "the limit of open files is low and bounds the connections; raise it with ulimit -n or LimitNOFILE",
 			slog.Uint64("limit", files), slog.Int("connections", limit))
 	}
 	switch {
-	case !s.site.PasswordsOff || s.site.Provider != nil:
-	case s.site.API.OperatorToken == "":
+	case !s.passwordsOff || s.provider != nil:
+	case s.operatorToken == "":
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there are no OpenID Connect provider and no sign-in links; only users with a passkey can sign in")
 	default:
 		logger.WarnContext(ctx, "PORTAL_PASSWORD_SIGN_IN is off and there is no OpenID Connect provider; users need a sign-in link or a passkey")
@@ -161,7 +172,7 @@ func (s settings) startMail(ctx context.Context, store *models.Store, baseURL *u
 		return nil, func() {}, nil
 	}
 	m, err = mailer.New(mailer.Config{
-		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.site.Name, BaseURL: baseURL.String(), Logger: logger,
+		Store: store, Server: s.smtp, From: s.mailFrom, Product: s.name, BaseURL: baseURL.String(), Logger: logger,
 	})
 	if err != nil {
 		return nil, nil, err

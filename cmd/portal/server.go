@@ -117,10 +117,10 @@ func listen(ctx context.Context, name, addr string) (net.Listener, error) {
 // port 0 with the port that the system chose. A demo on a loopback address has the name localhost,
 // because browsers support passkeys there.
 func (s settings) publicURL(listening net.Addr) *url.URL {
-	if s.site.BaseURL != nil {
-		return s.site.BaseURL
+	if s.baseURL != nil {
+		return s.baseURL
 	}
-	host, _, _ := net.SplitHostPort(s.addr) // the method settings has checked it
+	host, _, _ := net.SplitHostPort(s.addr) // parse has checked it
 	if host == "" || s.demo && (host == "127.0.0.1" || host == "::1") {
 		host = "localhost"
 	}

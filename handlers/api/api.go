@@ -9,7 +9,6 @@ package api
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -18,36 +17,13 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/livekit"
 	"portal/models/widget"
 )
-
-// Deps are the dependencies of the API.
-type Deps struct {
-	Store   *models.Store
-	Tokens  *widget.Tokens
-	LiveKit *livekit.Server // nil: no LiveKit tokens
-
-	RateLimit RateLimit        // of each API key and of each widget token; zero: none
-	Now       func() time.Time // the clock of the rate limit; nil: time.Now
-	Stopping  <-chan struct{}  // closed when the server begins to stop; nil: never
-
-	TrustedProxies []string // networks (CIDR) or addresses whose X-Forwarded-For is trusted
-
-	// OperatorToken opens the operator API. Empty: every path under /operator is a 404.
-	OperatorToken string
-	// SignInLink returns the URL of a sign-in link with this token.
-	SignInLink func(token string) string
-
-	// Leaks opens doors for reports of leaked keys, besides the public one.
-	Leaks LeakDoors
-
-	Logger   *slog.Logger
-	Registry prometheus.Registerer // for the metrics of refusals and of leaked keys
-}
 
 // API has the handlers of the JSON API.
 type API struct {
@@ -74,19 +50,19 @@ type API struct {
 const maxQueries = 256
 
 // New returns the API, or an error if a trusted proxy is no network. It panics if the registry
-// already has the metrics.
-func New(d Deps) (*API, error) {
+// already has the metrics. The function signInLink returns the URL of a sign-in link with a token.
+func New(d deps.Deps, signInLink func(token string) string) (*API, error) {
 	trusted, err := parseProxies(d.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
-	ofAccount := RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
+	ofAccount := middleware.RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &API{
 		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit,
 		keyLimit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
 		tokenLimit:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
 		accountLimit: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
-		operator:     newSharedToken(d.OperatorToken), signInLink: d.SignInLink,
+		operator:     newSharedToken(d.OperatorToken), signInLink: signInLink,
 		leaks: newLeakDoors(d), trusted: trusted, refusals: newRefusals(d.Registry), stopping: d.Stopping,
 		queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}, nil

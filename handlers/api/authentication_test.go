@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers/api"
+	"portal/handlers/deps"
 	"portal/models/modelstest"
 )
 
@@ -192,7 +194,7 @@ func exampleReason(t testing.TB, message string) string {
 func TestRoutesUnderAPIRequireAKeyAndAllRoutesAreDescribed(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	jsonAPI, err := api.New(api.Deps{Registry: prometheus.NewRegistry(), OperatorToken: operatorToken})
+	jsonAPI, err := api.New(deps.Deps{Registry: prometheus.NewRegistry(), Now: time.Now, OperatorToken: operatorToken}, nil)
 	modelstest.Must(t, err)
 	jsonAPI.Register(engine)
 	public := []string{

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/middleware"
 	"portal/models/livekit"
 	"portal/models/secret"
 	"portal/models/widget"
@@ -114,7 +115,7 @@ func BenchmarkReadTokenRequest(b *testing.B) {
 }
 
 func TestPolicyGivesTheBurstAndTheTimeToRefillIt(t *testing.T) {
-	for limit, want := range map[RateLimit]string{
+	for limit, want := range map[middleware.RateLimit]string{
 		{PerSecond: 50, Burst: 100}:      `"key";q=100;w=2`,
 		{PerSecond: 50, Burst: 101}:      `"key";q=101;w=3`,
 		{PerSecond: 100, Burst: 1}:       `"key";q=1;w=1`,
@@ -122,7 +123,7 @@ func TestPolicyGivesTheBurstAndTheTimeToRefillIt(t *testing.T) {
 		{PerSecond: 1_000_000, Burst: 1}: `"key";q=1;w=1`,
 		{PerSecond: 1, Burst: 1_000_000}: `"key";q=1000000;w=1000000`,
 	} {
-		if got := newRateLimiter("key", "", limit, nil).policy; got != want {
+		if got := newRateLimiter("key", "", limit, time.Now).policy; got != want {
 			t.Errorf("%v: %s, want %s", limit, got, want)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"portal/handlers"
-	"portal/handlers/api"
 	"portal/handlers/handlerstest"
+	"portal/handlers/middleware"
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/widget"
@@ -50,11 +50,11 @@ func newTimedService(t testing.TB, databaseURL string, timeout time.Duration, ch
 	s := &service{t: t, database: databaseURL, clock: modelstest.NewClock(time.Now()), log: &modelstest.LogBuffer{}}
 	s.store = modelstest.Open(t, databaseURL, models.Options{Timeout: timeout, Now: s.clock.Now, Logger: s.log.Logger()})
 	deps := handlerstest.Deps(t, s.store, issuer, s.clock.Now)
-	deps.Logger, deps.API.OperatorToken = s.log.Logger(), operatorToken
+	deps.Logger, deps.OperatorToken = s.log.Logger(), operatorToken
 	for _, change := range changes {
 		change(&deps)
 	}
-	s.tokens, s.handler = deps.API.Tokens, handlerstest.New(t, deps)
+	s.tokens, s.handler = deps.Tokens, handlerstest.New(t, deps)
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -63,7 +63,7 @@ func newTimedService(t testing.TB, databaseURL string, timeout time.Duration, ch
 
 // limited gives each key a rate limit.
 func limited(perSecond, burst int) func(*handlers.Deps) {
-	return func(deps *handlers.Deps) { deps.API.RateLimit = api.RateLimit{PerSecond: perSecond, Burst: burst} }
+	return func(d *handlers.Deps) { d.RateLimit = middleware.RateLimit{PerSecond: perSecond, Burst: burst} }
 }
 
 // eachDatabase runs a test on every database, with a new instance and a customer, in parallel with

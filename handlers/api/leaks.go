@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
@@ -58,15 +59,6 @@ const (
 	leakFloorOfKey = 5 * time.Millisecond
 )
 
-// LeakDoors say who may report leaked keys, besides anyone at /leaks. An empty value closes a door.
-type LeakDoors struct {
-	GitHubKeys, GitLabKeys string // URLs of the public keys of their partner programmes
-	GitLabToken            string // of a GitLab server of one's own
-}
-
-// Open reports whether a door is open.
-func (d LeakDoors) Open() bool { return d != LeakDoors{} }
-
 // leakDoors are the doors for reports of leaked keys.
 type leakDoors struct {
 	limit *rateLimiter // of each address at the public door
@@ -83,7 +75,7 @@ type leakDoors struct {
 // leakRefused is the outcome of a report whose sender was refused.
 const leakRefused = "refused"
 
-func newLeakDoors(d Deps) *leakDoors {
+func newLeakDoors(d deps.Deps) *leakDoors {
 	doors := &leakDoors{
 		limit: &rateLimiter{
 			Limiter: middleware.NewWindowLimiter(maxLeaksOfAddress, leakWindow, d.Now),
@@ -91,17 +83,17 @@ func newLeakDoors(d Deps) *leakDoors {
 		},
 		publicSlots: middleware.NewSlots(leakSlots), slots: middleware.NewSlots(leakSlots),
 		publicBodies: leakBodies{ofAddress: maxLeakBodiesOfAddress}, bodies: leakBodies{ofAddress: maxProviderBodiesOfAddress},
-		gitLabToken: newSharedToken(d.Leaks.GitLabToken),
+		gitLabToken: newSharedToken(d.Scanners.GitLabToken),
 		reports: promauto.With(d.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "portal_leak_reports_total",
 			Help: "API keys reported as leaked, by source and outcome; inactive ones were revoked or had expired before; refused counts requests.",
 		}, []string{"source", "outcome"}),
 	}
-	if d.Leaks.GitHubKeys != "" {
-		doors.partners = append(doors.partners, newLeakPartner(models.LeakGitHub, "Github", d.Leaks.GitHubKeys, d))
+	if d.Scanners.GitHubKeys != "" {
+		doors.partners = append(doors.partners, newLeakPartner(models.LeakGitHub, "Github", d.Scanners.GitHubKeys, d))
 	}
-	if d.Leaks.GitLabKeys != "" {
-		doors.partners = append(doors.partners, newLeakPartner(models.LeakGitLab, "Gitlab", d.Leaks.GitLabKeys, d))
+	if d.Scanners.GitLabKeys != "" {
+		doors.partners = append(doors.partners, newLeakPartner(models.LeakGitLab, "Gitlab", d.Scanners.GitLabKeys, d))
 	}
 	for _, source := range []models.LeakSource{models.LeakPublic, models.LeakGitHub, models.LeakGitLab} {
 		for _, outcome := range []models.LeakOutcome{models.LeakRevoked, models.LeakInactive, models.LeakUnknown, leakRefused} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/deps"
 	"portal/handlers/problem"
 	"portal/models"
 )
@@ -20,7 +21,7 @@ type leakPartner struct {
 	keys   *providerKeys
 }
 
-func newLeakPartner(source models.LeakSource, header, keysURL string, d Deps) *leakPartner {
+func newLeakPartner(source models.LeakSource, header, keysURL string, d deps.Deps) *leakPartner {
 	return &leakPartner{source, header + "-Public-Key-", newProviderKeys(keysURL, d.Now, d.Logger)}
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"portal/handlers"
-	"portal/handlers/api"
+	"portal/handlers/deps"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -138,9 +138,9 @@ func report(url string, keys ...string) string {
 // newLeakService starts an instance with all doors open.
 func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service {
 	t.Helper()
-	return newService(t, databaseURL, func(deps *handlers.Deps) {
-		deps.API.Leaks = api.LeakDoors{GitHubKeys: keys.URL + "?token=hunter2", GitLabKeys: keys.URL, GitLabToken: leaksToken}
-		deps.API.TrustedProxies = []string{"127.0.0.1/32"}
+	return newService(t, databaseURL, func(d *handlers.Deps) {
+		d.Scanners = deps.Scanners{GitHubKeys: keys.URL + "?token=hunter2", GitLabKeys: keys.URL, GitLabToken: leaksToken}
+		d.TrustedProxies = []string{"127.0.0.1/32"}
 	})
 }
 
@@ -448,8 +448,8 @@ func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
 	t.Parallel()
 	provider := newSigner(t)
 	var registry *prometheus.Registry
-	s := newService(t, modelstest.SQLiteURL(t), func(deps *handlers.Deps) {
-		deps.API.Leaks, registry = api.LeakDoors{GitHubKeys: newKeysServer(t, provider).URL}, deps.Registry
+	s := newService(t, modelstest.SQLiteURL(t), func(d *handlers.Deps) {
+		d.Scanners, registry = deps.Scanners{GitHubKeys: newKeysServer(t, provider).URL}, d.Registry
 	})
 	first, second := s.customer(), s.customer()
 	modelstest.Exec(t, s.database, "CREATE TRIGGER broken BEFORE UPDATE ON api_keys WHEN NEW.account_id = '"+

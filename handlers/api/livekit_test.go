@@ -24,8 +24,8 @@ const (
 // withLiveKit starts an instance with a LiveKit server, which dispatches an agent with this name.
 func withLiveKit(t *testing.T, databaseURL, agentName string) *service {
 	t.Helper()
-	return newService(t, databaseURL, func(deps *handlers.Deps) {
-		deps.API.LiveKit = livekit.New(livekit.Options{
+	return newService(t, databaseURL, func(d *handlers.Deps) {
+		d.LiveKit = livekit.New(livekit.Options{
 			URL: &url.URL{Scheme: "wss", Host: "livekit.example.com"}, APIKey: liveKitKey, APISecret: liveKitSecret,
 			AgentName: agentName,
 		})

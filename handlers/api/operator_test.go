@@ -57,7 +57,7 @@ func (s *service) recorded(id uuid.UUID, want string) {
 }
 
 func TestOperatorAPIIsOffWithoutAToken(t *testing.T) {
-	s := newService(t, modelstest.SQLiteURL(t), func(deps *handlers.Deps) { deps.API.OperatorToken = "" })
+	s := newService(t, modelstest.SQLiteURL(t), func(d *handlers.Deps) { d.OperatorToken = "" })
 	for _, path := range []string{"/operator", "/operator/accounts", "/operator/nothing", "/operator/keys/revocations"} {
 		for _, credential := range []string{"", "Bearer ", "Bearer " + operatorToken} {
 			s.get(path, header("Authorization", credential)).fails(http.StatusNotFound, "NOT_FOUND").lacks("WWW-Authenticate")

@@ -51,9 +51,6 @@ type fetchedKeys struct {
 }
 
 func newProviderKeys(address string, now func() time.Time, logger *slog.Logger) *providerKeys {
-	if now == nil {
-		now = time.Now
-	}
 	client := &http.Client{
 		Timeout: providerKeysTimeout,
 		// A redirect could lead to an address without TLS.

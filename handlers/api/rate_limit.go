@@ -13,10 +13,6 @@ import (
 	"portal/models/widget"
 )
 
-// RateLimit is the request rate of one API key. PerSecond and Burst are 1 to 1,000,000; the zero
-// value means no limit.
-type RateLimit = middleware.RateLimit
-
 // accountTokens is how many times the limit of one key all widget tokens of an account have
 // together: with the default, 1,000 requests a second. A gateway asks once for each connection, so
 // no usual traffic comes near it.
@@ -33,8 +29,8 @@ type rateLimiter struct {
 }
 
 // newRateLimiter returns a limiter, or nil for the zero limit.
-func newRateLimiter(name, things string, limit RateLimit, now func() time.Time) *rateLimiter {
-	if limit == (RateLimit{}) {
+func newRateLimiter(name, things string, limit middleware.RateLimit, now func() time.Time) *rateLimiter {
+	if limit == (middleware.RateLimit{}) {
 		return nil
 	}
 	window := (limit.Burst + limit.PerSecond - 1) / limit.PerSecond

@@ -24,9 +24,9 @@ import (
 func TestDocumentsOfEachAlgorithm(t *testing.T) {
 	databaseURL := modelstest.SQLiteURL(t)
 	signing := func(algorithms ...widget.Algorithm) *service {
-		return newService(t, databaseURL, func(deps *handlers.Deps) {
+		return newService(t, databaseURL, func(d *handlers.Deps) {
 			keyring := handlerstest.Keyring(t, strings.Repeat("a secret for signing. ", 2), "")
-			deps.API.Tokens = widget.NewTokens(keyring, issuer, tokenTTL, deps.Now, algorithms...)
+			d.Tokens = widget.NewTokens(keyring, issuer, tokenTTL, d.Now, algorithms...)
 		})
 	}
 	for _, algorithms := range [][]widget.Algorithm{

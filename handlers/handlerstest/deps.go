@@ -12,8 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers"
-	"portal/handlers/api"
-	"portal/handlers/portal"
 	"portal/models"
 	"portal/models/modelstest"
 	"portal/models/secret"
@@ -31,12 +29,9 @@ func Deps(t testing.TB, store *models.Store, baseURL string, now func() time.Tim
 	base := modelstest.Value(url.Parse(baseURL))(t)
 	keyring := Keyring(t, strings.Repeat("a secret of the tests. ", 2), "")
 	return handlers.Deps{
-		Deps: portal.Deps{
-			Store: store, CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, Name: "Voice Portal", BaseURL: base, Now: now,
-		},
-		API:      api.Deps{Tokens: widget.NewTokens(keyring, baseURL, TokenTTL, now)},
-		Logger:   slog.New(slog.DiscardHandler),
-		Registry: prometheus.NewRegistry(),
+		Store: store, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), Now: now, BaseURL: base,
+		CookieKeys: keyring.CookieKeys(), SessionMax: 720 * time.Hour, Name: "Voice Portal",
+		Tokens: widget.NewTokens(keyring, baseURL, TokenTTL, now),
 	}
 }
 

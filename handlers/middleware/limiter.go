@@ -52,8 +52,7 @@ type limiterShard struct {
 	fullAt map[uuid.UUID]time.Duration // since started, by id; a missing bucket is full
 }
 
-// NewLimiter returns a limiter whose buckets are full, for a limit that is not zero. A nil now
-// means time.Now.
+// NewLimiter returns a limiter whose buckets are full, for a limit that is not zero.
 func NewLimiter(limit RateLimit, now func() time.Time) *Limiter {
 	// Rounded up, so that the rate never exceeds the limit.
 	interval := (time.Second + time.Duration(limit.PerSecond) - 1) / time.Duration(limit.PerSecond)
@@ -61,15 +60,12 @@ func NewLimiter(limit RateLimit, now func() time.Time) *Limiter {
 }
 
 // NewWindowLimiter returns a limiter of n requests in each window. Windows follow each other
-// without gaps, and the buckets are full again when the next one begins. A nil now means time.Now.
+// without gaps, and the buckets are full again when the next one begins.
 func NewWindowLimiter(n int, window time.Duration, now func() time.Time) *Limiter {
 	return newLimiter(window/time.Duration(n), window, window, now)
 }
 
 func newLimiter(interval, fill, window time.Duration, now func() time.Time) *Limiter {
-	if now == nil {
-		now = time.Now
-	}
 	l := &Limiter{interval: interval, fill: fill, window: window, now: now, started: now()}
 	for i := range l.shards {
 		l.shards[i].fullAt = map[uuid.UUID]time.Duration{}

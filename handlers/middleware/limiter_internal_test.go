@@ -63,7 +63,7 @@ func TestNoIntervalHasMoreRequestsThanTheLimit(t *testing.T) {
 // Callers read the clock before they take the lock, so times arrive out of order.
 func TestConcurrentCallersDoNotExceedTheLimit(t *testing.T) {
 	limit := RateLimit{PerSecond: 5000, Burst: 50}
-	l := NewLimiter(limit, nil)
+	l := NewLimiter(limit, time.Now)
 	var served atomic.Int64
 	var takers sync.WaitGroup
 	begun := time.Now()

@@ -7,6 +7,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/gorilla/securecookie"
+
+	"portal/handlers/deps"
 )
 
 // cookie is one of the portal's cookies. Its value is signed, so that nobody can change it, but
@@ -21,7 +23,7 @@ type cookie struct {
 
 // newCookie returns a cookie that is valid for age. If age is zero, the browser keeps it until it
 // closes. Under https the prefix of its name makes the browser accept it from this host alone.
-func newCookie(d Deps, name string, age time.Duration) cookie {
+func newCookie(d deps.Deps, name string, age time.Duration) cookie {
 	k := cookie{name: name, sent: name, age: age, secure: d.BaseURL.Scheme == "https"}
 	if k.secure {
 		k.sent = "__Host-" + name

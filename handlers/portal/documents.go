@@ -25,18 +25,20 @@ type documents struct {
 	documentation func() ([]templates.DocumentationPage, error)
 }
 
-func newDocuments(s *site, assets *static.Assets) documents {
-	return documents{s, assets, sync.OnceValues(func() ([]templates.DocumentationPage, error) { return newDocumentation(s.Deps) })}
+func newDocuments(s *site, assets *static.Assets, openAPI []byte, changelog string) documents {
+	return documents{s, assets, sync.OnceValues(func() ([]templates.DocumentationPage, error) {
+		return s.newDocumentation(openAPI, changelog)
+	})}
 }
 
 // newDocumentation reads the OpenAPI document and the changelog of the API.
-func newDocumentation(deps Deps) ([]templates.DocumentationPage, error) {
-	d := templates.Documentation{Guides: templates.NewGuides(deps.BaseURL.String()), Operated: deps.OperatorAPI}
+func (s *site) newDocumentation(openAPI []byte, changelog string) ([]templates.DocumentationPage, error) {
+	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
 	var err error
-	if d.API, err = reference.New(deps.OpenAPI, deps.BaseURL.String()); err != nil {
+	if d.API, err = reference.New(openAPI, s.BaseURL.String()); err != nil {
 		return nil, fmt.Errorf("API reference: %w", err)
 	}
-	if d.Releases, err = reference.Changelog(deps.Changelog); err != nil {
+	if d.Releases, err = reference.Changelog(changelog); err != nil {
 		return nil, fmt.Errorf("API reference: %w", err)
 	}
 	for _, code := range d.API.Errors {

@@ -22,7 +22,7 @@ var documentationPaths = []string{"/docs", "/docs/guides", "/docs/leaked-keys", 
 func (s *site) operated(t *testing.T) *site {
 	t.Helper()
 	deps := handlerstest.Deps(t, s.store, httpBase, nil)
-	deps.API.OperatorToken = strings.Repeat("operator", 8)
+	deps.OperatorToken = strings.Repeat("operator", 8)
 	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
 }
 

@@ -114,7 +114,7 @@ func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIK
 	return templates.APIKeyReveal{
 		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
 		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		LeaksReported: p.LeaksReported,
+		LeaksReported: p.Scanners.On(),
 	}
 }
 

@@ -112,8 +112,11 @@ func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
 	return p.sendPage(c, refusal.Status, templates.EmailChangePage{Problem: refusal.Message})
 }
 
-// SignInLinkPath is the path of sign-in links, without the token.
-const SignInLinkPath = "/sign-in-links"
+// signInLinkPath is the path of sign-in links, without the token.
+const signInLinkPath = "/sign-in-links"
+
+// SignInLink returns the URL of the sign-in link with a token.
+func (s *site) SignInLink(token string) string { return s.url(signInLinkPath, token) }
 
 // showSignInLink shows the button that uses the link. Opening the page does not use the link,
 // because programs that scan messages open the links in them.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"portal/handlers/deps"
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
@@ -190,7 +191,7 @@ func OffersPasskeys(baseURL *url.URL) bool {
 }
 
 // newPasskeys returns nil if browsers offer no passkeys at the base URL.
-func newPasskeys(d Deps) (*passkeys, error) {
+func newPasskeys(d deps.Deps) (*passkeys, error) {
 	if !OffersPasskeys(d.BaseURL) {
 		return nil, nil //nolint:nilnil // documented above
 	}

@@ -7,38 +7,13 @@ package portal
 
 import (
 	"fmt"
-	"net/url"
 	"sync"
-	"time"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
-	"portal/handlers/portal/identity"
-	"portal/models"
 	"portal/static"
 	"portal/templates"
 )
-
-// Deps are the dependencies of the portal.
-type Deps struct {
-	Store      *models.Store
-	CookieKeys [][]byte      // of 32 bytes; the first signs, all verify
-	SessionMax time.Duration // lifetime of the session cookie
-	BaseURL    *url.URL      // the public URL; under https cookies are Secure
-	OpenAPI    []byte        // the OpenAPI document of the JSON API
-	Changelog  string        // of the JSON API, as Markdown
-	// OperatorAPI means that the operator API is on.
-	OperatorAPI bool
-	// LeaksReported means that GitHub or GitLab can report leaked keys.
-	LeaksReported bool
-	Now           func() time.Time // nil: time.Now
-
-	Provider     *identity.Config // the OpenID Connect provider; nil: none
-	PasswordsOff bool             // nobody signs in with a password
-
-	Name            string // of the product
-	SupportURL      string // leads to help with a forgotten password; may be empty
-	SecurityContact string // URL in security.txt; empty: no security.txt
-}
 
 // Portal handles the requests of browsers.
 type Portal struct {
@@ -57,7 +32,7 @@ type Portal struct {
 
 // site has what every page needs: the dependencies, the cookies and the templates.
 type site struct {
-	Deps
+	deps.Deps
 
 	sessionToken cookie
 	flash        cookie
@@ -85,14 +60,12 @@ var embedded = sync.OnceValues(func() (embeddedFiles, error) {
 	return embeddedFiles{assets, parsed}, err
 })
 
-// New returns the portal. It returns an error if a template or an asset is invalid.
-func New(d Deps) (*Portal, error) {
+// New returns the portal, with this OpenAPI document and this changelog, as Markdown, of the JSON
+// API. It returns an error if a template or an asset is invalid.
+func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	files, err := embedded()
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
-	}
-	if d.Now == nil {
-		d.Now = time.Now
 	}
 	keys, err := newPasskeys(d)
 	if err != nil {
@@ -123,7 +96,7 @@ func New(d Deps) (*Portal, error) {
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, provider: oidc, pending: newCookie(d, "pending", pendingAge),
 		},
-		documents: newDocuments(s, files.assets),
+		documents: newDocuments(s, files.assets, openAPI, changelog),
 	}, nil
 }
 

@@ -83,7 +83,7 @@ func TestRevealSaysThatLeakedKeysAreRevokedOnlyWhereADoorIsOpen(t *testing.T) {
 		s := sqliteSite(t, httpBase)
 		deps := handlerstest.Deps(t, s.store, httpBase, nil)
 		if open {
-			deps.API.Leaks.GitLabToken = strings.Repeat("token", 8)
+			deps.Scanners.GitLabToken = strings.Repeat("token", 8)
 		}
 		s.handler = handlerstest.New(t, deps)
 		c := s.customer(t)

@@ -54,7 +54,7 @@ func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get("/docs/errors", p.documents.show)
 	anyone.get("/docs/gateway", p.documents.show)
 	anyone.get("/docs/changelog", p.documents.show)
-	if p.OperatorAPI {
+	if p.OperatorToken != "" {
 		anyone.get("/docs/operate", p.documents.show)
 		anyone.get("/docs/operate/people", p.documents.show)
 	}
@@ -67,8 +67,8 @@ func (p *Portal) registerSignIn(anyone, quick routes) {
 	quick.get(secondStepPath, p.signIn.showSecondStep)
 	quick.post(secondStepPath, p.signIn.finishSecondStep)
 	quick.post("/logout", p.signIn.signOut)
-	quickTokens.get(SignInLinkPath+"/:token", p.signIn.showSignInLink)
-	quickTokens.post(SignInLinkPath+"/:token", p.signIn.useSignInLink)
+	quickTokens.get(signInLinkPath+"/:token", p.signIn.showSignInLink)
+	quickTokens.post(signInLinkPath+"/:token", p.signIn.useSignInLink)
 	quickTokens.get(invitationPath+"/:token", p.signIn.showInvitation)
 	tokens.post(invitationPath+"/:token", p.signIn.join)
 	if p.Store.Outbox.Enabled() && !p.PasswordsOff {

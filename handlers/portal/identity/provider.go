@@ -50,7 +50,7 @@ type Config struct {
 	TrustEmail   bool   // a verified email identifies a user
 
 	RedirectURL string           // where the provider sends the browser back to
-	Now         func() time.Time // nil: time.Now
+	Now         func() time.Time // the clock
 }
 
 // Provider signs people in at an OpenID Connect provider. It is safe for concurrent use.
@@ -63,9 +63,6 @@ type Provider struct {
 // New returns the client of a provider without sending a request: the first sign-in reads the
 // provider's metadata.
 func New(c Config) *Provider {
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	return &Provider{
 		config: c, metadata: metadata{config: c, client: newClient()}, steps: make(chan struct{}, maxSteps),
 	}

@@ -106,7 +106,7 @@ func (h *hostile) signIn(t *testing.T, parameters url.Values) (models.Identity, 
 	t.Helper()
 	p := identity.New(identity.Config{
 		Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Name: "Acme ID",
-		RedirectURL: "http://portal.test/callback",
+		RedirectURL: "http://portal.test/callback", Now: time.Now,
 	})
 	address, request, err := p.Begin(t.Context(), false)
 	if err != nil {
@@ -212,7 +212,7 @@ func TestInvalidResponsesAreRefused(t *testing.T) {
 	if _, err := h.signIn(t, url.Values{"iss": {h.URL}}); err != nil {
 		t.Errorf("with the issuer: %v", err)
 	}
-	if _, err := identity.New(identity.Config{Issuer: h.URL}).Finish(t.Context(), identity.AuthRequest{}, url.Values{"state": {""}}); !errors.Is(err, identity.ErrExpired) {
+	if _, err := identity.New(identity.Config{Issuer: h.URL, Now: time.Now}).Finish(t.Context(), identity.AuthRequest{}, url.Values{"state": {""}}); !errors.Is(err, identity.ErrExpired) {
 		t.Errorf("without a request: %v", err)
 	}
 }
@@ -291,7 +291,7 @@ func TestEmailComesFromUserInfo(t *testing.T) {
 func TestConcurrentSignInsShareOneDiscovery(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
-	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2"})
+	p := identity.New(identity.Config{Issuer: h.URL, ClientID: "portal", ClientSecret: "hunter2", Now: time.Now})
 	results := make(chan error)
 	for range 20 {
 		go func() {

@@ -1,0 +1,59 @@
+// Package deps has what the portal and the JSON API get from the command: opened things and
+// settings.
+package deps
+
+import (
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"portal/handlers/middleware"
+	"portal/handlers/portal/identity"
+	"portal/models"
+	"portal/models/livekit"
+	"portal/models/widget"
+)
+
+// Deps are the dependencies of the handlers.
+type Deps struct {
+	Store    *models.Store
+	Logger   *slog.Logger
+	Registry *prometheus.Registry // for the metrics, which it must not have yet
+	Tracer   trace.Tracer         // for spans of requests; nil: none
+	Now      func() time.Time     // the clock; nil: time.Now
+	Stopping <-chan struct{}      // closed when the server begins to stop; nil: never
+
+	BaseURL        *url.URL // the public URL; under https cookies are Secure
+	TrustedProxies []string // networks (CIDR) or addresses whose X-Forwarded-For is trusted
+
+	// Of the pages.
+
+	CookieKeys      [][]byte         // of 32 bytes; the first signs, all verify
+	SessionMax      time.Duration    // lifetime of the session cookie
+	Provider        *identity.Config // the OpenID Connect provider; nil: none
+	PasswordsOff    bool             // nobody signs in with a password
+	Name            string           // of the product
+	SupportURL      string           // leads to help with a forgotten password; may be empty
+	SecurityContact string           // URL in security.txt; empty: no security.txt
+
+	// Of the JSON API.
+
+	Tokens        *widget.Tokens
+	LiveKit       *livekit.Server      // nil: no LiveKit tokens
+	RateLimit     middleware.RateLimit // of each API key and of each widget token; zero: none
+	OperatorToken string               // opens the operator API; empty: every path under /operator is a 404
+	Scanners      Scanners             // report leaked keys
+}
+
+// Scanners are the scanners for secrets that report leaked keys. An empty value turns one off.
+// Besides them, anyone can report keys at /leaks.
+type Scanners struct {
+	GitHubKeys, GitLabKeys string // URLs of the public keys of their partner programmes
+	GitLabToken            string // of a GitLab server of one's own
+}
+
+// On reports whether there is a scanner.
+func (s Scanners) On() bool { return s != Scanners{} }
