@@ -2,12 +2,10 @@ package portal
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -21,7 +19,8 @@ type accountPages struct {
 	provider    *provider // nil: none
 }
 
-const accountPath = "/account"
+// paramConfirmed is set after the user has confirmed the sign-in to add a passkey.
+const paramConfirmed = "confirmed"
 
 // show shows the user's sessions and the forms that change the email and the password.
 func (p *accountPages) show(c *gin.Context) error {
@@ -36,52 +35,6 @@ func (p *accountPages) show(c *gin.Context) error {
 		return p.reply(c, reply{fragment: page.Factors, page: present(page)})
 	}
 	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
-}
-
-// newOthersRevocation asks whether to end all of the user's other sessions.
-func (p *accountPages) newOthersRevocation(c *gin.Context) error {
-	page, err := p.page(c, passwordForm(c))
-	if err != nil {
-		return err
-	}
-	page.Sessions.Confirming = page.Sessions.Others() > 0
-	return p.reply(c, reply{fragment: page.Sessions, page: present(page)})
-}
-
-// revokeSession ends one of the user's other sessions.
-func (p *accountPages) revokeSession(c *gin.Context) error {
-	session := sessionFrom(c)
-	err := p.Store.Sessions.Revoke(c.Request.Context(), session.AccountID, session.UserID, idOf(c), actorOf(c))
-	if errors.Is(err, models.ErrSessionNotFound) {
-		// A 401 would mean that the session of this request has ended.
-		return problem.Problem{
-			Status: http.StatusNotFound, Code: problem.CodeNotFound,
-			Message: "Session not found. It may have already ended. Reload the page to see your active sessions.",
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return p.sessionsEnded(c, "Session ended.")
-}
-
-// revokeOtherSessions ends all of the user's sessions except this one, if there are any.
-func (p *accountPages) revokeOtherSessions(c *gin.Context) error {
-	session := sessionFrom(c)
-	err := p.Store.Sessions.RevokeOthers(c.Request.Context(), session.AccountID, session.UserID, session.ID, actorOf(c))
-	if err != nil {
-		return err
-	}
-	return p.sessionsEnded(c, "Signed out of all other sessions.")
-}
-
-func (p *accountPages) sessionsEnded(c *gin.Context, notice string) error {
-	list, err := p.sessionList(c)
-	if err != nil {
-		return err
-	}
-	list.Focused = true
-	return p.reply(c, reply{notice: notice, fragment: list, location: accountPath})
 }
 
 func (p *accountPages) page(c *gin.Context, form templates.PasswordForm) (templates.AccountPage, error) {
@@ -124,66 +77,6 @@ func (p *accountPages) sessionList(c *gin.Context) (templates.SessionList, error
 	return list, nil
 }
 
-const identityPath = "/account/identity"
-
-// createIdentity sends the browser to the provider, to connect an identity to the signed-in user.
-// Because the Content-Security-Policy allows no form whose response redirects to another site, it
-// answers with a page that leads there.
-func (p *accountPages) createIdentity(c *gin.Context) error {
-	request := authRequest{Purpose: connects, Session: sessionFrom(c).ID}
-	address, err := p.provider.begin(c, request)
-	if err != nil {
-		return p.provider.refuse(c, request, models.Identity{}, err)
-	}
-	c.Header("Refresh", "0; url="+address)
-	return p.sendPage(c, http.StatusOK, templates.ProviderPage{Provider: p.provider.Name(), Address: address})
-}
-
-// removeIdentity disconnects the user's identity.
-func (p *accountPages) removeIdentity(c *gin.Context) error {
-	err := p.credentials.DisconnectIdentity(c.Request.Context(), sessionFrom(c), p.provider.Issuer(), p.provider.Name(), actorOf(c))
-	refused := errors.Is(err, models.ErrOnlySignIn)
-	if err != nil && !refused {
-		return err
-	}
-	form, err := p.identityForm(c)
-	if err != nil {
-		return err
-	}
-	form.Focused = true
-	if !refused {
-		return p.identityDisconnected(c, form)
-	}
-	form.Problem = p.onlySignIn()
-	return p.reply(c, reply{status: problem.From(models.ErrOnlySignIn).Status, fragment: form, page: func() (templates.Page, error) {
-		page, err := p.page(c, passwordForm(c))
-		page.Identity = form
-		return page, err
-	}})
-}
-
-// identityDisconnected renews the section and the list of sessions on the account page.
-func (p *accountPages) identityDisconnected(c *gin.Context, form templates.IdentityForm) error {
-	list, err := p.sessionList(c)
-	if err != nil {
-		return err
-	}
-	return p.reply(c, reply{
-		notice:   p.provider.Name() + " disconnected. Signed out of all other sessions.",
-		fragment: templates.IdentityDisconnected{Form: form, List: list},
-		location: accountPath,
-	})
-}
-
-// onlySignIn says how to keep a way to sign in without the provider.
-func (p *accountPages) onlySignIn() string {
-	name := p.provider.Name()
-	if p.PasswordsOff {
-		return "You can only sign in with " + name + ", so it can’t be disconnected."
-	}
-	return "You can only sign in with " + name + ". Set a password first, then disconnect it."
-}
-
 // identityForm returns the section of the account page that connects and disconnects the provider.
 // Without a provider it is empty.
 func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, error) {
@@ -199,4 +92,44 @@ func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, err
 	form.Connected, form.Email = err == nil, found.Email
 	form.Since = templates.NewMoment(found.CreatedAt, p.Now())
 	return form, err
+}
+
+// emailForm returns the empty form of the user.
+func (p *accountPages) emailForm(c *gin.Context) templates.EmailForm {
+	session := sessionFrom(c)
+	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled()}
+}
+
+// passwordForm returns the empty form of the user.
+func passwordForm(c *gin.Context) templates.PasswordForm {
+	session := sessionFrom(c)
+	return templates.PasswordForm{Email: session.Email, NoPassword: session.NoPassword}
+}
+
+// factors returns the sections of the account page about factors.
+func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
+	found, err := p.credentials.Factors(c.Request.Context(), sessionFrom(c))
+	if err != nil {
+		return templates.Factors{}, err
+	}
+	view := templates.Factors{
+		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff,
+	}
+	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
+		return templates.Factors{}, err
+	}
+	view.Since = optionalMoment(found.AuthenticatorSince, p.Now())
+	return view, nil
+}
+
+// passkeyItems returns the passkeys of the account page.
+func (p *accountPages) passkeyItems(c *gin.Context) (items []templates.PasskeyItem, err error) {
+	passkeys, err := p.credentials.Passkeys(c.Request.Context(), sessionFrom(c))
+	for _, passkey := range passkeys {
+		items = append(items, templates.PasskeyItem{
+			ID: passkey.ID, Name: passkey.Name,
+			Created: templates.NewMoment(passkey.CreatedAt, p.Now()), Used: optionalMoment(passkey.LastUsedAt, p.Now()),
+		})
+	}
+	return items, err
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 	"github.com/gorilla/securecookie"
 
 	"portal/handlers/deps"
@@ -20,6 +19,17 @@ type cookie struct {
 	secure bool
 	codecs []securecookie.Codec
 }
+
+// The lifetimes of cookies.
+const (
+	flashAge   = time.Minute      // how late a message can appear after an interrupted redirect
+	pendingAge = 10 * time.Minute // of a sign-in that waits for its second step
+	// deviceAge is that of the cookie that identifies the device of a user who has signed in.
+	// It gives no access, so sign-out keeps it.
+	deviceAge = 365 * 24 * time.Hour
+	// authRequestAge is how long the user may take at the provider.
+	authRequestAge = 10 * time.Minute
+)
 
 // newCookie returns a cookie that is valid for age. If age is zero, the browser keeps it until it
 // closes. Under https the prefix of its name makes the browser accept it from this host alone.
@@ -59,37 +69,4 @@ func (k cookie) send(c *gin.Context, text string, maxAge int) {
 	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // Secure follows the scheme of the base URL
 		Name: k.sent, Value: text, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: k.secure, SameSite: http.SameSiteLaxMode,
 	})
-}
-
-// flashAge limits how late a flash message can appear after an interrupted redirect.
-const flashAge = time.Minute
-
-// flash is a message that reports the result of an action on the next full page, after a redirect.
-// A cookie carries it, so it never holds a secret.
-type flash struct {
-	Session uuid.UUID // on a shared browser the next user must not read the message
-	Message string
-}
-
-// setFlash stores a message for the next full page. A message that does not fit into a cookie is
-// dropped, and the error is logged.
-func (s *site) setFlash(c *gin.Context, message string) {
-	session, _ := lookupSession(c)
-	if err := s.flash.set(c, flash{session.ID, message}); err != nil {
-		_ = c.Error(err)
-	}
-}
-
-// takeFlash deletes the stored message and returns it, or "" if there is none or it is another
-// session's.
-func (s *site) takeFlash(c *gin.Context) string {
-	var stored flash
-	if !s.flash.get(c, &stored) {
-		return ""
-	}
-	s.flash.drop(c)
-	if session, _ := lookupSession(c); session.ID != stored.Session {
-		return ""
-	}
-	return stored.Message
 }

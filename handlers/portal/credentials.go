@@ -11,12 +11,6 @@ import (
 	"portal/templates"
 )
 
-// emailForm returns the empty form of the user.
-func (p *accountPages) emailForm(c *gin.Context) templates.EmailForm {
-	session := sessionFrom(c)
-	return templates.EmailForm{Email: session.Email, NoPassword: session.NoPassword, NoMail: !p.Store.Outbox.Enabled()}
-}
-
 // requestEmailChange sends a link to the new email. Because it waits in the queue for password
 // hashing, it sets its own deadlines.
 func (p *accountPages) requestEmailChange(c *gin.Context) error {
@@ -75,12 +69,6 @@ func (p *accountPages) changePassword(c *gin.Context) error {
 		}
 	})
 	return err
-}
-
-// passwordForm returns the empty form of the user.
-func passwordForm(c *gin.Context) templates.PasswordForm {
-	session := sessionFrom(c)
-	return templates.PasswordForm{Email: session.Email, NoPassword: session.NoPassword}
 }
 
 // refusePassword shows the form again with the reason for the refusal. If err is not about the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
@@ -130,4 +131,54 @@ func retryOf(c *gin.Context) *templates.Retry {
 		}
 	}
 	return retry
+}
+
+// Render writes err as an error page, or for HTMX as an alert. It logs the cause of a 5xx.
+func (s *site) Render(c *gin.Context, err error) {
+	shown := problem.From(err)
+	setRetryAfter(c, shown)
+	page := errorPage(c, shown)
+	if shown.Status >= http.StatusInternalServerError {
+		_ = c.Error(err) // for the log
+		page.RequestID = middleware.RequestIDOf(c)
+	}
+	if err := s.sendError(c, page); err != nil {
+		_ = c.Error(err)
+		c.Header("Cache-Control", "no-store")
+		c.String(http.StatusInternalServerError, page.Message)
+	}
+}
+
+func setRetryAfter(c *gin.Context, shown problem.Problem) {
+	if seconds := shown.RetryAfterSeconds(); seconds != "" {
+		c.Header("Retry-After", seconds)
+	}
+}
+
+func (s *site) sendError(c *gin.Context, page templates.ErrorPage) error {
+	if !askedByHTMX(c) {
+		s.recognize(c, page.Status)
+		return s.sendPage(c, page.Status, page)
+	}
+	html, err := s.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
+	if err != nil {
+		return err
+	}
+	send(c, page.Status, html)
+	return nil
+}
+
+// recognize looks up the session for an error page outside requireSession, so that the page of a
+// signed-in user keeps its navigation. After a 5xx the lookup would probably fail too, so recognize
+// skips it.
+func (s *site) recognize(c *gin.Context, status int) {
+	if _, ok := lookupSession(c); ok || status >= http.StatusInternalServerError {
+		return
+	}
+	session, err := s.currentSession(c)
+	if err != nil {
+		_ = c.Error(err) // the page works without a session
+	} else if session != nil {
+		c.Set(sessionContextKey, *session)
+	}
 }

@@ -2,7 +2,6 @@ package portal
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 	"rsc.io/qr"
@@ -10,18 +9,6 @@ import (
 	"portal/models"
 	"portal/templates"
 )
-
-const secondFactorPath = "/account/second-factor"
-
-// setUpPaths are the routes that stay open to a user who must set up a second factor first.
-var setUpPaths = []string{
-	secondFactorPath, passkeysPath, passkeysPath + "/options", "/account/authenticator", "/account/authenticator/confirmation",
-}
-
-// mustSetUp reports whether the request must wait until the user has set up a second factor.
-func mustSetUp(c *gin.Context, session models.Session) bool {
-	return session.FactorDue && !slices.Contains(setUpPaths, c.FullPath())
-}
 
 // newSecondFactor shows a user whose account requires a second factor how to set one up.
 func (p *accountPages) newSecondFactor(c *gin.Context) error {
@@ -106,20 +93,4 @@ func (p *accountPages) totpUnchanged(c *gin.Context, err error) error {
 		return p.redirectWith(c, accountPath, "Two-step verification is off. Set it up again.")
 	}
 	return err
-}
-
-// factors returns the sections of the account page about factors.
-func (p *accountPages) factors(c *gin.Context) (templates.Factors, error) {
-	found, err := p.credentials.Factors(c.Request.Context(), sessionFrom(c))
-	if err != nil {
-		return templates.Factors{}, err
-	}
-	view := templates.Factors{
-		RecoveryCodes: found.RecoveryCodes, Passkeys: p.passkeys != nil, NoApp: p.PasswordsOff,
-	}
-	if view.PasskeyItems, err = p.passkeyItems(c); err != nil {
-		return templates.Factors{}, err
-	}
-	view.Since = optionalMoment(found.AuthenticatorSince, p.Now())
-	return view, nil
 }

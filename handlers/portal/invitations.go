@@ -73,23 +73,3 @@ func (p *peoplePages) cancelInvitation(c *gin.Context) error {
 		fragment: page.List, location: peoplePath,
 	})
 }
-
-func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
-	invitations, err := p.invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
-	var rows []templates.InvitationRow
-	for _, invitation := range invitations {
-		rows = append(rows, templates.InvitationRow{
-			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
-			Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
-		})
-	}
-	return rows, err
-}
-
-// roleName returns the role in a sentence: "an owner" or "a member".
-func roleName(role models.Role) string {
-	if role == models.RoleOwner {
-		return "an owner"
-	}
-	return "a member"
-}

@@ -11,9 +11,6 @@ import (
 	"portal/templates"
 )
 
-// invitationPath is the path of invitations, without the token.
-const invitationPath = "/invitations"
-
 // showInvitation shows the form that accepts an invitation.
 func (p *signInPages) showInvitation(c *gin.Context) error {
 	return p.showJoinForm(c, http.StatusOK, templates.JoinForm{})

@@ -3,9 +3,7 @@ package portal
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,14 +22,57 @@ import (
 
 const (
 	changesPath = homePath + "/changes"
-	// keysChanged is the event after which an open list fetches its changes.
-	keysChanged = "keys-changed"
 	// filterFrom is the smallest number of keys for which the list has a filter.
 	filterFrom = 11
 	// versionStep is the precision of the times of last use in a list's version. With a higher
 	// precision, one busy key would change the version on every request.
 	versionStep = 15 * time.Second
 )
+
+// list shows the active keys and the form that generates one.
+func (p *keyPages) list(c *gin.Context) error {
+	page, err := p.newPage(c)
+	if err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page.List, page: present(page)})
+}
+
+// newPage returns the page of keys with a new form.
+func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
+	restrictions, err := p.restrictionsOf(c, models.Key{})
+	if err != nil {
+		return templates.APIKeysPage{}, err
+	}
+	return p.page(c, templates.APIKeyForm{FormID: uuid.New(), Restrictions: restrictions}, replacements...)
+}
+
+// show shows the row of a key. Cancel leads to it.
+func (p *keyPages) show(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	if p.ended(key) {
+		return p.showRevoked(c, key, true)
+	}
+	row, err := p.readRow(c, key)
+	if err != nil {
+		return err
+	}
+	focus := focusRevoke
+	if c.Query(paramFocus) == focusMenu {
+		focus = focusMenu
+	}
+	row.Focused, row.MenuFocused = focus == focusRevoke, focus == focusMenu
+	// The browser gives the focus to the target of the fragment.
+	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
+}
+
+// replyWith replies with a row, or with the page of keys that has it.
+func (p *keyPages) replyWith(c *gin.Context, status int, row templates.APIKeyRow) error {
+	return p.reply(c, reply{status: status, fragment: row, page: func() (templates.Page, error) { return p.newPage(c, row) }})
+}
 
 // showChanges returns the list if it differs from the version that the client shows.
 func (p *keyPages) showChanges(c *gin.Context) error {
@@ -94,13 +135,6 @@ func versionOf(keys []models.KeyUsage, now time.Time) string {
 		fmt.Fprintln(&shown, key.Agents == nil, unused(key.Key, now))
 	}
 	return hashOf(shown.String())
-}
-
-// hashOf returns a short hash of what a page shows, so that it fetches only changes.
-func hashOf(shown string) string {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(shown)) // never fails
-	return fmt.Sprintf("%x", hash.Sum64())
 }
 
 // paramSort is the order of the list in its query string.
@@ -184,53 +218,4 @@ func (o keyOrder) query() string {
 		return ""
 	}
 	return "?" + paramSort + "=" + o.id
-}
-
-const (
-	revokedPath = homePath + "/revoked"
-	// revokedPerPage is the number of revoked keys on a page.
-	revokedPerPage = 50
-	// revokedDays is the number of days for which a revoked key is listed.
-	revokedDays = int(models.RevokedKeysKept / models.Day)
-)
-
-// listRevoked shows the keys that were revoked in the last 90 days.
-func (p *keyPages) listRevoked(c *gin.Context) error {
-	before, err := queryID(c, paramBefore)
-	if err != nil {
-		return err
-	}
-	keys, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
-	if err != nil {
-		return err
-	}
-	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays}
-	if keys.Next != uuid.Nil {
-		page.Older = revokedPath + "?" + url.Values{paramBefore: {keys.Next.String()}}.Encode()
-	}
-	if page.Keys, err = p.revokedRows(c, keys.Items); err != nil {
-		return err
-	}
-	return p.reply(c, reply{fragment: page, page: present(page)})
-}
-
-func (p *keyPages) revokedRows(c *gin.Context, keys []models.Key) ([]templates.RevokedKeyRow, error) {
-	ids := make([]uuid.UUID, len(keys))
-	for i, key := range keys {
-		ids[i] = key.ID
-	}
-	usage, err := p.keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, models.Days(revokedDays+1), ids...)
-	if err != nil {
-		return nil, err
-	}
-	now := p.Now()
-	rows := make([]templates.RevokedKeyRow, len(keys))
-	for i, key := range keys {
-		_, refusals := usage[key.ID].Total()
-		rows[i] = templates.RevokedKeyRow{
-			Key: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),
-			Refusals: templates.Count(refusals),
-		}
-	}
-	return rows, nil
 }

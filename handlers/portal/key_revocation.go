@@ -116,24 +116,18 @@ func (p *keyPages) replyUnconfirmed(c *gin.Context, err error) error {
 	})
 }
 
-// showRevoked removes the row of a revoked key from the page, with a notice.
-func (p *keyPages) showRevoked(c *gin.Context, key models.Key, already bool) error {
-	return p.reply(c, reply{
-		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: homePath, event: keysChanged,
-	})
-}
-
-// redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
-func (p *keyPages) redirectRevoked(c *gin.Context, key models.Key, already bool) error {
-	return p.redirectWith(c, homePath, revokedNotice(key, already))
-}
-
-func revokedNotice(key models.Key, already bool) string {
-	if already && key.RevokedAt == nil {
-		return fmt.Sprintf("API key “%s” (%s) has expired.", key.Label, key.Masked())
+// confirmation returns the usage and the open calls of key and the submitted reason, which the
+// confirmation of its revocation shows.
+func (p *keyPages) confirmation(c *gin.Context, key models.Key) (templates.APIKeyConfirmation, error) {
+	recent, err := p.keys.Usage(c.Request.Context(), key.AccountID, lastDay, key.ID)
+	if err != nil {
+		return templates.APIKeyConfirmation{}, err
 	}
-	if already {
-		return fmt.Sprintf("API key “%s” (%s) was already revoked.", key.Label, key.Masked())
-	}
-	return fmt.Sprintf("API key “%s” (%s) was revoked.", key.Label, key.Masked())
+	requests, _ := recent[key.ID].Total()
+	now := p.Now()
+	return templates.APIKeyConfirmation{
+		KeyID: key.ID, Reason: c.PostForm("reason"), LastUsed: optionalMoment(key.LastUsedAt, now), Requests: templates.Count(requests),
+		InUse: key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < 7*models.Day,
+		Calls: p.calls.Open(c.Request.Context(), key),
+	}, nil
 }

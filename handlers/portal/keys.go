@@ -1,15 +1,13 @@
 package portal
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
-	"slices"
+	"hash/fnv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"portal/handlers/problem"
 	"portal/models"
 	"portal/templates"
 )
@@ -23,24 +21,6 @@ type keyPages struct {
 	calls  *models.Calls
 }
 
-// list shows the active keys and the form that generates one.
-func (p *keyPages) list(c *gin.Context) error {
-	page, err := p.newPage(c)
-	if err != nil {
-		return err
-	}
-	return p.reply(c, reply{fragment: page.List, page: present(page)})
-}
-
-// newPage returns the page of keys with a new form.
-func (p *keyPages) newPage(c *gin.Context, replacements ...templates.APIKeyRow) (templates.APIKeysPage, error) {
-	restrictions, err := p.restrictionsOf(c, models.Key{})
-	if err != nil {
-		return templates.APIKeysPage{}, err
-	}
-	return p.page(c, templates.APIKeyForm{FormID: uuid.New(), Restrictions: restrictions}, replacements...)
-}
-
 // The parameter focus names the button that opened the row. That button gets the focus again.
 const (
 	paramFocus  = "focus"
@@ -48,134 +28,125 @@ const (
 	focusMenu   = "menu"
 )
 
-// show shows the row of a key. Cancel leads to it.
-func (p *keyPages) show(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
-	}
-	if p.ended(key) {
-		return p.showRevoked(c, key, true)
-	}
-	row, err := p.readRow(c, key)
-	if err != nil {
-		return err
-	}
-	focus := focusRevoke
-	if c.Query(paramFocus) == focusMenu {
-		focus = focusMenu
-	}
-	row.Focused, row.MenuFocused = focus == focusRevoke, focus == focusMenu
-	// The browser gives the focus to the target of the fragment.
-	return p.reply(c, reply{fragment: row, location: fmt.Sprintf("%s#%s-%s", homePath, focus, key.ID)})
+// keysChanged is the event after which an open list fetches its changes.
+const keysChanged = "keys-changed"
+
+var (
+	// chartDays are the days in a key's chart.
+	chartDays = models.Days(30)
+	// lastDay and lastHour are whole hours, so they can have up to one hour more.
+	lastDay, lastHour = models.Hours(25), models.Hours(2)
+)
+
+func (p *keyPages) find(c *gin.Context) (models.Key, error) {
+	return p.keys.Find(c.Request.Context(), sessionFrom(c).AccountID, idOf(c))
 }
 
-// generate generates a key and shows it once.
-func (p *keyPages) generate(c *gin.Context) error {
-	// This read may fail, so it comes before the generation: a generated key must be shown.
-	unused, err := p.restrictionsOf(c, models.Key{})
-	if err != nil {
-		return err
-	}
-	form := templates.APIKeyForm{Label: c.PostForm("label"), Restrictions: unused}
-	form.Restrictions.Agents = slices.Clone(unused.Agents)
-	restrictions, valid := p.submittedRestrictions(c, &form.Restrictions, models.Key{})
-	if addsAddress(c) {
-		addAddress(c, &form.Restrictions)
-		return p.refuse(c, http.StatusOK, form)
-	}
-	if !valid {
-		explainRestrictions(&form.Restrictions, &form.LabelProblem, models.CheckLabel(form.Label))
-		return p.refuse(c, http.StatusUnprocessableEntity, form)
-	}
-	formID, ok := parseID(c.PostForm("form_id"))
-	if !ok {
-		form.Problem = "The form was incomplete, so no key was generated. Try again."
-		return p.refuse(c, http.StatusUnprocessableEntity, form)
-	}
-	key, secret, err := p.keys.Generate(c.Request.Context(), sessionFrom(c).AccountID,
-		models.NewKey{Label: form.Label, FormID: formID, Restrictions: restrictions}, actorOf(c))
-	if err != nil {
-		return p.explainRefusal(c, form, err)
-	}
-	agentID := ""
-	if len(unused.Agents) > 0 {
-		agentID = unused.Agents[0].ID.String()
-	}
-	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, exampleAgentOf(key, agentID))}
-	if form.Restrictions.Open() {
-		generated.Restrictions = &unused
-	}
-	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
+// ended reports whether a key is revoked or has expired.
+func (p *keyPages) ended(key models.Key) bool { return key.EndedAt(p.Now()) != nil }
+
+// activeKeys are an account's active keys.
+type activeKeys struct {
+	keys  []models.KeyUsage                  // on each of the last days
+	twins map[uuid.UUID]templates.APIKeyTwin // of each key under rotation: the other key
 }
 
-// reveal returns the view that shows a generated key once.
-func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
-	return templates.APIKeyReveal{
-		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
-		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
-		LeaksReported: p.Scanners.On(),
+// active reads the account's active keys, newest first, and their usage.
+func (p *keyPages) active(c *gin.Context) (activeKeys, error) {
+	keys, err := p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
+	return activeKeys{keys, twinsOf(keys, p.Now())}, err
+}
+
+func twinsOf(keys []models.KeyUsage, now time.Time) map[uuid.UUID]templates.APIKeyTwin {
+	byID, twins := map[uuid.UUID]models.Key{}, map[uuid.UUID]templates.APIKeyTwin{}
+	for _, key := range keys {
+		byID[key.ID] = key.Key
+	}
+	for _, key := range keys {
+		if key.ReplacesID == nil {
+			continue
+		}
+		old, ok := byID[*key.ReplacesID]
+		if !ok {
+			continue
+		}
+		twins[key.ID] = twinOf(old, old.ID, now)
+		// Keys are sorted newest first, and a rotation continues with the newest
+		// replacement.
+		if _, found := twins[old.ID]; !found {
+			twins[old.ID] = twinOf(key.Key, old.ID, now)
+		}
+	}
+	return twins
+}
+
+// twinOf returns one of the two keys of the rotation of the key with the id old.
+func twinOf(key models.Key, old uuid.UUID, now time.Time) templates.APIKeyTwin {
+	return templates.APIKeyTwin{
+		Label: key.Label, Created: templates.ShortDate(key.CreatedAt, now), OldID: old, Replaces: key.ID == old,
 	}
 }
 
-// explainRefusal shows the form again with the reason why no key was generated.
-func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err error) error {
-	if explainRestrictions(&form.Restrictions, &form.LabelProblem, err) {
-		return p.refuse(c, http.StatusUnprocessableEntity, form)
+func (p *keyPages) row(key models.KeyUsage, twins map[uuid.UUID]templates.APIKeyTwin) templates.APIKeyRow {
+	now := p.Now()
+	requests, _ := key.Total()
+	row := templates.APIKeyRow{
+		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
+		Expires: templates.NewKeyExpires(key.ExpiresAt, now), Unused: unused(key.Key, now),
+		Requests: templates.Count(requests), Sparkline: templates.Sparkline(key.Requests),
 	}
-	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
-		form.Repeated = &repeated.Key
-		return p.refuse(c, http.StatusConflict, form)
+	if twin, ok := twins[key.ID]; ok {
+		row.Twin = &twin
 	}
-	if errors.Is(err, models.ErrKeyLimit) {
-		form.Problem, form.Full = problem.From(err).Message, true
-		return p.refuse(c, http.StatusUnprocessableEntity, form)
-	}
-	return err
+	return row
 }
 
-func (p *keyPages) refuse(c *gin.Context, status int, form templates.APIKeyForm) error {
-	form.FormID = uuid.New()
-	return p.reply(c, reply{status: status, fragment: form, page: func() (templates.Page, error) {
-		return p.page(c, form)
-	}})
+// unused reports whether a key has not been used for 30 days. A newer key is not unused.
+func unused(key models.Key, now time.Time) bool {
+	last := key.CreatedAt
+	if key.LastUsedAt != nil {
+		last = *key.LastUsedAt
+	}
+	return now.Sub(last) >= 30*models.Day
 }
 
-// exampleAgent returns the id of an agent for the examples, empty if the account has none.
-func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
-	first, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
-	if err != nil || len(first.Items) == 0 {
-		return "", err
+// readRow reads the account's active keys and returns the row of one of them.
+func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
+	active, err := p.active(c)
+	used := models.KeyUsage{Key: key}
+	for _, one := range active.keys {
+		if one.ID == key.ID {
+			used = one
+		}
 	}
-	return first.Items[0].ID.String(), nil
+	return p.row(used, active.twins), err
 }
 
-// exampleAgentOf returns the id of an agent that the key reaches: first, which may be empty, unless
-// the key has a list.
-func exampleAgentOf(key models.Key, first string) string {
-	switch {
-	case key.Agents == nil:
-		return first
-	case len(key.Agents) == 0:
-		return ""
-	}
-	return key.Agents[0].String()
+// showRevoked removes the row of a revoked key from the page, with a notice.
+func (p *keyPages) showRevoked(c *gin.Context, key models.Key, already bool) error {
+	return p.reply(c, reply{
+		notice: revokedNotice(key, already), fragment: templates.APIKeyRevoked{ID: key.ID}, location: homePath, event: keysChanged,
+	})
 }
 
-// showFirstUse says that a key has received its first request, was revoked or has expired.
-func (p *keyPages) showFirstUse(c *gin.Context) error {
-	key, err := p.find(c)
-	if err != nil {
-		return err
+// redirectRevoked redirects to the page of keys, with a notice that the key was revoked.
+func (p *keyPages) redirectRevoked(c *gin.Context, key models.Key, already bool) error {
+	return p.redirectWith(c, homePath, revokedNotice(key, already))
+}
+
+func revokedNotice(key models.Key, already bool) string {
+	if already && key.RevokedAt == nil {
+		return fmt.Sprintf("API key “%s” (%s) has expired.", key.Label, key.Masked())
 	}
-	r := reply{
-		fragment: templates.FirstUse{
-			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.Now()),
-		},
-		location: homePath + "#revoke-" + key.ID.String(),
+	if already {
+		return fmt.Sprintf("API key “%s” (%s) was already revoked.", key.Label, key.Masked())
 	}
-	if key.LastUsedAt == nil && !p.ended(key) {
-		r.status = http.StatusNoContent
-	}
-	return p.reply(c, r)
+	return fmt.Sprintf("API key “%s” (%s) was revoked.", key.Label, key.Masked())
+}
+
+// hashOf returns a short hash of what a page shows, so that it fetches only changes.
+func hashOf(shown string) string {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(shown)) // never fails
+	return fmt.Sprintf("%x", hash.Sum64())
 }

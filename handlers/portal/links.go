@@ -11,10 +11,6 @@ import (
 	"portal/templates"
 )
 
-// passwordResetPath is the page that asks for a link to set a new password, and the path of the
-// links, without the token.
-const passwordResetPath = "/password-resets"
-
 // newPasswordReset shows the form that asks for a link.
 func (p *signInPages) newPasswordReset(c *gin.Context) error {
 	return p.sendPage(c, http.StatusOK, templates.PasswordResetsPage{})
@@ -111,9 +107,6 @@ func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
 	}
 	return p.sendPage(c, refusal.Status, templates.EmailChangePage{Problem: refusal.Message})
 }
-
-// signInLinkPath is the path of sign-in links, without the token.
-const signInLinkPath = "/sign-in-links"
 
 // SignInLink returns the URL of the sign-in link with a token.
 func (s *site) SignInLink(token string) string { return s.url(signInLinkPath, token) }

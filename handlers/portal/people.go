@@ -233,3 +233,23 @@ func (p *peoplePages) keysOf(c *gin.Context, user models.User) (*templates.LeftK
 	}
 	return &templates.LeftKeys{Email: user.Email, Keys: keys}, nil
 }
+
+// roleName returns the role in a sentence: "an owner" or "a member".
+func roleName(role models.Role) string {
+	if role == models.RoleOwner {
+		return "an owner"
+	}
+	return "a member"
+}
+
+func (p *peoplePages) invitationRows(c *gin.Context) ([]templates.InvitationRow, error) {
+	invitations, err := p.invitations.Pending(c.Request.Context(), sessionFrom(c).AccountID)
+	var rows []templates.InvitationRow
+	for _, invitation := range invitations {
+		rows = append(rows, templates.InvitationRow{
+			ID: invitation.ID, Email: invitation.Email, Role: roleName(invitation.Role),
+			Expires: templates.NewMoment(invitation.ExpiresAt, p.Now()),
+		})
+	}
+	return rows, err
+}

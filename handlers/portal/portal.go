@@ -30,20 +30,6 @@ type Portal struct {
 	documents documents
 }
 
-// site has what every page needs: the dependencies, the cookies and the templates.
-type site struct {
-	deps.Deps
-
-	sessionToken cookie
-	flash        cookie
-	revealed     cookie
-	device       cookie
-	templates    *templates.Templates
-	actions      middleware.Slots
-	changes      *middleware.Limiter // of each user
-	pages        []string            // patterns of the paths that sign-in may lead back to
-}
-
 // embeddedFiles are the templates and the assets. They do not depend on the configuration.
 type embeddedFiles struct {
 	assets    *static.Assets
@@ -99,6 +85,3 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		documents: newDocuments(s, files.assets, openAPI, changelog),
 	}, nil
 }
-
-// url returns the public URL of a path.
-func (s *site) url(path ...string) string { return s.BaseURL.JoinPath(path...).String() }

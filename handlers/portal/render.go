@@ -10,8 +10,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"portal/handlers/middleware"
-	"portal/handlers/problem"
 	"portal/static"
 	"portal/templates"
 )
@@ -87,50 +85,6 @@ func (s *site) redirect(c *gin.Context, location string) error {
 	}
 	c.Header("Cache-Control", "no-store")
 	c.Redirect(http.StatusSeeOther, location)
-	return nil
-}
-
-// plainAddress redirects an address that ends in "?" to the same without it. Browsers add the "?"
-// when they send a form without fields, such as Done.
-func (s *site) plainAddress(c *gin.Context) {
-	if c.Request.URL.ForceQuery {
-		_ = s.redirect(c, c.Request.URL.EscapedPath())
-		c.Abort()
-	}
-}
-
-// Render writes err as an error page, or for HTMX as an alert. It logs the cause of a 5xx.
-func (s *site) Render(c *gin.Context, err error) {
-	shown := problem.From(err)
-	setRetryAfter(c, shown)
-	page := errorPage(c, shown)
-	if shown.Status >= http.StatusInternalServerError {
-		_ = c.Error(err) // for the log
-		page.RequestID = middleware.RequestIDOf(c)
-	}
-	if err := s.sendError(c, page); err != nil {
-		_ = c.Error(err)
-		c.Header("Cache-Control", "no-store")
-		c.String(http.StatusInternalServerError, page.Message)
-	}
-}
-
-func setRetryAfter(c *gin.Context, shown problem.Problem) {
-	if seconds := shown.RetryAfterSeconds(); seconds != "" {
-		c.Header("Retry-After", seconds)
-	}
-}
-
-func (s *site) sendError(c *gin.Context, page templates.ErrorPage) error {
-	if !askedByHTMX(c) {
-		s.recognize(c, page.Status)
-		return s.sendPage(c, page.Status, page)
-	}
-	html, err := s.templates.Fragment(templates.Failure{Message: page.Message, RequestID: page.RequestID}, "")
-	if err != nil {
-		return err
-	}
-	send(c, page.Status, html)
 	return nil
 }
 
@@ -214,4 +168,13 @@ func compressed(c *gin.Context, html []byte) []byte {
 	_ = compressor.Close()
 	c.Header("Content-Encoding", "gzip")
 	return smaller.Bytes()
+}
+
+// optionalMoment returns the moment of at, or nil if at is nil.
+func optionalMoment(at *time.Time, now time.Time) *templates.Moment {
+	if at == nil {
+		return nil
+	}
+	moment := templates.NewMoment(*at, now)
+	return &moment
 }

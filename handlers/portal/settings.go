@@ -20,8 +20,6 @@ type settingsPages struct {
 	keys        *models.Keys
 }
 
-const settingsPath = "/settings"
-
 // show shows the settings. Cancel leads to it.
 func (p *settingsPages) show(c *gin.Context) error {
 	page, err := p.page(c)

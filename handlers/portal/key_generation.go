@@ -1,0 +1,125 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+	"portal/templates"
+)
+
+// generate generates a key and shows it once.
+func (p *keyPages) generate(c *gin.Context) error {
+	// This read may fail, so it comes before the generation: a generated key must be shown.
+	unused, err := p.restrictionsOf(c, models.Key{})
+	if err != nil {
+		return err
+	}
+	form := templates.APIKeyForm{Label: c.PostForm("label"), Restrictions: unused}
+	form.Restrictions.Agents = slices.Clone(unused.Agents)
+	restrictions, valid := p.submittedRestrictions(c, &form.Restrictions, models.Key{})
+	if addsAddress(c) {
+		addAddress(c, &form.Restrictions)
+		return p.refuse(c, http.StatusOK, form)
+	}
+	if !valid {
+		explainRestrictions(&form.Restrictions, &form.LabelProblem, models.CheckLabel(form.Label))
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
+	formID, ok := parseID(c.PostForm("form_id"))
+	if !ok {
+		form.Problem = "The form was incomplete, so no key was generated. Try again."
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
+	key, secret, err := p.keys.Generate(c.Request.Context(), sessionFrom(c).AccountID,
+		models.NewKey{Label: form.Label, FormID: formID, Restrictions: restrictions}, actorOf(c))
+	if err != nil {
+		return p.explainRefusal(c, form, err)
+	}
+	agentID := ""
+	if len(unused.Agents) > 0 {
+		agentID = unused.Agents[0].ID.String()
+	}
+	generated := templates.APIKeyGenerated{FormID: uuid.New(), Reveal: p.reveal(key, secret, exampleAgentOf(key, agentID))}
+	if form.Restrictions.Open() {
+		generated.Restrictions = &unused
+	}
+	return p.reply(c, reply{fragment: generated, page: present(generated.Reveal), reveals: true, event: keysChanged})
+}
+
+// reveal returns the view that shows a generated key once.
+func (p *keyPages) reveal(key models.Key, secret, agentID string) templates.APIKeyReveal {
+	return templates.APIKeyReveal{
+		ID: key.ID, Label: key.Label, Key: secret, AgentID: agentID,
+		TokenURL: p.url("/api/widget/token"), AgentsURL: p.url("/api/agents"), Back: fmt.Sprintf("%s#api-key-%s", homePath, key.ID),
+		LeaksReported: p.Scanners.On(),
+	}
+}
+
+// explainRefusal shows the form again with the reason why no key was generated.
+func (p *keyPages) explainRefusal(c *gin.Context, form templates.APIKeyForm, err error) error {
+	if explainRestrictions(&form.Restrictions, &form.LabelProblem, err) {
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
+	if repeated, ok := errors.AsType[*models.RepeatedFormError](err); ok {
+		form.Repeated = &repeated.Key
+		return p.refuse(c, http.StatusConflict, form)
+	}
+	if errors.Is(err, models.ErrKeyLimit) {
+		form.Problem, form.Full = problem.From(err).Message, true
+		return p.refuse(c, http.StatusUnprocessableEntity, form)
+	}
+	return err
+}
+
+func (p *keyPages) refuse(c *gin.Context, status int, form templates.APIKeyForm) error {
+	form.FormID = uuid.New()
+	return p.reply(c, reply{status: status, fragment: form, page: func() (templates.Page, error) {
+		return p.page(c, form)
+	}})
+}
+
+// exampleAgent returns the id of an agent for the examples, empty if the account has none.
+func (p *keyPages) exampleAgent(c *gin.Context) (string, error) {
+	first, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: 1})
+	if err != nil || len(first.Items) == 0 {
+		return "", err
+	}
+	return first.Items[0].ID.String(), nil
+}
+
+// exampleAgentOf returns the id of an agent that the key reaches: first, which may be empty, unless
+// the key has a list.
+func exampleAgentOf(key models.Key, first string) string {
+	switch {
+	case key.Agents == nil:
+		return first
+	case len(key.Agents) == 0:
+		return ""
+	}
+	return key.Agents[0].String()
+}
+
+// showFirstUse says that a key has received its first request, was revoked or has expired.
+func (p *keyPages) showFirstUse(c *gin.Context) error {
+	key, err := p.find(c)
+	if err != nil {
+		return err
+	}
+	r := reply{
+		fragment: templates.FirstUse{
+			ID: key.ID, Used: key.LastUsedAt != nil, Revoked: key.RevokedAt != nil, Expired: key.Expired(p.Now()),
+		},
+		location: homePath + "#revoke-" + key.ID.String(),
+	}
+	if key.LastUsedAt == nil && !p.ended(key) {
+		r.status = http.StatusNoContent
+	}
+	return p.reply(c, r)
+}

@@ -1,0 +1,210 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+// restrictionsOf returns the controls with the restrictions of a key. The zero key is a new one.
+func (p *keyPages) restrictionsOf(c *gin.Context, key models.Key) (templates.KeyRestrictions, error) {
+	form := templates.KeyRestrictions{}
+	limit := p.keys.MaxLifetime()
+	if limit == 0 || key.ID != uuid.Nil && key.ExpiresAt == nil {
+		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresNever, Name: "Never"})
+	}
+	for _, option := range keyExpiries {
+		if limit == 0 || time.Duration(option.days)*models.Day <= limit {
+			form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: strconv.Itoa(option.days), Name: option.name})
+		}
+	}
+	if limit == 0 || limit >= models.Day || key.ExpiresAt != nil {
+		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresOnDate, Name: "On a date"})
+	}
+	if limit > 0 && limit < models.Day {
+		// The end of no day may be within the limit.
+		form.Expiries = append(form.Expiries, templates.KeyExpiry{Value: templates.ExpiresLatest, Name: models.WholeDays(limit)})
+	}
+	form.Expires = form.Expiries[0].Value
+	if limit > 0 {
+		form.Maximum = models.WholeDays(limit)
+		form.ExpiryDate = p.Now().UTC().Add(limit - models.Day).Format(time.DateOnly)
+	}
+	if key.ExpiresAt != nil {
+		form.Expires, form.ExpiryDate = templates.ExpiresOnDate, templates.LastDay(*key.ExpiresAt).Format(time.DateOnly)
+	}
+	form.OnlyThese = key.Agents != nil
+	agents, err := p.agents.List(c.Request.Context(), sessionFrom(c).AccountID, models.Page{Limit: models.MaxAgents})
+	for _, agent := range agents.Items {
+		form.Agents = append(form.Agents, templates.KeyAgent{ID: agent.ID, Name: agent.Name, Chosen: slices.Contains(key.Agents, agent.ID)})
+	}
+	for _, network := range key.Networks {
+		form.Networks += networkText(network) + "\n"
+	}
+	return form, err
+}
+
+// keyExpiries are the numbers of days until a key expires, with their names.
+var keyExpiries = []struct {
+	days int
+	name string
+}{{30, "30 days"}, {90, "90 days"}, {365, "1 year"}}
+
+// networkText returns a network without the length if it is a single address.
+func networkText(network netip.Prefix) string {
+	if network.IsSingleIP() {
+		return network.Addr().String()
+	}
+	return network.String()
+}
+
+// The values of the form's radio buttons for agents.
+const allAgents, onlyAgents = "all", "only"
+
+// submittedRestrictions sets the controls to the values of a submitted form, and returns the
+// restrictions. If a value is wrong, it reports false, and each wrong control has its error. A form
+// without the controls changes nothing.
+func (p *keyPages) submittedRestrictions(c *gin.Context, form *templates.KeyRestrictions, key models.Key) (models.Restrictions, bool) {
+	if value, ok := c.GetPostForm("expires"); ok {
+		form.Expires, form.ExpiryDate = value, c.PostForm("expiry_date")
+	}
+	if value, ok := c.GetPostForm("agents"); ok {
+		form.OnlyThese = value != allAgents // a wrong value must not widen the key
+		chosen := c.PostFormArray("agent")
+		for i, agent := range form.Agents {
+			form.Agents[i].Chosen = slices.Contains(chosen, agent.ID.String())
+		}
+	}
+	if value, ok := c.GetPostForm("networks"); ok {
+		form.Networks = value
+	}
+	var r models.Restrictions
+	var err error
+	valid := true
+	if r.ExpiresAt, err = p.expiryOf(*form, key); err != nil {
+		valid = !explainRestrictions(form, nil, err)
+	}
+	switch value, ok := c.GetPostForm("agents"); {
+	case !ok:
+		r.Agents = key.Agents
+	case value != allAgents && value != onlyAgents:
+		form.AgentsProblem = "Choose All agents or Only these."
+		valid = false
+	case form.OnlyThese:
+		r.Agents = []uuid.UUID{}
+		for _, text := range c.PostFormArray("agent") {
+			id, _ := parseID(text) // an id of zeros is not an agent, so the store refuses it
+			r.Agents = append(r.Agents, id)
+		}
+	}
+	if strings.TrimSpace(form.Networks) != "" {
+		if r.Networks, err = models.ParseNetworks(strings.Split(form.Networks, "\n")); err != nil {
+			valid = !explainRestrictions(form, nil, err) && valid
+		}
+	}
+	return r, valid
+}
+
+// expiryOf returns when the key expires. On the date that the key has already, the time stays too.
+func (p *keyPages) expiryOf(form templates.KeyRestrictions, key models.Key) (*time.Time, error) {
+	if form.Expires == templates.ExpiresNever {
+		return nil, nil
+	}
+	if form.OnDate() {
+		date, err := time.Parse(time.DateOnly, form.ExpiryDate)
+		if key.ExpiresAt != nil && err == nil && date.Equal(templates.LastDay(*key.ExpiresAt)) {
+			return key.ExpiresAt, nil
+		}
+		end := date.AddDate(0, 0, 1)
+		switch {
+		case err != nil:
+			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date, such as 2027-01-31."}
+		case end.Year() > 9999:
+			return nil, &models.InvalidError{Field: "expires", Message: "Enter a date before 9999-12-31."}
+		}
+		return &end, nil
+	}
+	if limit := p.keys.MaxLifetime(); form.Expires == templates.ExpiresLatest && limit > 0 {
+		end := p.Now().Add(limit)
+		return &end, nil
+	}
+	for _, option := range keyExpiries {
+		if form.Expires == strconv.Itoa(option.days) {
+			end := p.Now().Add(time.Duration(option.days) * models.Day)
+			return &end, nil
+		}
+	}
+	return nil, &models.InvalidError{Field: "expires", Message: "Choose when the key expires."}
+}
+
+// explainRestrictions gives each control its error, of those that err joins. It reports false if
+// err is not about input. The error of another field goes to other, which has one such field.
+func explainRestrictions(form *templates.KeyRestrictions, other *string, err error) bool {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		explained := false
+		for _, err := range joined.Unwrap() {
+			explained = explainRestrictions(form, other, err) || explained
+		}
+		return explained
+	}
+	invalid, ok := errors.AsType[*models.InvalidError](err)
+	if !ok {
+		return false
+	}
+	switch invalid.Field {
+	case "expires":
+		form.ExpiresProblem = invalid.Message
+	case "agents":
+		form.AgentsProblem = invalid.Message
+	case "networks":
+		form.NetworksProblem = invalid.Message
+	default:
+		*other = invalid.Message
+	}
+	return true
+}
+
+// clearProblems removes the errors of the controls, which are shown when the form is sent.
+func clearProblems(form *templates.KeyRestrictions) {
+	form.ExpiresProblem, form.AgentsProblem, form.NetworksProblem = "", "", ""
+}
+
+// addsAddress reports whether "Add my address" was pressed. Nothing is saved then.
+func addsAddress(c *gin.Context) bool { return c.PostForm("add_address") != "" }
+
+// addAddress adds the address of the client to the networks, and says which one it is.
+func addAddress(c *gin.Context, form *templates.KeyRestrictions) {
+	clearProblems(form)
+	address, err := netip.ParseAddr(c.ClientIP())
+	if err != nil {
+		form.AddressAdded, form.AddressDoubtful = "Your address is unknown, so none was added.", true
+		return
+	}
+	address = address.Unmap().WithZone("")
+	lines := strings.Fields(form.Networks)
+	if !slices.Contains(lines, address.String()) {
+		form.Networks = strings.TrimLeft(strings.TrimRight(form.Networks, "\r\n ")+"\n"+address.String()+"\n", "\n")
+	}
+	form.AddressAdded = fmt.Sprintf("Added %s, the address of this browser. Your servers may have others.", address)
+	switch {
+	case c.GetHeader("X-Forwarded-For") != "" && c.ClientIP() == c.RemoteIP():
+		form.AddressDoubtful = true
+		form.AddressAdded = fmt.Sprintf("Added %s. This is the address of a proxy that the portal does not know, not yours.", address)
+	case address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast():
+		form.AddressDoubtful = true
+		form.AddressAdded = fmt.Sprintf("Added %s, which is a private address. The portal sees it only from its own network.", address)
+	}
+}

@@ -1,0 +1,19 @@
+package portal
+
+// The paths that several files name. Those of links are without their token.
+const (
+	homePath         = "/api-keys"
+	signInPath       = "/login"
+	secondStepPath   = signInPath + "/verification"
+	providerPath     = signInPath + "/oidc"
+	CallbackPath     = providerPath + "/callback" // to which the OpenID Connect provider sends the browser back
+	sessionPath      = "/session"                 // polled by every page of a signed-in user
+	accountPath      = "/account"
+	passkeysPath     = accountPath + "/passkeys"
+	secondFactorPath = accountPath + "/second-factor"
+	settingsPath     = "/settings"
+
+	invitationPath    = "/invitations"
+	passwordResetPath = "/password-resets" // also of the page that asks for a link
+	signInLinkPath    = "/sign-in-links"
+)

@@ -1,0 +1,60 @@
+package portal
+
+import (
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/models"
+	"portal/templates"
+)
+
+const (
+	revokedPath = homePath + "/revoked"
+	// revokedPerPage is the number of revoked keys on a page.
+	revokedPerPage = 50
+	// revokedDays is the number of days for which a revoked key is listed.
+	revokedDays = int(models.RevokedKeysKept / models.Day)
+)
+
+// listRevoked shows the keys that were revoked in the last 90 days.
+func (p *keyPages) listRevoked(c *gin.Context) error {
+	before, err := queryID(c, paramBefore)
+	if err != nil {
+		return err
+	}
+	keys, err := p.keys.Revoked(c.Request.Context(), sessionFrom(c).AccountID, models.Page{After: before, Limit: revokedPerPage})
+	if err != nil {
+		return err
+	}
+	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays}
+	if keys.Next != uuid.Nil {
+		page.Older = revokedPath + "?" + url.Values{paramBefore: {keys.Next.String()}}.Encode()
+	}
+	if page.Keys, err = p.revokedRows(c, keys.Items); err != nil {
+		return err
+	}
+	return p.reply(c, reply{fragment: page, page: present(page)})
+}
+
+func (p *keyPages) revokedRows(c *gin.Context, keys []models.Key) ([]templates.RevokedKeyRow, error) {
+	ids := make([]uuid.UUID, len(keys))
+	for i, key := range keys {
+		ids[i] = key.ID
+	}
+	usage, err := p.keys.Usage(c.Request.Context(), sessionFrom(c).AccountID, models.Days(revokedDays+1), ids...)
+	if err != nil {
+		return nil, err
+	}
+	now := p.Now()
+	rows := make([]templates.RevokedKeyRow, len(keys))
+	for i, key := range keys {
+		_, refusals := usage[key.ID].Total()
+		rows[i] = templates.RevokedKeyRow{
+			Key: key, Revoked: templates.NewMoment(*key.EndedAt(now), now), Expired: key.Expired(now),
+			Refusals: templates.Count(refusals),
+		}
+	}
+	return rows, nil
+}
