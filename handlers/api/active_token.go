@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gin-gonic/gin"
+
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/widget"
@@ -50,4 +52,13 @@ func tokenProblem(err error) (problem.Problem, bool) {
 		}
 	}
 	return problem.Problem{}, false
+}
+
+// limitToken counts a request with a verified widget token, for the token and for its account.
+// Because it comes before the database is asked, it also counts tokens that are no longer active.
+func (a *API) limitToken(c *gin.Context, claims widget.Claims) error {
+	if err := a.tokenLimit.limit(c, claims.ID); err != nil {
+		return err
+	}
+	return a.accountLimit.limit(c, claims.AccountID)
 }

@@ -8,46 +8,15 @@
 package api
 
 import (
-	"context"
-	"net/http"
-	"net/netip"
 	"runtime"
-	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
 	"portal/models"
-	"portal/models/livekit"
-	"portal/models/widget"
 )
-
-// API has the handlers of the JSON API.
-type API struct {
-	store   *models.Store
-	tokens  *widget.Tokens
-	liveKit *livekit.Server // nil: off
-
-	// Nil: no limit.
-	keyLimit, tokenLimit, accountLimit *rateLimiter
-
-	operator   *sharedToken // nil: the operator API is off
-	signInLink func(token string) string
-
-	leaks *leakDoors
-
-	trusted  []netip.Prefix // proxies
-	refusals *prometheus.CounterVec
-	queries  middleware.Slots
-	signing  chan struct{}   // holds an entry for each request that signs
-	stopping <-chan struct{} // closed when the server begins to stop
-}
-
-// maxQueries limits how many requests use the database at once, besides authentication.
-const maxQueries = 256
 
 // New returns the API, or an error if a trusted proxy is no network. It panics if the registry
 // already has the metrics. The function signInLink returns the URL of a sign-in link with a token.
@@ -67,15 +36,6 @@ func New(d deps.Deps, signInLink func(token string) string) (*API, error) {
 		queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}, nil
 }
-
-// Paths that the discovery documents name.
-const (
-	signingKeysPath   = "/.well-known/jwks.json"
-	introspectionPath = "/api/widget/introspect"
-)
-
-// descriptionPath is the path of the OpenAPI document.
-const descriptionPath = "/openapi.json"
 
 // Register adds the routes to r.
 func (a *API) Register(r gin.IRouter) {
@@ -106,12 +66,6 @@ func (a *API) Register(r gin.IRouter) {
 	}
 }
 
-// Owns reports whether path is under /api, /operator, /leaks or /widget/authorize, where this
-// package also handles paths without a route. So it is false for the portal's /api-keys.
-func Owns(path string) bool {
-	return under(path, "/api") || under(path, operatorPath) || under(path, leaksPath) || under(path, authorizeWidgetPath)
-}
-
 // NotFound handles a path without a route that this package owns.
 func (a *API) NotFound(c *gin.Context) {
 	a.authenticated(c, func(*gin.Context) error { return problem.NotFound() })
@@ -140,79 +94,32 @@ func (a *API) authenticated(c *gin.Context, h handler) {
 	}
 }
 
-// handler writes a response or returns an error.
-type handler func(*gin.Context) error
-
-// keyedHandler is a handler that requires an API key. Only authentication returns a Principal, so
-// no route can skip authentication.
-type keyedHandler func(*gin.Context, models.Principal) error
-
-// public adapts a handler and renders its error.
-func (a *API) public(h handler) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if err := h(c); err != nil {
-			Render(c, err)
-		}
-	}
+func (a *API) registerOperator(r gin.IRouter) {
+	g := r.Group(operatorPath)
+	g.GET("/accounts", a.operated(a.listAccounts))
+	g.GET("/accounts/:account", a.operated(a.showAccount))
+	g.PUT("/accounts/:account", a.operated(a.putAccount))
+	g.GET("/accounts/:account/agents", a.operated(a.listAccountAgents))
+	g.PUT("/accounts/:account/agents/:agent", a.operated(a.putAgent))
+	g.DELETE("/accounts/:account/agents/:agent", a.operated(a.removeAgent))
+	g.GET("/accounts/:account/users", a.operated(a.listUsers))
+	g.POST("/accounts/:account/users", a.operated(a.addUser))
+	g.DELETE("/accounts/:account/users/:user", a.operated(a.removeUser))
+	g.POST("/accounts/:account/sign-in-links", a.operated(a.createSignInLink))
+	g.GET("/accounts/:account/keys", a.operated(a.listKeys))
+	g.POST("/keys/revocations", a.operated(a.revokeKey))
 }
 
-// keyed adapts a handler that requires an active API key. Because a caller without the key must
-// neither use nor see its limit, the rate limit comes after authentication.
-func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
-	return a.public(func(c *gin.Context) error {
-		c.Header("Cache-Control", "no-store")
-		address := a.clientAddress(c)
-		caller, err := a.authenticate(c, address)
-		if err != nil {
-			return err
-		}
-		err = a.serve(c, caller, address, h)
-		if err != nil && problem.From(err).Status == http.StatusForbidden {
-			a.countRefusal(err)
-			a.store.API.CountRefusal(caller)
-		}
-		return err
-	})
-}
-
-// serve calls h if the key is accepted from the address and has not reached its limit.
-func (a *API) serve(c *gin.Context, caller models.Principal, address netip.Addr, h keyedHandler) error {
-	if !caller.AllowsAddress(address) {
-		return models.ErrAddressNotAllowed
+// registerLeaks adds the routes of the doors that are open.
+func (a *API) registerLeaks(r gin.IRouter) {
+	r.POST(leaksPath, a.leak(models.LeakPublic, a.reportLeaks))
+	for _, partner := range a.leaks.partners {
+		r.POST(leaksPath+"/"+string(partner.source), a.leak(partner.source, func(c *gin.Context) error {
+			return a.reportPartnerLeaks(c, partner)
+		}))
 	}
-	if err := a.keyLimit.limit(c, caller.KeyID); err != nil {
-		return err
+	if a.leaks.gitLabToken != nil {
+		r.GET(leaksPath+"/v1/revocable_token_types", a.leak(models.LeakGitLab, a.listRevocableTypes))
+		r.POST(leaksPath+"/v1/revoke_tokens", a.leak(models.LeakGitLab, a.revokeLeakedTokens))
 	}
-	return h(c, caller)
-}
-
-// errorBody is the body of every error: exactly these two fields.
-type errorBody struct {
-	Error string `json:"error"`
-	Code  string `json:"code"`
-}
-
-// Render writes err as the response, and the cause of a 5xx to the log only.
-func Render(c *gin.Context, err error) {
-	p := problem.From(err)
-	if p.Status >= http.StatusInternalServerError {
-		_ = c.Error(err) // for the log
-	}
-	middleware.SetCode(c, p.Code)
-	c.Header("Cache-Control", "no-store")
-	if p.Reason != "" {
-		c.Header("X-Error-Reason", p.Reason)
-	}
-	if seconds := p.RetryAfterSeconds(); seconds != "" {
-		c.Header("Retry-After", seconds)
-	}
-	// HTML escaping would make <API_KEY> unreadable in a terminal.
-	c.AbortWithStatusPureJSON(p.Status, errorBody{Error: p.Message, Code: p.Code})
-}
-
-// withTimeout returns the request's context with the time limit of the database, less the time that
-// the request has already waited for the database. Handlers call it after they read the body, so
-// that a slow client does not use up the limit.
-func (a *API) withTimeout(c *gin.Context, waited time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), a.store.Timeout()-waited)
 }

@@ -17,12 +17,6 @@ import (
 	"portal/models/usage"
 )
 
-// The challenges of a 401 (RFC 6750, section 3), without and with credentials in the request.
-const (
-	challenge        = `Bearer realm="api"`
-	challengeInvalid = `Bearer realm="api", error="invalid_token"`
-)
-
 const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the
@@ -34,15 +28,6 @@ func (a *API) authenticate(c *gin.Context, address netip.Addr) (models.Principal
 		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
 	}
 	return caller, err
-}
-
-// setChallenge sets the header that every 401 has.
-func setChallenge(c *gin.Context, sentCredentials bool) {
-	if sentCredentials {
-		c.Header("WWW-Authenticate", challengeInvalid)
-		return
-	}
-	c.Header("WWW-Authenticate", challenge)
 }
 
 func (a *API) principal(c *gin.Context, address netip.Addr) (models.Principal, error) {
@@ -129,4 +114,38 @@ func bearer(h http.Header) (string, error) {
 		return "", problem.Unauthorized(problem.ReasonMissing, "The Authorization header has no API key after Bearer. "+howToSend)
 	}
 	return credential, nil
+}
+
+// keyedHandler is a handler that requires an API key. Only authentication returns a Principal, so
+// no route can skip authentication.
+type keyedHandler func(*gin.Context, models.Principal) error
+
+// keyed adapts a handler that requires an active API key. Because a caller without the key must
+// neither use nor see its limit, the rate limit comes after authentication.
+func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
+	return a.public(func(c *gin.Context) error {
+		c.Header("Cache-Control", "no-store")
+		address := a.clientAddress(c)
+		caller, err := a.authenticate(c, address)
+		if err != nil {
+			return err
+		}
+		err = a.serve(c, caller, address, h)
+		if err != nil && problem.From(err).Status == http.StatusForbidden {
+			a.countRefusal(err)
+			a.store.API.CountRefusal(caller)
+		}
+		return err
+	})
+}
+
+// serve calls h if the key is accepted from the address and has not reached its limit.
+func (a *API) serve(c *gin.Context, caller models.Principal, address netip.Addr, h keyedHandler) error {
+	if !caller.AllowsAddress(address) {
+		return models.ErrAddressNotAllowed
+	}
+	if err := a.keyLimit.limit(c, caller.KeyID); err != nil {
+		return err
+	}
+	return h(c, caller)
 }

@@ -3,8 +3,6 @@ package api
 import (
 	"errors"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -13,24 +11,6 @@ import (
 	"portal/handlers/problem"
 	"portal/models"
 )
-
-const (
-	authorizePath       = "/api/authorize"
-	authorizeWidgetPath = "/widget/authorize"
-)
-
-// AnyMethod reports whether path answers every method like GET. A gateway that calls such a path,
-// to learn whether it may forward a request, may use the method of that request and append its
-// path, which is ignored.
-func AnyMethod(path string) bool {
-	return under(path, authorizePath) || under(path, authorizeWidgetPath)
-}
-
-// under reports whether path is base or below it.
-func under(path, base string) bool {
-	rest, found := strings.CutPrefix(path, base)
-	return found && (rest == "" || rest[0] == '/')
-}
 
 // gateway registers a handler for a path and for every path below it.
 func gateway(r gin.IRouter, path string, h gin.HandlerFunc) {
@@ -96,21 +76,4 @@ func wantedAgent(r *http.Request) (*uuid.UUID, error) {
 		return nil, problem.AgentNotAllowed()
 	}
 	return &agentID, nil
-}
-
-// queryValues returns the values of a query parameter. A malformed value is empty. Unlike
-// url.ParseQuery it does not drop malformed pairs, so that no check is skipped because of them.
-func queryValues(query, name string) (values []string) {
-	for pair := range strings.SplitSeq(query, "&") {
-		key, value, _ := strings.Cut(pair, "=")
-		if key, err := url.QueryUnescape(key); err != nil || key != name {
-			continue
-		}
-		value, err := url.QueryUnescape(value)
-		if err != nil {
-			value = ""
-		}
-		values = append(values, value)
-	}
-	return values
 }

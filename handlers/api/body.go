@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
@@ -156,22 +155,4 @@ func (o *object) truth(name string) *bool {
 		o.refuse("The field " + name + " is neither true nor false.")
 	}
 	return &truth
-}
-
-// readToken returns the form field token (RFC 7662, section 2.1). It returns the errors of
-// [readBody], and a 400 unless the form has exactly one token that is not empty.
-func readToken(c *gin.Context) (string, error) {
-	body, err := readBody(c, formType)
-	if err != nil {
-		return "", err
-	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return "", problem.InvalidRequest("The request body is not a valid form. Send token=<widget token>.")
-	}
-	tokens := form["token"]
-	if len(tokens) != 1 || tokens[0] == "" {
-		return "", problem.InvalidRequest("The form field token must occur exactly once and contain the widget token. Send token=<widget token>.")
-	}
-	return tokens[0], nil
 }

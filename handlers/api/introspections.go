@@ -2,9 +2,11 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/widget"
 )
@@ -36,4 +38,22 @@ func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) err
 		body = introspectionBody{Active: true, Claims: &claims}
 	}
 	return send(c, http.StatusOK, body, err)
+}
+
+// readToken returns the form field token (RFC 7662, section 2.1). It returns the errors of
+// [readBody], and a 400 unless the form has exactly one token that is not empty.
+func readToken(c *gin.Context) (string, error) {
+	body, err := readBody(c, formType)
+	if err != nil {
+		return "", err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return "", problem.InvalidRequest("The request body is not a valid form. Send token=<widget token>.")
+	}
+	tokens := form["token"]
+	if len(tokens) != 1 || tokens[0] == "" {
+		return "", problem.InvalidRequest("The form field token must occur exactly once and contain the widget token. Send token=<widget token>.")
+	}
+	return tokens[0], nil
 }

@@ -14,13 +14,6 @@ import (
 	"portal/models"
 )
 
-// leakPartner is a provider that signs its reports.
-type leakPartner struct {
-	source models.LeakSource
-	header string // the beginning of the names of its headers
-	keys   *providerKeys
-}
-
 func newLeakPartner(source models.LeakSource, header, keysURL string, d deps.Deps) *leakPartner {
 	return &leakPartner{source, header + "-Public-Key-", newProviderKeys(keysURL, d.Now, d.Logger)}
 }
@@ -89,16 +82,4 @@ func (p *leakPartner) oneHeader(c *gin.Context, name string) (string, error) {
 		return "", problem.InvalidRequest("The header " + p.header + name + " must occur exactly once.")
 	}
 	return values[0], nil
-}
-
-// distinct returns the first entry of each text, and its kind.
-func distinct(leaks []providerLeak) (texts []models.LeakedText, kinds []string) {
-	seen := map[[sha256.Size]byte]bool{}
-	for _, leak := range leaks {
-		if !seen[leak.Hash()] {
-			seen[leak.Hash()] = true
-			texts, kinds = append(texts, leak.LeakedText), append(kinds, leak.kind)
-		}
-	}
-	return texts, kinds
 }

@@ -3,12 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -18,41 +14,10 @@ import (
 )
 
 const (
-	operatorPath = "/operator"
-
 	// The default and the maximum number of entries on a page.
 	operatorPage    = 100
 	maxOperatorPage = 1000
 )
-
-// sharedToken is the hash of a token that callers share with the configuration. Guesses are not
-// limited: a token has at least 32 bytes.
-type sharedToken [sha256.Size]byte
-
-// newSharedToken returns nil for an empty token.
-func newSharedToken(token string) *sharedToken {
-	if token == "" {
-		return nil
-	}
-	hash := sharedToken(sha256.Sum256([]byte(token)))
-	return &hash
-}
-
-func (a *API) registerOperator(r gin.IRouter) {
-	g := r.Group(operatorPath)
-	g.GET("/accounts", a.operated(a.listAccounts))
-	g.GET("/accounts/:account", a.operated(a.showAccount))
-	g.PUT("/accounts/:account", a.operated(a.putAccount))
-	g.GET("/accounts/:account/agents", a.operated(a.listAccountAgents))
-	g.PUT("/accounts/:account/agents/:agent", a.operated(a.putAgent))
-	g.DELETE("/accounts/:account/agents/:agent", a.operated(a.removeAgent))
-	g.GET("/accounts/:account/users", a.operated(a.listUsers))
-	g.POST("/accounts/:account/users", a.operated(a.addUser))
-	g.DELETE("/accounts/:account/users/:user", a.operated(a.removeUser))
-	g.POST("/accounts/:account/sign-in-links", a.operated(a.createSignInLink))
-	g.GET("/accounts/:account/keys", a.operated(a.listKeys))
-	g.POST("/keys/revocations", a.operated(a.revokeKey))
-}
 
 // operated adapts a handler that requires the operator token. If no token is configured, the
 // response is a 404.
@@ -70,30 +35,6 @@ func (a *API) operated(h handler) gin.HandlerFunc {
 		}
 		return operatorError(h(c))
 	})
-}
-
-// check returns a 401 unless the one Authorization header is the token after Bearer or, if bare,
-// also alone. The messages are those for no header and for a wrong one.
-func (t *sharedToken) check(c *gin.Context, bare bool, missing, wrong string) error {
-	values := c.Request.Header.Values("Authorization")
-	if len(values) == 1 {
-		scheme, token, _ := strings.Cut(values[0], " ")
-		isBearer := strings.EqualFold(scheme, "Bearer")
-		if isBearer && t.is(strings.Trim(token, " ")) || bare && t.is(values[0]) {
-			return nil
-		}
-	}
-	setChallenge(c, len(values) > 0)
-	if len(values) == 0 {
-		return problem.Unauthorized(problem.ReasonMissing, missing)
-	}
-	return problem.Unauthorized(problem.ReasonUnknown, wrong)
-}
-
-// is reports whether text is the token, in a time that does not depend on it.
-func (t *sharedToken) is(text string) bool {
-	hash := sha256.Sum256([]byte(text))
-	return subtle.ConstantTimeCompare(hash[:], t[:]) == 1
 }
 
 // operatorError replaces an error whose status in the operator API differs from the usual one, and
@@ -115,26 +56,6 @@ func operatorError(err error) error {
 		if errors.Is(err, row.err) {
 			return row.problem
 		}
-	}
-	return err
-}
-
-// query calls f in a slot of a.queries, within the time limit of the database, less the time that
-// the request has already waited for the database.
-func query[T any](a *API, c *gin.Context, waited time.Duration, f func(context.Context) (T, error)) (found T, err error) {
-	ctx, cancel := a.withTimeout(c, waited)
-	defer cancel()
-	err = a.queries.Run(func() (err error) {
-		found, err = f(ctx)
-		return err
-	})
-	return found, err
-}
-
-// send sends the body, unless there is an error.
-func send(c *gin.Context, status int, body any, err error) error {
-	if err == nil {
-		c.PureJSON(status, body)
 	}
 	return err
 }
@@ -185,19 +106,22 @@ func listOf[T any](
 	})
 }
 
-// bodiesOf returns the bodies of the items of a list, never nil.
-func bodiesOf[T, B any](items []T, body func(T) B) []B {
-	bodies := make([]B, 0, len(items))
-	for _, item := range items {
-		bodies = append(bodies, body(item))
+// remove calls f with the account and the other id of the path, and ignores the error gone, which f
+// returns if there is nothing to remove.
+func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
+	account, id, err := accountAnd(c, name)
+	if err != nil {
+		return err
 	}
-	return bodies
-}
-
-// putStatus returns the status of the response to a PUT.
-func putStatus(created bool) int {
-	if created {
-		return http.StatusCreated
+	_, err = query(a, c, 0, func(ctx context.Context) (found models.Account, err error) {
+		if found, err = a.store.Accounts.Find(ctx, account); err != nil {
+			return found, err
+		}
+		return found, f(ctx, account, id)
+	})
+	if err != nil && !errors.Is(err, gone) {
+		return err
 	}
-	return http.StatusOK
+	c.Status(http.StatusNoContent)
+	return nil
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -41,24 +39,4 @@ func (a *API) removeAgent(c *gin.Context) error {
 		_, err := a.store.Agents.Remove(ctx, account, id, models.Operator())
 		return err
 	})
-}
-
-// remove calls f with the account and the other id of the path, and ignores the error gone, which f
-// returns if there is nothing to remove.
-func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
-	account, id, err := accountAnd(c, name)
-	if err != nil {
-		return err
-	}
-	_, err = query(a, c, 0, func(ctx context.Context) (found models.Account, err error) {
-		if found, err = a.store.Accounts.Find(ctx, account); err != nil {
-			return found, err
-		}
-		return found, f(ctx, account, id)
-	})
-	if err != nil && !errors.Is(err, gone) {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	return nil
 }

@@ -2,7 +2,9 @@ package api
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -31,4 +33,21 @@ func readPage(c *gin.Context, fallback, most int) (models.Page, error) {
 		page.After = id
 	}
 	return page, nil
+}
+
+// queryValues returns the values of a query parameter. A malformed value is empty. Unlike
+// url.ParseQuery it does not drop malformed pairs, so that no check is skipped because of them.
+func queryValues(query, name string) (values []string) {
+	for pair := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		if key, err := url.QueryUnescape(key); err != nil || key != name {
+			continue
+		}
+		value, err := url.QueryUnescape(value)
+		if err != nil {
+			value = ""
+		}
+		values = append(values, value)
+	}
+	return values
 }

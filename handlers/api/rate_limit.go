@@ -2,7 +2,9 @@ package api
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -10,7 +12,7 @@ import (
 
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
-	"portal/models/widget"
+	"portal/models/usage"
 )
 
 // accountTokens is how many times the limit of one key all widget tokens of an account have
@@ -62,11 +64,10 @@ func (l *rateLimiter) limit(c *gin.Context, id uuid.UUID) error {
 	return limited
 }
 
-// limitToken counts a request with a verified widget token, for the token and for its account.
-// Because it comes before the database is asked, it also counts tokens that are no longer active.
-func (a *API) limitToken(c *gin.Context, claims widget.Claims) error {
-	if err := a.tokenLimit.limit(c, claims.ID); err != nil {
-		return err
-	}
-	return a.accountLimit.limit(c, claims.AccountID)
+// addressID returns the id of the bucket of the network of an address. All unknown addresses share
+// one.
+func addressID(address string) uuid.UUID {
+	ip, _ := netip.ParseAddr(address)
+	hash := sha256.Sum256([]byte(usage.Network(ip).String()))
+	return uuid.UUID(hash[:16])
 }

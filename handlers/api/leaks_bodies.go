@@ -1,0 +1,97 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"portal/handlers/problem"
+	"portal/models"
+)
+
+const (
+	maxLeakBody = 1 << 20
+	// maxLeakBodies is how many bytes of bodies are in memory at once, in public reports and in
+	// those of providers. A client that sends slowly holds only what it has sent.
+	maxLeakBodies = 32 << 20
+	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For
+	// providers it is maxProviderBodiesOfAddress. A provider may send many reports at once, and
+	// behind a proxy that the portal does not know all of them have one address. They have a
+	// limit too, because a body must be read before its signature is checked, so that anyone
+	// can send one.
+	maxLeakBodiesOfAddress     = 4 << 20
+	maxProviderBodiesOfAddress = 16 << 20
+)
+
+// readLeaks returns a body of any type. After using the body, the caller must call release. The
+// error is a 413, a 400 for an incomplete body, or a 503 if too many bodies are in memory.
+func readLeaks(c *gin.Context, held *leakBodies) (body []byte, release func(), err error) {
+	if c.Request.ContentLength > maxLeakBody {
+		return nil, func() {}, problem.PayloadTooLarge(maxLeakBody)
+	}
+	reader := &heldReader{Reader: http.MaxBytesReader(c.Writer, c.Request.Body, maxLeakBody), held: held, address: addressID(c.ClientIP())}
+	body, err = io.ReadAll(reader)
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLarge:
+		err = problem.PayloadTooLarge(maxLeakBody)
+	case err != nil && !errors.Is(err, models.ErrBusy):
+		err = problem.InvalidRequest("The request body is incomplete.")
+	}
+	return body, reader.release, err
+}
+
+// leakBodies counts the bytes of bodies in memory, all of them and those of each address.
+type leakBodies struct {
+	ofAddress int64 // the limit of an address
+
+	mu  sync.Mutex
+	all int64
+	of  map[uuid.UUID]int64
+}
+
+// add adds n bytes of an address, or removes them if n is negative, and reports whether they fit.
+func (b *leakBodies) add(address uuid.UUID, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of == nil {
+		b.of = map[uuid.UUID]int64{}
+	}
+	b.all += n
+	if b.of[address] += n; b.of[address] == 0 {
+		delete(b.of, address)
+	}
+	return b.all <= maxLeakBodies && b.of[address] <= b.ofAddress
+}
+
+// heldReader counts the bytes that it has read, until they are released.
+type heldReader struct {
+	io.Reader
+
+	held    *leakBodies
+	address uuid.UUID
+	own     int64
+}
+
+var errLeaksBusy = problem.Unavailable(fmt.Errorf("%w send reports of leaked keys", models.ErrBusy))
+
+// Read implements [io.Reader].
+func (r *heldReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.own += int64(n)
+	if !r.held.add(r.address, int64(n)) {
+		return n, errLeaksBusy
+	}
+	return n, err
+}
+
+// release releases the bytes. Further calls do nothing.
+func (r *heldReader) release() {
+	r.held.add(r.address, -r.own)
+	r.own = 0
+}
