@@ -68,11 +68,12 @@ type keyListCommand struct {
 // most a second late.
 func (c keyListCommand) Run(ctx context.Context, t terminal) error {
 	return c.withAccount(ctx, func(store *models.Store, account models.Account) error {
+		now := time.Now()
 		return listing[models.Key, api.Key]{
 			fetch: func(page models.Page) (models.List[models.Key], error) {
 				return store.Keys.All(ctx, account.ID, page)
 			},
-			row:    api.NewKey,
+			row:    func(key models.Key) api.Key { return api.NewKey(key, now) },
 			header: "ID\tLABEL\tKEY\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tEXPIRED\tAGENTS\tNETWORKS",
 			line: func(row api.Key) string {
 				return strings.Join([]string{

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gin-gonic/gin"
-
 	"portal/handlers/problem"
 	"portal/models"
 	"portal/models/widget"
@@ -13,12 +11,12 @@ import (
 
 // checkActive asks the database about the key, the account and the agent of a verified widget
 // token. [tokenProblem] returns the response to the error of a token that is not active.
-func (a *API) checkActive(ctx context.Context, claims widget.Claims) error {
-	caller, err := a.store.API.AuthenticateToken(ctx, claims)
+func (w *widgetTokens) checkActive(ctx context.Context, claims widget.Claims) error {
+	caller, err := w.Store.API.AuthenticateToken(ctx, claims)
 	if err != nil {
 		return err
 	}
-	return a.queries.Run(func() error { return a.store.API.CheckAgent(ctx, caller, claims.AgentID) })
+	return w.queries.Run(func() error { return w.Store.API.CheckAgent(ctx, caller, claims.AgentID) })
 }
 
 // tokenProblems are the responses to a widget token that is not active, by reason, in order of
@@ -52,13 +50,4 @@ func tokenProblem(err error) (problem.Problem, bool) {
 		}
 	}
 	return problem.Problem{}, false
-}
-
-// limitToken counts a request with a verified widget token, for the token and for its account.
-// Because it comes before the database is asked, it also counts tokens that are no longer active.
-func (a *API) limitToken(c *gin.Context, claims widget.Claims) error {
-	if err := a.tokenLimit.limit(c, claims.ID); err != nil {
-		return err
-	}
-	return a.accountLimit.limit(c, claims.AccountID)
 }

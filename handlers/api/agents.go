@@ -27,13 +27,13 @@ type agentsBody struct {
 }
 
 // listAgents returns a page of the agents of the caller's account, ordered by name.
-func (a *API) listAgents(c *gin.Context, caller models.Principal) error {
+func (cs *customers) listAgents(c *gin.Context, caller models.Principal) error {
 	page, err := readPage(c, models.MaxAgents, models.MaxAgents)
 	if err != nil {
 		return err
 	}
-	agents, err := query(a, c, caller.Waited(), func(ctx context.Context) (models.List[models.Agent], error) {
-		return a.store.API.AgentsOf(ctx, caller, page)
+	agents, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (models.List[models.Agent], error) {
+		return cs.Store.API.AgentsOf(ctx, caller, page)
 	})
 	return sendAgents(c, agents, err)
 }

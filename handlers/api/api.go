@@ -18,108 +18,118 @@ import (
 	"portal/models"
 )
 
-// New returns the API, or an error if a trusted proxy is no network. It panics if the registry
+// Endpoints are the endpoints of the JSON API, of the operator API and of the public documents.
+type Endpoints struct {
+	*site
+
+	customers customers
+	widgets   widgetTokens
+	operators operators
+	leaks     *leakReports
+}
+
+// New returns the endpoints, or an error if a trusted proxy is no network. It panics if the registry
 // already has the metrics. The function signInLink returns the URL of a sign-in link with a token.
-func New(d deps.Deps, signInLink func(token string) string) (*API, error) {
+func New(d deps.Deps, signInLink func(token string) string) (*Endpoints, error) {
 	trusted, err := parseProxies(d.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
+	s := &site{d, middleware.NewSlots(maxQueries), newRefusals(d.Registry)}
 	ofAccount := middleware.RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
-	return &API{
-		store: d.Store, tokens: d.Tokens, liveKit: d.LiveKit,
-		keyLimit:     newRateLimiter("key", "with this API key", d.RateLimit, d.Now),
-		tokenLimit:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
-		accountLimit: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
-		operator:     newSharedToken(d.OperatorToken), signInLink: signInLink,
-		leaks: newLeakDoors(d), trusted: trusted, refusals: newRefusals(d.Registry), stopping: d.Stopping,
-		queries: middleware.NewSlots(maxQueries), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	return &Endpoints{
+		site:      s,
+		customers: customers{s, newRateLimiter("key", "with this API key", d.RateLimit, d.Now), trusted},
+		widgets: widgetTokens{
+			site:      s,
+			ofToken:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
+			ofAccount: newRateLimiter("account", "with the widget tokens of this account", ofAccount, d.Now),
+			signing:   make(chan struct{}, runtime.GOMAXPROCS(0)),
+		},
+		operators: operators{s, newSharedToken(d.OperatorToken), signInLink},
+		leaks:     newLeakReports(s),
 	}, nil
 }
 
 // Register adds the routes to r.
-func (a *API) Register(r gin.IRouter) {
+func (e *Endpoints) Register(r gin.IRouter) {
 	// Public.
-	r.GET("/healthz", a.public(a.showHealth))
-	r.GET("/readyz", a.public(a.showReadiness))
-	r.GET(descriptionPath, a.public(a.showDescription))
-	r.GET(signingKeysPath, a.public(a.showSigningKeys))
-	r.GET("/.well-known/oauth-authorization-server", a.public(a.showDiscovery))
-	r.GET("/.well-known/openid-configuration", a.public(a.showDiscovery))
-
-	// For reports of leaked keys.
-	a.registerLeaks(r)
+	r.GET("/healthz", handle(e.showHealth))
+	r.GET("/readyz", handle(e.showReadiness))
+	r.GET(descriptionPath, handle(e.showDescription))
+	r.GET(signingKeysPath, handle(e.showSigningKeys))
+	r.GET("/.well-known/oauth-authorization-server", handle(e.showDiscovery))
+	r.GET("/.well-known/openid-configuration", handle(e.showDiscovery))
+	e.registerLeaks(r, e.leaks)
 
 	// For gateways, with any method.
-	gateway(r, authorizePath, a.keyed(a.authorizeKey))
-	gateway(r, authorizeWidgetPath, a.public(a.authorizeWidget))
+	gateway(r, authorizePath, e.customers.handle(e.customers.authorize))
+	gateway(r, authorizeWidgetPath, handle(e.widgets.authorize))
 
 	// With an active API key.
-	r.GET("/api/agents", a.keyed(a.listAgents))
-	r.GET("/api/key", a.keyed(a.showKey))
-	r.POST("/api/widget/token", a.keyed(a.createWidgetToken))
-	r.POST(introspectionPath, a.keyed(a.introspectWidgetToken))
+	r.GET("/api/agents", e.customers.handle(e.customers.listAgents))
+	r.GET("/api/key", e.customers.handle(e.customers.showKey))
+	r.POST("/api/widget/token", e.customers.handle(e.widgets.create))
+	r.POST(introspectionPath, e.customers.handle(e.widgets.introspect))
 
 	// With the operator token.
-	if a.operator != nil {
-		a.registerOperator(r)
+	if e.operators.token != nil {
+		e.registerOperators(r.Group(operatorPath), &e.operators)
 	}
 }
 
+func (*Endpoints) registerLeaks(r gin.IRouter, leaks *leakReports) {
+	r.POST(leaksPath, leaks.handle(models.LeakPublic, leaks.createPublic))
+	for _, from := range leaks.scanners {
+		r.POST(leaksPath+"/"+string(from.name), leaks.handle(from.name, func(c *gin.Context) error {
+			return leaks.createSigned(c, from)
+		}))
+	}
+	if leaks.gitLabToken != nil {
+		r.GET(leaksPath+"/v1/revocable_token_types", leaks.handle(models.LeakGitLab, leaks.listRevocableTypes))
+		r.POST(leaksPath+"/v1/revoke_tokens", leaks.handle(models.LeakGitLab, leaks.createGitLab))
+	}
+}
+
+func (*Endpoints) registerOperators(r gin.IRouter, o *operators) {
+	r.GET("/accounts", o.handle(o.listAccounts))
+	r.GET("/accounts/:account", o.handle(o.showAccount))
+	r.PUT("/accounts/:account", o.handle(o.putAccount))
+	r.GET("/accounts/:account/agents", o.handle(o.listAgents))
+	r.PUT("/accounts/:account/agents/:agent", o.handle(o.putAgent))
+	r.DELETE("/accounts/:account/agents/:agent", o.handle(o.removeAgent))
+	r.GET("/accounts/:account/users", o.handle(o.listUsers))
+	r.POST("/accounts/:account/users", o.handle(o.addUser))
+	r.DELETE("/accounts/:account/users/:user", o.handle(o.removeUser))
+	r.POST("/accounts/:account/sign-in-links", o.handle(o.createSignInLink))
+	r.GET("/accounts/:account/keys", o.handle(o.listKeys))
+	r.POST("/keys/revocations", o.handle(o.revokeKey))
+}
+
 // NotFound handles a path without a route that this package owns.
-func (a *API) NotFound(c *gin.Context) {
-	a.authenticated(c, func(*gin.Context) error { return problem.NotFound() })
+func (e *Endpoints) NotFound(c *gin.Context) {
+	e.authenticated(c, func(*gin.Context) error { return problem.NotFound() })
 }
 
 // MethodNotAllowed handles a request whose path this package owns, but whose method has no route.
 // Only authenticated callers receive the Allow header that the router has set.
-func (a *API) MethodNotAllowed(c *gin.Context) {
+func (e *Endpoints) MethodNotAllowed(c *gin.Context) {
 	allow := c.Writer.Header().Get("Allow")
 	c.Writer.Header().Del("Allow")
-	a.authenticated(c, func(c *gin.Context) error {
+	e.authenticated(c, func(c *gin.Context) error {
 		c.Header("Allow", allow)
 		return problem.MethodNotAllowed()
 	})
 }
 
-// authenticated calls h if the caller may use the API that owns the path.
-func (a *API) authenticated(c *gin.Context, h handler) {
+// authenticated calls h if the caller may use the endpoints around the path.
+func (e *Endpoints) authenticated(c *gin.Context, h handler) {
 	switch path := c.Request.URL.Path; {
 	case under(path, operatorPath):
-		a.operated(h)(c)
+		e.operators.handle(h)(c)
 	case under(path, leaksPath):
-		a.public(h)(c)
+		handle(h)(c)
 	default:
-		a.keyed(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
-	}
-}
-
-func (a *API) registerOperator(r gin.IRouter) {
-	g := r.Group(operatorPath)
-	g.GET("/accounts", a.operated(a.listAccounts))
-	g.GET("/accounts/:account", a.operated(a.showAccount))
-	g.PUT("/accounts/:account", a.operated(a.putAccount))
-	g.GET("/accounts/:account/agents", a.operated(a.listAccountAgents))
-	g.PUT("/accounts/:account/agents/:agent", a.operated(a.putAgent))
-	g.DELETE("/accounts/:account/agents/:agent", a.operated(a.removeAgent))
-	g.GET("/accounts/:account/users", a.operated(a.listUsers))
-	g.POST("/accounts/:account/users", a.operated(a.addUser))
-	g.DELETE("/accounts/:account/users/:user", a.operated(a.removeUser))
-	g.POST("/accounts/:account/sign-in-links", a.operated(a.createSignInLink))
-	g.GET("/accounts/:account/keys", a.operated(a.listKeys))
-	g.POST("/keys/revocations", a.operated(a.revokeKey))
-}
-
-// registerLeaks adds the routes of the doors that are open.
-func (a *API) registerLeaks(r gin.IRouter) {
-	r.POST(leaksPath, a.leak(models.LeakPublic, a.reportLeaks))
-	for _, partner := range a.leaks.partners {
-		r.POST(leaksPath+"/"+string(partner.source), a.leak(partner.source, func(c *gin.Context) error {
-			return a.reportPartnerLeaks(c, partner)
-		}))
-	}
-	if a.leaks.gitLabToken != nil {
-		r.GET(leaksPath+"/v1/revocable_token_types", a.leak(models.LeakGitLab, a.listRevocableTypes))
-		r.POST(leaksPath+"/v1/revoke_tokens", a.leak(models.LeakGitLab, a.revokeLeakedTokens))
+		e.customers.handle(func(c *gin.Context, _ models.Principal) error { return h(c) })(c)
 	}
 }

@@ -19,23 +19,31 @@ import (
 
 const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 
+// customers have the endpoints for customers' backends, which send an API key.
+type customers struct {
+	*site
+
+	limit   *rateLimiter   // of each key; nil: none
+	trusted []netip.Prefix // proxies
+}
+
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the
 // credentials are missing, malformed or refused, and [models.ErrUnavailable] if a well-formed key
 // cannot be checked.
-func (a *API) authenticate(c *gin.Context, address netip.Addr) (models.Principal, error) {
-	caller, err := a.principal(c, address)
-	if err != nil && a.countRefusal(err) {
+func (cs *customers) authenticate(c *gin.Context, address netip.Addr) (models.Principal, error) {
+	caller, err := cs.principal(c, address)
+	if err != nil && cs.countRefusal(err) {
 		setChallenge(c, len(c.Request.Header.Values("Authorization")) > 0)
 	}
 	return caller, err
 }
 
-func (a *API) principal(c *gin.Context, address netip.Addr) (models.Principal, error) {
+func (cs *customers) principal(c *gin.Context, address netip.Addr) (models.Principal, error) {
 	key, err := bearer(c.Request.Header)
 	if err != nil {
 		return models.Principal{}, err
 	}
-	caller, err := a.store.API.Authenticate(c.Request.Context(), key, usage.NewSource(address, c.Request.UserAgent()))
+	caller, err := cs.Store.API.Authenticate(c.Request.Context(), key, usage.NewSource(address, c.Request.UserAgent()))
 	if at := caller.ExpiresAt(); !at.IsZero() {
 		c.Header("X-Key-Expires-At", at.UTC().Format(time.RFC3339))
 	}
@@ -63,8 +71,8 @@ func parseProxies(texts []string) ([]netip.Prefix, error) {
 
 // clientAddress returns the client's address, as the log has it. If an entry of X-Forwarded-For
 // that decides is no address, it returns the zero address, and the log has the proxy's.
-func (a *API) clientAddress(c *gin.Context) netip.Addr {
-	if len(a.trusted) == 0 {
+func (cs *customers) clientAddress(c *gin.Context) netip.Addr {
+	if len(cs.trusted) == 0 {
 		peer, _ := netip.ParseAddrPort(c.Request.RemoteAddr)
 		return peer.Addr().Unmap()
 	}
@@ -74,7 +82,7 @@ func (a *API) clientAddress(c *gin.Context) netip.Addr {
 	}
 	client = client.Unmap()
 	trusted := func(network netip.Prefix) bool { return network.Contains(client) }
-	if !slices.ContainsFunc(a.trusted, trusted) {
+	if !slices.ContainsFunc(cs.trusted, trusted) {
 		return client
 	}
 	for _, header := range c.Request.Header.Values("X-Forwarded-For") {
@@ -120,31 +128,31 @@ func bearer(h http.Header) (string, error) {
 // no route can skip authentication.
 type keyedHandler func(*gin.Context, models.Principal) error
 
-// keyed adapts a handler that requires an active API key. Because a caller without the key must
+// handle adapts a handler that requires an active API key. Because a caller without the key must
 // neither use nor see its limit, the rate limit comes after authentication.
-func (a *API) keyed(h keyedHandler) gin.HandlerFunc {
-	return a.public(func(c *gin.Context) error {
+func (cs *customers) handle(h keyedHandler) gin.HandlerFunc {
+	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
-		address := a.clientAddress(c)
-		caller, err := a.authenticate(c, address)
+		address := cs.clientAddress(c)
+		caller, err := cs.authenticate(c, address)
 		if err != nil {
 			return err
 		}
-		err = a.serve(c, caller, address, h)
+		err = cs.serve(c, caller, address, h)
 		if err != nil && problem.From(err).Status == http.StatusForbidden {
-			a.countRefusal(err)
-			a.store.API.CountRefusal(caller)
+			cs.countRefusal(err)
+			cs.Store.API.CountRefusal(caller)
 		}
 		return err
 	})
 }
 
 // serve calls h if the key is accepted from the address and has not reached its limit.
-func (a *API) serve(c *gin.Context, caller models.Principal, address netip.Addr, h keyedHandler) error {
+func (cs *customers) serve(c *gin.Context, caller models.Principal, address netip.Addr, h keyedHandler) error {
 	if !caller.AllowsAddress(address) {
 		return models.ErrAddressNotAllowed
 	}
-	if err := a.keyLimit.limit(c, caller.KeyID); err != nil {
+	if err := cs.limit.limit(c, caller.KeyID); err != nil {
 		return err
 	}
 	return h(c, caller)

@@ -38,23 +38,23 @@ type authorizationBody struct {
 	AgentID   *uuid.UUID `json:"agentId,omitempty"`
 }
 
-// authorizeKey returns the account and the id of the caller's key, and the agent if the gateway
+// authorize returns the account and the id of the caller's key, and the agent if the gateway
 // asks for one, also in headers, which gateways can copy.
-func (a *API) authorizeKey(c *gin.Context, caller models.Principal) error {
+func (cs *customers) authorize(c *gin.Context, caller models.Principal) error {
 	body := authorizationBody{AccountID: caller.AccountID, KeyID: caller.KeyID}
 	agentID, err := wantedAgent(c.Request)
 	if err != nil {
 		return err
 	}
 	if agentID != nil {
-		err := a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, *agentID) })
+		err := cs.queries.Run(func() error { return cs.Store.API.CheckAgent(c.Request.Context(), caller, *agentID) })
 		if errors.Is(err, models.ErrAgentNotFound) {
 			return problem.AgentNotAllowed()
 		}
 		if err != nil {
 			return err
 		}
-		a.store.Agents.Used(*agentID, caller.KeyID)
+		cs.Store.Agents.Used(*agentID, caller.KeyID)
 		body.AgentID = agentID
 		c.Header("X-Agent-Id", agentID.String())
 	}

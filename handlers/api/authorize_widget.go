@@ -33,12 +33,12 @@ type widgetAuthorizationBody struct {
 	*widget.Context
 }
 
-// authorizeWidget returns the account, the agent and the key of the request's widget token, also in
+// authorize returns the account, the agent and the key of the request's widget token, also in
 // headers, which gateways can copy. Unless the token is active, it returns a 401; if the gateway
 // asks for another agent, it returns a 403.
-func (a *API) authorizeWidget(c *gin.Context) error {
+func (w *widgetTokens) authorize(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
-	claims, err := a.authenticateWidget(c)
+	claims, err := w.authenticate(c)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a *API) authorizeWidget(c *gin.Context) error {
 		err = problem.AgentNotAllowed()
 	}
 	if err != nil {
-		a.countRefusal(err)
+		w.countRefusal(err)
 		return err
 	}
 	c.Header("X-Account-Id", claims.AccountID.String())
@@ -78,26 +78,35 @@ func percentEncode(text string) string {
 	return b.String()
 }
 
-// authenticateWidget returns the claims of the request's widget token. It returns a 401 unless the
+// authenticate returns the claims of the request's widget token. It returns a 401 unless the
 // token is active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
-func (a *API) authenticateWidget(c *gin.Context) (claims widget.Claims, err error) {
+func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err error) {
 	token, err := widgetToken(c.Request)
 	if err == nil {
-		claims, err = a.tokens.Verify(token)
+		claims, err = w.Tokens.Verify(token)
 	}
 	if err == nil {
-		if limited := a.limitToken(c, claims); limited != nil {
+		if limited := w.limitToken(c, claims); limited != nil {
 			return claims, limited
 		}
-		err = a.checkActive(c.Request.Context(), claims)
+		err = w.checkActive(c.Request.Context(), claims)
 	}
 	if refused, known := tokenProblem(err); known {
 		err = refused
 	}
-	if err != nil && a.countRefusal(err) {
+	if err != nil && w.countRefusal(err) {
 		setChallenge(c, !errors.Is(err, errNoToken))
 	}
 	return claims, err
+}
+
+// limitToken counts a request with a verified widget token, for the token and for its account.
+// Because it comes before the database is asked, it also counts tokens that are no longer active.
+func (w *widgetTokens) limitToken(c *gin.Context, claims widget.Claims) error {
+	if err := w.ofToken.limit(c, claims.ID); err != nil {
+		return err
+	}
+	return w.ofAccount.limit(c, claims.AccountID)
 }
 
 // widgetToken returns the token in the Authorization header. Without this header it returns the

@@ -22,7 +22,7 @@ func setPublicHeaders(c *gin.Context) {
 
 // Preflight answers only the request with which a browser asks whether a page of another origin may
 // send a request for a public document.
-func (a *API) Preflight(c *gin.Context) {
+func (s *site) Preflight(c *gin.Context) {
 	path := c.Request.URL.Path
 	if c.Request.Method != http.MethodOptions || path != descriptionPath && path != signingKeysPath {
 		return
@@ -57,7 +57,7 @@ func OpenAPI() []byte { return description }
 // Changelog returns the changes of the API, as Markdown.
 func Changelog() string { return changelog }
 
-func (a *API) showDescription(c *gin.Context) error {
+func (s *site) showDescription(c *gin.Context) error {
 	setPublicHeaders(c)
 	c.Data(http.StatusOK, responseType, description)
 	return nil
@@ -65,20 +65,20 @@ func (a *API) showDescription(c *gin.Context) error {
 
 // showDiscovery returns the metadata with which libraries find the signing keys. Unlike the keys,
 // it is for servers: no page of another origin may read it.
-func (a *API) showDiscovery(c *gin.Context) error {
-	issuer := a.tokens.Issuer()
+func (s *site) showDiscovery(c *gin.Context) error {
+	issuer := s.Tokens.Issuer()
 	c.Header("Cache-Control", cacheDocument)
 	c.PureJSON(http.StatusOK, discoveryBody{
 		Issuer: issuer, JWKSURI: issuer + signingKeysPath, IntrospectionEndpoint: issuer + introspectionPath,
-		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: a.tokens.Algorithms(),
+		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, Algorithms: s.Tokens.Algorithms(),
 	})
 	return nil
 }
 
 // showSigningKeys returns the public keys that verify widget tokens, as a JWK set (RFC 7517,
 // section 5).
-func (a *API) showSigningKeys(c *gin.Context) error {
+func (s *site) showSigningKeys(c *gin.Context) error {
 	setPublicHeaders(c)
-	c.PureJSON(http.StatusOK, a.tokens.JWKS())
+	c.PureJSON(http.StatusOK, s.Tokens.JWKS())
 	return nil
 }

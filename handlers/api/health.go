@@ -12,7 +12,7 @@ import (
 var errStopping = errors.New("the server is stopping")
 
 // showHealth returns 200 while the process lives.
-func (a *API) showHealth(c *gin.Context) error {
+func (s *site) showHealth(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
 	c.PureJSON(http.StatusOK, map[string]string{"status": "ok"})
 	return nil
@@ -21,16 +21,16 @@ func (a *API) showHealth(c *gin.Context) error {
 // showReadiness returns 200 while the database answers what a token request asks, otherwise 503.
 // Once the server begins to stop, it also returns 503, so that proxies send their requests
 // elsewhere.
-func (a *API) showReadiness(c *gin.Context) error {
+func (s *site) showReadiness(c *gin.Context) error {
 	select {
-	case <-a.stopping:
+	case <-s.Stopping:
 		return problem.Unavailable(errStopping)
 	default:
 	}
-	ctx, cancel := a.withTimeout(c, 0)
+	ctx, cancel := s.withTimeout(c, 0)
 	defer cancel()
-	if err := a.store.API.Ready(ctx); err != nil {
+	if err := s.Store.API.Ready(ctx); err != nil {
 		return err
 	}
-	return a.showHealth(c)
+	return s.showHealth(c)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"portal/handlers/deps"
 	"portal/handlers/middleware"
 	"portal/models/livekit"
 	"portal/models/secret"
@@ -32,13 +33,14 @@ type tokenBody struct {
 	ParticipantToken string `json:"participant_token,omitempty"`
 }
 
-func newIssuer(tb testing.TB) *API {
+func newIssuer(tb testing.TB) *widgetTokens {
 	tb.Helper()
 	keyring, err := secret.NewKeyring("0123456789abcdef0123456789abcdef", "")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &API{tokens: widget.NewTokens(keyring, "https://portal.example.com", 10*time.Minute, nil), signing: make(chan struct{}, 1)}
+	tokens := widget.NewTokens(keyring, "https://portal.example.com", 10*time.Minute, nil)
+	return &widgetTokens{site: &site{Deps: deps.Deps{Tokens: tokens}}, signing: make(chan struct{}, 1)}
 }
 
 func TestTokenResponseIsEncodedAsByTheLibrary(t *testing.T) {
@@ -47,8 +49,8 @@ func TestTokenResponseIsEncodedAsByTheLibrary(t *testing.T) {
 		URL: &url.URL{Scheme: "wss", Host: "livekit.example.com", RawQuery: `a=1&b="<>"`}, APIKey: "key", APISecret: "a secret for LiveKit, of 32 bytes",
 	})
 	withLiveKit := newIssuer(t)
-	withLiveKit.liveKit = liveKit
-	for _, a := range []*API{newIssuer(t), withLiveKit} {
+	withLiveKit.LiveKit = liveKit
+	for _, a := range []*widgetTokens{newIssuer(t), withLiveKit} {
 		got, err := a.appendTokenResponse([]byte("before"), widget.Grant{AgentID: uuid.New()})
 		if err != nil {
 			t.Fatal(err)
@@ -82,8 +84,8 @@ func BenchmarkTokenResponse(b *testing.B) {
 		var buffer bytes.Buffer
 		for b.Loop() {
 			buffer.Reset()
-			token, _, err := a.tokens.Issue(nil, grant)
-			body := tokenBody{AccessToken: string(token), TokenType: "Bearer", ExpiresIn: int(a.tokens.TTL() / time.Second)}
+			token, _, err := a.Tokens.Issue(nil, grant)
+			body := tokenBody{AccessToken: string(token), TokenType: "Bearer", ExpiresIn: int(a.Tokens.TTL() / time.Second)}
 			if err != nil || json.NewEncoder(&buffer).Encode(body) != nil {
 				b.Fatal(err)
 			}

@@ -18,18 +18,18 @@ type introspectionBody struct {
 	*widget.Claims
 }
 
-// introspectWidgetToken reports whether a widget token is active, and returns its claims if it is.
+// introspect reports whether a widget token is active, and returns its claims if it is.
 // A token of another account is not active.
-func (a *API) introspectWidgetToken(c *gin.Context, caller models.Principal) error {
+func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error {
 	token, err := readToken(c)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.withTimeout(c, caller.Waited())
+	ctx, cancel := w.withTimeout(c, caller.Waited())
 	defer cancel()
-	claims, err := a.tokens.Verify(token)
+	claims, err := w.Tokens.Verify(token)
 	if err == nil {
-		err = a.checkActive(ctx, claims)
+		err = w.checkActive(ctx, claims)
 	}
 	var body introspectionBody
 	if _, inactive := tokenProblem(err); inactive {

@@ -38,13 +38,13 @@ func newRestrictions(key models.Key) restrictions {
 	return restrictions{inUTC(key.ExpiresAt), key.Agents, key.Networks}
 }
 
-// NewKey returns the body of a key. It compares the expiry with the clock of this process. Because
-// the field only informs, a small difference to the clock of the database, by which the key is
-// refused, does no harm.
-func NewKey(key models.Key) Key {
+// NewKey returns the body of a key at a time, which may be that of this process: because the field
+// only informs, a small difference to the clock of the database, by which the key is refused, does
+// no harm.
+func NewKey(key models.Key, now time.Time) Key {
 	return Key{
 		key.ID, key.Label, key.Masked(), key.CreatedAt.UTC(), inUTC(key.LastUsedAt), inUTC(key.RevokedAt),
-		newRestrictions(key), key.Expired(time.Now()),
+		newRestrictions(key), key.Expired(now),
 	}
 }
 
@@ -60,9 +60,9 @@ type ownKey struct {
 }
 
 // showKey returns the key of the caller.
-func (a *API) showKey(c *gin.Context, caller models.Principal) error {
-	key, err := query(a, c, caller.Waited(), func(ctx context.Context) (models.Key, error) {
-		return a.store.API.Key(ctx, caller)
+func (cs *customers) showKey(c *gin.Context, caller models.Principal) error {
+	key, err := query(cs.site, c, caller.Waited(), func(ctx context.Context) (models.Key, error) {
+		return cs.Store.API.Key(ctx, caller)
 	})
 	if errors.Is(err, models.ErrKeyNotFound) {
 		err = models.ErrKeyUnknown

@@ -16,16 +16,16 @@ import (
 
 const (
 	maxLeakBody = 1 << 20
-	// maxLeakBodies is how many bytes of bodies are in memory at once, in public reports and in
-	// those of providers. A client that sends slowly holds only what it has sent.
+	// maxLeakBodies is how many bytes of bodies are in memory, in public reports and in those of
+	// scanners. A client that sends slowly holds only what it has sent.
 	maxLeakBodies = 32 << 20
 	// maxLeakBodiesOfAddress is how many bytes of public reports one address has sent. For
-	// providers it is maxProviderBodiesOfAddress. A provider may send many reports at once, and
+	// scanners it is maxScannerBodiesOfAddress. A scanner may send many reports together, and
 	// behind a proxy that the portal does not know all of them have one address. They have a
 	// limit too, because a body must be read before its signature is checked, so that anyone
 	// can send one.
-	maxLeakBodiesOfAddress     = 4 << 20
-	maxProviderBodiesOfAddress = 16 << 20
+	maxLeakBodiesOfAddress    = 4 << 20
+	maxScannerBodiesOfAddress = 16 << 20
 )
 
 // readLeaks returns a body of any type. After using the body, the caller must call release. The

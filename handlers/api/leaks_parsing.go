@@ -13,19 +13,19 @@ import (
 	"portal/models"
 )
 
-const maxLeaks = 1000 // texts in the report of a provider
+const maxLeaks = 1000 // texts in the report of a scanner
 
-// providerLeak is one entry in the report of a provider.
-type providerLeak struct {
+// reportedLeak is one entry in the report of a scanner.
+type reportedLeak struct {
 	models.LeakedText
 
-	kind string // the provider's name for keys of this portal
+	kind string // the scanner's name for keys of this portal
 }
 
-// parseProviderLeaks returns the entries of a report that is a list of objects with type, token and
+// parseScannerReport returns the entries of a report that is a list of objects with type, token and
 // a URL in the field with this name, or a 400 for any other body. It stops at the first entry that
 // is too many, so that a body cannot use a multiple of its own memory.
-func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err error) {
+func parseScannerReport(body []byte, urlField string) (leaks []reportedLeak, err error) {
 	invalid := problem.InvalidRequest(fmt.Sprintf(
 		`The request body is not a list of at most %d reports. Send [{"type": "...", "token": "nas_...", %q: "..."}].`, maxLeaks, urlField))
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -43,7 +43,7 @@ func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err
 		}
 		kind, _ := fields["type"].(string)
 		where, _ := fields[urlField].(string)
-		leaks = append(leaks, providerLeak{models.NewLeakedText(token, where), kind})
+		leaks = append(leaks, reportedLeak{models.NewLeakedText(token, where), kind})
 	}
 	if _, err := decoder.Token(); err != nil { // the end of the list
 		return nil, invalid
@@ -55,7 +55,7 @@ func parseProviderLeaks(body []byte, urlField string) (leaks []providerLeak, err
 }
 
 // distinct returns the first entry of each text, and its kind.
-func distinct(leaks []providerLeak) (texts []models.LeakedText, kinds []string) {
+func distinct(leaks []reportedLeak) (texts []models.LeakedText, kinds []string) {
 	seen := map[[sha256.Size]byte]bool{}
 	for _, leak := range leaks {
 		if !seen[leak.Hash()] {

@@ -22,14 +22,14 @@ const (
 	maxPublicLeaks = 100 // texts in a report without credentials
 )
 
-// reportLeaks revokes keys that anyone reports, with the same response for every text.
-func (a *API) reportLeaks(c *gin.Context) error {
+// createPublic revokes keys that anyone reports, with the same response for every text.
+func (l *leakReports) createPublic(c *gin.Context) error {
 	started := time.Now()
 	address := c.ClientIP()
-	if err := a.leaks.limit.limit(c, addressID(address)); err != nil {
+	if err := l.limit.limit(c, addressID(address)); err != nil {
 		return err
 	}
-	body, release, err := readLeaks(c, &a.leaks.publicBodies)
+	body, release, err := readLeaks(c, &l.publicBodies)
 	defer release()
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (a *API) reportLeaks(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.reportLeaked(c, texts, models.LeakPublic, address); err != nil {
+	if _, err := l.report(c, texts, models.LeakPublic, address); err != nil {
 		return err
 	}
 	select {
@@ -62,9 +62,9 @@ func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
 	if err != nil || len(keys) < 1 || len(keys) > maxPublicLeaks || slices.Contains(keys, nil) {
 		return nil, problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
 	}
-	leaks := make([]providerLeak, 0, len(keys))
+	leaks := make([]reportedLeak, 0, len(keys))
 	for _, key := range keys {
-		leaks = append(leaks, providerLeak{LeakedText: models.NewLeakedText(*key, "")})
+		leaks = append(leaks, reportedLeak{LeakedText: models.NewLeakedText(*key, "")})
 	}
 	texts, _ := distinct(leaks)
 	return texts, nil

@@ -32,7 +32,7 @@ import (
 
 const leaksToken = "the-token-of-a-gitlab-of-ones-own-32"
 
-// keysServer is a provider's server of public keys.
+// keysServer is a scanner's server of public keys.
 type keysServer struct {
 	*httptest.Server
 
@@ -94,7 +94,7 @@ type publishedKey struct {
 	Current bool   `json:"is_current"`
 }
 
-// signer signs reports as a provider does.
+// signer signs reports as a scanner does.
 type signer struct {
 	id  string
 	key *ecdsa.PrivateKey
@@ -111,15 +111,15 @@ func (s signer) published(t *testing.T, current bool) publishedKey {
 	return publishedKey{s.id, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), current}
 }
 
-// signed are the options of a report that a provider has signed.
-func (s signer) signed(t testing.TB, provider, report string) option {
+// signed are the options of a report that a scanner has signed.
+func (s signer) signed(t testing.TB, name, report string) option {
 	t.Helper()
 	hash := sha256.Sum256([]byte(report))
 	signature := base64.StdEncoding.EncodeToString(modelstest.Value(ecdsa.SignASN1(rand.Reader, s.key, hash[:]))(t))
 	return func(r *http.Request) {
 		jsonBody(report)(r)
-		r.Header.Set(provider+"-Public-Key-Identifier", s.id)
-		r.Header.Set(provider+"-Public-Key-Signature", signature)
+		r.Header.Set(name+"-Public-Key-Identifier", s.id)
+		r.Header.Set(name+"-Public-Key-Signature", signature)
 	}
 }
 
@@ -135,7 +135,7 @@ func report(url string, keys ...string) string {
 	return string(content)
 }
 
-// newLeakService starts an instance with all doors open.
+// newLeakService starts an instance with all scanners.
 func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service {
 	t.Helper()
 	return newService(t, databaseURL, func(d *handlers.Deps) {
@@ -200,29 +200,29 @@ func TestSignaturesOfGitHubVerify(t *testing.T) {
 func TestReportsOfProvidersRevokeKeys(t *testing.T) {
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		provider := newSigner(t)
-		s := newLeakService(t, databaseURL, newKeysServer(t, provider))
-		for _, door := range []struct{ path, header, name string }{{"/leaks/github", "Github", "GitHub"}, {"/leaks/gitlab", "Gitlab", "GitLab"}} {
+		scanner := newSigner(t)
+		s := newLeakService(t, databaseURL, newKeysServer(t, scanner))
+		for _, from := range []struct{ path, header, name string }{{"/leaks/github", "Github", "GitHub"}, {"/leaks/gitlab", "Gitlab", "GitLab"}} {
 			c := s.customer()
 			content := report("https://example.com/"+c.secret, c.secret, unknownKey, c.secret, c.secret[:39]+"!")
 			var feedback []map[string]string
 			for range 2 { // a repeat has the same feedback
-				s.post(door.path, provider.signed(t, door.header, content)).is(http.StatusOK).into(&feedback)
+				s.post(from.path, scanner.signed(t, from.header, content)).is(http.StatusOK).into(&feedback)
 				var labels []string
 				for _, entry := range feedback {
 					labels = append(labels, entry["label"])
 				}
 				if !slices.Equal(labels, []string{"true_positive", "false_positive", "false_positive"}) || len(feedback[0]) != 3 {
-					t.Errorf("%s: feedback %v", door.path, feedback)
+					t.Errorf("%s: feedback %v", from.path, feedback)
 				}
 			}
 			s.get("/api/agents", bearer(c.secret)).fails(http.StatusUnauthorized, "UNAUTHORIZED")
-			if got := s.leak(c.key); got != "Reported as leaked by "+door.name+": https://example.com/"+c.key.Masked() {
-				t.Errorf("%s: %q", door.path, got)
+			if got := s.leak(c.key); got != "Reported as leaked by "+from.name+": https://example.com/"+c.key.Masked() {
+				t.Errorf("%s: %q", from.path, got)
 			}
-			invalid := provider.signed(t, door.header, `{"token": "x"}`)
-			s.post(door.path, invalid).fails(http.StatusBadRequest, "INVALID_REQUEST")
-			s.get(door.path).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
+			invalid := scanner.signed(t, from.header, `{"token": "x"}`)
+			s.post(from.path, invalid).fails(http.StatusBadRequest, "INVALID_REQUEST")
+			s.get(from.path).fails(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
 			if strings.Contains(s.log.String(), c.secret) {
 				t.Error("the log contains the key")
 			}
@@ -366,7 +366,7 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			if got := s.post("/leaks/github", first.signed(t, "Github", content)); got.status != http.StatusOK {
-				t.Errorf("while the provider hangs: %d %s", got.status, got.body)
+				t.Errorf("while the scanner hangs: %d %s", got.status, got.body)
 			}
 		})
 	}
@@ -376,7 +376,7 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 	if n := keys.requests.Swap(0); n != 1 {
 		t.Errorf("%d fetches for eight reports", n)
 	}
-	// A provider that hangs for longer than the deadline is away.
+	// A scanner that hangs for longer than the deadline is away.
 	s.clock.Advance(24 * time.Hour)
 	release = keys.block()
 	defer release()
@@ -389,7 +389,7 @@ func TestPublicKeysOfAProviderAreFetchedRarelyAndKept(t *testing.T) {
 // slowReports sends n reports at once, each without its end. finish sends the ends, waits for the
 // responses and returns how many had each status; 0 is a connection that ended. responses counts
 // the responses.
-func (s *service) slowReports(provider signer, n int, responses *atomic.Int64) (finish func() map[int]int) {
+func (s *service) slowReports(scanner signer, n int, responses *atomic.Int64) (finish func() map[int]int) {
 	var senders sync.WaitGroup
 	statuses, ends := make([]int, n), make([]*io.PipeWriter, n)
 	for i := range n {
@@ -397,7 +397,7 @@ func (s *service) slowReports(provider signer, n int, responses *atomic.Int64) (
 		ends[i] = end
 		begin := io.MultiReader(strings.NewReader(strings.Repeat(" ", 640<<10)), rest)
 		r := modelstest.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/leaks/github", http.NoBody))(s.t)
-		provider.signed(s.t, "Github", "[]")(r)
+		scanner.signed(s.t, "Github", "[]")(r)
 		r.Body, r.ContentLength = struct {
 			io.Reader
 			io.Closer
@@ -427,29 +427,29 @@ func (s *service) slowReports(provider signer, n int, responses *atomic.Int64) (
 	}
 }
 
-// The identifier of a provider's key is public, so anyone can send a body to its door. But all
-// reports of a provider come from one address too, if the portal does not know the proxy.
+// The identifier of a scanner's key is public, so anyone can send a body in its name. But all
+// reports of a scanner come from one address too, if the portal does not know the proxy.
 func TestOneAddressCannotFillTheMemoryForReports(t *testing.T) {
 	t.Parallel()
-	provider := newSigner(t)
-	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t, provider))
+	scanner := newSigner(t)
+	s := newLeakService(t, modelstest.SQLiteURL(t), newKeysServer(t, scanner))
 	var responses atomic.Int64
-	if counts := s.slowReports(provider, 16, &responses)(); counts[http.StatusServiceUnavailable] > 0 {
+	if counts := s.slowReports(scanner, 16, &responses)(); counts[http.StatusServiceUnavailable] > 0 {
 		t.Errorf("statuses of 16 reports: %v", counts)
 	}
 	responses.Store(0)
-	finish := s.slowReports(provider, 52, &responses) // together they would fill the memory
+	finish := s.slowReports(scanner, 52, &responses) // together they would fill the memory
 	modelstest.Eventually(t, "half of the slow bodies are refused", func() bool { return responses.Load() >= 27 })
-	s.post("/leaks/github", provider.signed(t, "Github", report("", unknownKey))).is(http.StatusOK)
+	s.post("/leaks/github", scanner.signed(t, "Github", report("", unknownKey))).is(http.StatusOK)
 	finish()
 }
 
 func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
 	t.Parallel()
-	provider := newSigner(t)
+	scanner := newSigner(t)
 	var registry *prometheus.Registry
 	s := newService(t, modelstest.SQLiteURL(t), func(d *handlers.Deps) {
-		d.Scanners, registry = deps.Scanners{GitHubKeys: newKeysServer(t, provider).URL}, d.Registry
+		d.Scanners, registry = deps.Scanners{GitHubKeys: newKeysServer(t, scanner).URL}, d.Registry
 	})
 	first, second := s.customer(), s.customer()
 	modelstest.Exec(t, s.database, "CREATE TRIGGER broken BEFORE UPDATE ON api_keys WHEN NEW.account_id = '"+
@@ -463,9 +463,9 @@ func TestReportThatFailsCountsTheKeysThatItRevoked(t *testing.T) {
 			t.Errorf("no sample %s%s", sample, want)
 		}
 	}
-	s.post("/leaks/github", provider.signed(t, "Github", content)).is(http.StatusInternalServerError)
+	s.post("/leaks/github", scanner.signed(t, "Github", content)).is(http.StatusInternalServerError)
 	revoked("1")
 	modelstest.Exec(t, s.database, "DROP TRIGGER broken")
-	s.post("/leaks/github", provider.signed(t, "Github", content)).is(http.StatusOK)
+	s.post("/leaks/github", scanner.signed(t, "Github", content)).is(http.StatusOK)
 	revoked("2")
 }

@@ -116,7 +116,7 @@ var loadDescription = sync.OnceValues(func() (*openapi3.T, error) {
 // and body.
 func (a answer) followsDescription(r *http.Request) {
 	a.t.Helper()
-	// The providers describe the responses to their reports.
+	// The scanners describe the responses to their reports.
 	succeeds := strings.HasPrefix(r.URL.Path, "/leaks/") && a.status < http.StatusBadRequest
 	if err := validate(a.t, r.Method, r.URL.Path, a.status, a.header, string(a.body)); err != nil && !succeeds {
 		a.t.Errorf("%s %s: not as described: %v", r.Method, r.URL.Path, err)

@@ -19,16 +19,24 @@ const (
 	maxOperatorPage = 1000
 )
 
-// operated adapts a handler that requires the operator token. If no token is configured, the
-// response is a 404.
-func (a *API) operated(h handler) gin.HandlerFunc {
-	return a.public(func(c *gin.Context) error {
+// operators have the endpoints of the operator API, which the platform calls with a shared token.
+type operators struct {
+	*site
+
+	token      *sharedToken // nil: the operator API is off
+	signInLink func(token string) string
+}
+
+// handle adapts a handler that requires the operator token. If no token is configured, the response
+// is a 404.
+func (o *operators) handle(h handler) gin.HandlerFunc {
+	return handle(func(c *gin.Context) error {
 		c.Header("Cache-Control", "no-store")
-		if a.operator == nil {
+		if o.token == nil {
 			return problem.NotFound()
 		}
 		const header = "Authorization: Bearer <operator token>."
-		err := a.operator.check(c, false, "The request has no operator token. Send it as: "+header,
+		err := o.token.check(c, false, "The request has no operator token. Send it as: "+header,
 			"The operator token is wrong. Send the value of PORTAL_OPERATOR_TOKEN as: "+header)
 		if err != nil {
 			return err
@@ -91,15 +99,15 @@ func pathID(c *gin.Context, name string) (uuid.UUID, error) {
 // listOf returns a page of a list of the account in the path, such as its users. It returns
 // [models.ErrAccountNotFound] if the account does not exist.
 func listOf[T any](
-	a *API, c *gin.Context, list func(context.Context, uuid.UUID, models.Page) (models.List[T], error),
+	o *operators, c *gin.Context, list func(context.Context, uuid.UUID, models.Page) (models.List[T], error),
 ) (models.List[T], error) {
 	page, pageErr := readPage(c, operatorPage, maxOperatorPage)
 	id, err := accountID(c)
 	if err := cmp.Or(pageErr, err); err != nil {
 		return models.List[T]{}, err
 	}
-	return query(a, c, 0, func(ctx context.Context) (found models.List[T], err error) {
-		if _, err := a.store.Accounts.Find(ctx, id); err != nil {
+	return query(o.site, c, 0, func(ctx context.Context) (found models.List[T], err error) {
+		if _, err := o.Store.Accounts.Find(ctx, id); err != nil {
 			return found, err
 		}
 		return list(ctx, id, page)
@@ -108,13 +116,13 @@ func listOf[T any](
 
 // remove calls f with the account and the other id of the path, and ignores the error gone, which f
 // returns if there is nothing to remove.
-func (a *API) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
+func (o *operators) remove(c *gin.Context, name string, gone error, f func(ctx context.Context, account, id uuid.UUID) error) error {
 	account, id, err := accountAnd(c, name)
 	if err != nil {
 		return err
 	}
-	_, err = query(a, c, 0, func(ctx context.Context) (found models.Account, err error) {
-		if found, err = a.store.Accounts.Find(ctx, account); err != nil {
+	_, err = query(o.site, c, 0, func(ctx context.Context) (found models.Account, err error) {
+		if found, err = o.Store.Accounts.Find(ctx, account); err != nil {
 			return found, err
 		}
 		return found, f(ctx, account, id)

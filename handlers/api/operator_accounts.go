@@ -29,29 +29,29 @@ type accountsBody struct {
 	Next     uuid.UUID `json:"next,omitzero"`
 }
 
-func (a *API) listAccounts(c *gin.Context) error {
+func (o *operators) listAccounts(c *gin.Context) error {
 	page, err := readPage(c, operatorPage, maxOperatorPage)
 	if err != nil {
 		return err
 	}
-	accounts, err := query(a, c, 0, func(ctx context.Context) (models.List[models.Account], error) {
-		return a.store.Accounts.List(ctx, page)
+	accounts, err := query(o.site, c, 0, func(ctx context.Context) (models.List[models.Account], error) {
+		return o.Store.Accounts.List(ctx, page)
 	})
 	return send(c, http.StatusOK, accountsBody{bodiesOf(accounts.Items, NewAccount), accounts.Next}, err)
 }
 
-func (a *API) showAccount(c *gin.Context) error {
+func (o *operators) showAccount(c *gin.Context) error {
 	id, err := accountID(c)
 	if err != nil {
 		return err
 	}
-	account, err := query(a, c, 0, func(ctx context.Context) (models.Account, error) {
-		return a.store.Accounts.Find(ctx, id)
+	account, err := query(o.site, c, 0, func(ctx context.Context) (models.Account, error) {
+		return o.Store.Accounts.Find(ctx, id)
 	})
 	return send(c, http.StatusOK, NewAccount(account), err)
 }
 
-func (a *API) putAccount(c *gin.Context) error {
+func (o *operators) putAccount(c *gin.Context) error {
 	id, err := pathID(c, "account")
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (a *API) putAccount(c *gin.Context) error {
 		return body.err
 	}
 	var created bool
-	account, err := query(a, c, 0, func(ctx context.Context) (account models.Account, err error) {
-		account, created, err = a.store.Accounts.Put(ctx, id, name, disabled, models.Operator())
+	account, err := query(o.site, c, 0, func(ctx context.Context) (account models.Account, err error) {
+		account, created, err = o.Store.Accounts.Put(ctx, id, name, disabled, models.Operator())
 		return account, err
 	})
 	return send(c, putStatus(created), NewAccount(account), err)

@@ -9,13 +9,13 @@ import (
 	"portal/models"
 )
 
-// listAccountAgents returns a page of an account's agents, by name.
-func (a *API) listAccountAgents(c *gin.Context) error {
-	agents, err := listOf(a, c, a.store.Agents.List)
+// listAgents returns a page of an account's agents, by name.
+func (o *operators) listAgents(c *gin.Context) error {
+	agents, err := listOf(o, c, o.Store.Agents.List)
 	return sendAgents(c, agents, err)
 }
 
-func (a *API) putAgent(c *gin.Context) error {
+func (o *operators) putAgent(c *gin.Context) error {
 	account, id, err := accountAnd(c, "agent")
 	if err != nil {
 		return err
@@ -26,17 +26,17 @@ func (a *API) putAgent(c *gin.Context) error {
 		return body.err
 	}
 	var created bool
-	agent, err := query(a, c, 0, func(ctx context.Context) (agent models.Agent, err error) {
-		agent, created, err = a.store.Agents.Put(ctx, account, id, name, models.Operator())
+	agent, err := query(o.site, c, 0, func(ctx context.Context) (agent models.Agent, err error) {
+		agent, created, err = o.Store.Agents.Put(ctx, account, id, name, models.Operator())
 		return agent, err
 	})
 	return send(c, putStatus(created), NewAgent(agent), err)
 }
 
 // removeAgent removes an agent, if it exists.
-func (a *API) removeAgent(c *gin.Context) error {
-	return a.remove(c, "agent", models.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		_, err := a.store.Agents.Remove(ctx, account, id, models.Operator())
+func (o *operators) removeAgent(c *gin.Context) error {
+	return o.remove(c, "agent", models.ErrAgentNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+		_, err := o.Store.Agents.Remove(ctx, account, id, models.Operator())
 		return err
 	})
 }

@@ -18,9 +18,10 @@ type keysBody struct {
 }
 
 // listKeys returns a page of an account's keys, revoked ones too.
-func (a *API) listKeys(c *gin.Context) error {
-	keys, err := listOf(a, c, a.store.Keys.All)
-	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, NewKey), keys.Next}, err)
+func (o *operators) listKeys(c *gin.Context) error {
+	body := func(key models.Key) Key { return NewKey(key, o.Now()) }
+	keys, err := listOf(o, c, o.Store.Keys.All)
+	return send(c, http.StatusOK, keysBody{bodiesOf(keys.Items, body), keys.Next}, err)
 }
 
 type revocationBody struct {
@@ -30,7 +31,7 @@ type revocationBody struct {
 }
 
 // revokeKey revokes a key of any account, given by its value or its id.
-func (a *API) revokeKey(c *gin.Context) error {
+func (o *operators) revokeKey(c *gin.Context) error {
 	const example = `{"key": "nas_..."} or {"keyId": "<uuid>"}`
 	body := readObject(c, example)
 	if body.has("key") == body.has("keyId") {
@@ -49,16 +50,16 @@ func (a *API) revokeKey(c *gin.Context) error {
 	if body.err != nil {
 		return body.err
 	}
-	key, err := query(a, c, 0, func(ctx context.Context) (key models.Key, err error) {
+	key, err := query(o.site, c, 0, func(ctx context.Context) (key models.Key, err error) {
 		if body.has("key") {
-			key, err = a.store.Keys.FindBySecret(ctx, secret)
+			key, err = o.Store.Keys.FindBySecret(ctx, secret)
 		} else {
-			key, err = a.store.Keys.FindAsOperator(ctx, id)
+			key, err = o.Store.Keys.FindAsOperator(ctx, id)
 		}
 		if err != nil {
 			return key, err
 		}
-		return a.store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, models.Operator())
+		return o.Store.Keys.Revoke(ctx, key.AccountID, key.ID, reason, models.Operator())
 	})
 	endedAt := key.RevokedAt
 	if errors.Is(err, models.ErrKeyAlreadyRevoked) {

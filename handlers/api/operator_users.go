@@ -26,13 +26,13 @@ type usersBody struct {
 	Next  uuid.UUID `json:"next,omitzero"`
 }
 
-func (a *API) listUsers(c *gin.Context) error {
-	users, err := listOf(a, c, a.store.People.List)
+func (o *operators) listUsers(c *gin.Context) error {
+	users, err := listOf(o, c, o.Store.People.List)
 	return send(c, http.StatusOK, usersBody{bodiesOf(users.Items, NewUser), users.Next}, err)
 }
 
 // addUser adds a user without a password.
-func (a *API) addUser(c *gin.Context) error {
+func (o *operators) addUser(c *gin.Context) error {
 	account, err := accountID(c)
 	if err != nil {
 		return err
@@ -42,16 +42,16 @@ func (a *API) addUser(c *gin.Context) error {
 	if body.err != nil {
 		return body.err
 	}
-	user, err := query(a, c, 0, func(ctx context.Context) (models.User, error) {
-		return a.store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, models.Operator())
+	user, err := query(o.site, c, 0, func(ctx context.Context) (models.User, error) {
+		return o.Store.People.Add(ctx, account, models.NewUser{Email: email, Role: role}, models.Operator())
 	})
 	return send(c, http.StatusCreated, NewUser(user), err)
 }
 
 // removeUser removes a user, if it exists.
-func (a *API) removeUser(c *gin.Context) error {
-	return a.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
-		return a.store.People.Remove(ctx, account, id, models.Operator())
+func (o *operators) removeUser(c *gin.Context) error {
+	return o.remove(c, "user", models.ErrUserNotFound, func(ctx context.Context, account, id uuid.UUID) error {
+		return o.Store.People.Remove(ctx, account, id, models.Operator())
 	})
 }
 
@@ -61,7 +61,7 @@ type signInLinkBody struct {
 }
 
 // createSignInLink returns a link that signs a user in once.
-func (a *API) createSignInLink(c *gin.Context) error {
+func (o *operators) createSignInLink(c *gin.Context) error {
 	account, err := accountID(c)
 	if err != nil {
 		return err
@@ -71,12 +71,12 @@ func (a *API) createSignInLink(c *gin.Context) error {
 	if body.err != nil {
 		return body.err
 	}
-	link, err := query(a, c, 0, func(ctx context.Context) (link signInLinkBody, err error) {
-		if _, err := a.store.Accounts.Find(ctx, account); err != nil {
+	link, err := query(o.site, c, 0, func(ctx context.Context) (link signInLinkBody, err error) {
+		if _, err := o.Store.Accounts.Find(ctx, account); err != nil {
 			return link, err
 		}
-		token, expiresAt, err := a.store.SignIn.CreateLink(ctx, account, user, models.Operator())
-		return signInLinkBody{a.signInLink(token), expiresAt}, err
+		token, expiresAt, err := o.Store.SignIn.CreateLink(ctx, account, user, models.Operator())
+		return signInLinkBody{o.signInLink(token), expiresAt}, err
 	})
 	return send(c, http.StatusCreated, link, err)
 }

@@ -32,12 +32,12 @@ func newRefusals(registry prometheus.Registerer) *prometheus.CounterVec {
 
 // countRefusal counts a request whose credentials were refused, do not suffice or could not be
 // checked, and reports whether the response is a 401.
-func (a *API) countRefusal(err error) bool {
+func (s *site) countRefusal(err error) bool {
 	p := problem.From(err)
 	reason := p.Reason
 	if p.Status >= http.StatusInternalServerError {
 		reason = refusalUnavailable
 	}
-	a.refusals.WithLabelValues(reason).Inc()
+	s.refusals.WithLabelValues(reason).Inc()
 	return p.Status == http.StatusUnauthorized
 }

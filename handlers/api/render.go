@@ -12,8 +12,8 @@ import (
 // handler writes a response or returns an error.
 type handler func(*gin.Context) error
 
-// public adapts a handler and renders its error.
-func (a *API) public(h handler) gin.HandlerFunc {
+// handle adapts a handler and renders its error.
+func handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := h(c); err != nil {
 			Render(c, err)

@@ -39,27 +39,35 @@ type liveKitBody struct {
 // tokenBuffers are buffers for token responses. A longer response allocates its own.
 var tokenBuffers = sync.Pool{New: func() any { return new([1024]byte) }}
 
-// createWidgetToken exchanges the caller's API key for a short-lived token for one agent of the
+// widgetTokens has the endpoints that issue and check widget tokens.
+type widgetTokens struct {
+	*site
+
+	ofToken, ofAccount *rateLimiter  // of the requests with tokens; nil: none
+	signing            chan struct{} // holds an entry for each request that signs
+}
+
+// create exchanges the caller's API key for a short-lived token for one agent of the
 // caller's account. The token can have a context: what the caller says about the visitor.
-func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
-	grant, err := a.readTokenRequest(c)
+func (w *widgetTokens) create(c *gin.Context, caller models.Principal) error {
+	grant, err := w.readTokenRequest(c)
 	if err != nil {
 		return err
 	}
 	agentID := grant.AgentID // not grant, which the closure would make escape to the heap
-	err = a.queries.Run(func() error { return a.store.API.CheckAgent(c.Request.Context(), caller, agentID) })
+	err = w.queries.Run(func() error { return w.Store.API.CheckAgent(c.Request.Context(), caller, agentID) })
 	if err != nil {
 		return err
 	}
 	grant.AccountID, grant.KeyID, grant.Until = caller.AccountID, caller.KeyID, caller.ExpiresAt()
 	buffer, _ := tokenBuffers.Get().(*[1024]byte)
 	defer tokenBuffers.Put(buffer)
-	body, err := a.appendTokenResponse(buffer[:0], grant)
+	body, err := w.appendTokenResponse(buffer[:0], grant)
 	if err != nil {
 		return err
 	}
-	a.store.Agents.TokenIssued(agentID)
-	a.store.Agents.Used(agentID, caller.KeyID)
+	w.Store.Agents.TokenIssued(agentID)
+	w.Store.Agents.Used(agentID, caller.KeyID)
 	c.Data(http.StatusOK, responseType, body)
 	return nil
 }
@@ -67,10 +75,10 @@ func (a *API) createWidgetToken(c *gin.Context, caller models.Principal) error {
 // appendTokenResponse appends the body of a token response to b. Because signing takes most of the
 // CPU time of a request, it limits how many requests sign at once, so that other goroutines do not
 // wait long for a processor.
-func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) {
-	a.signing <- struct{}{}
-	defer func() { <-a.signing }()
-	b, claims, err := a.tokens.Issue(append(b, beforeToken...), grant)
+func (w *widgetTokens) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) {
+	w.signing <- struct{}{}
+	defer func() { <-w.signing }()
+	b, claims, err := w.Tokens.Issue(append(b, beforeToken...), grant)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +86,8 @@ func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) 
 		return nil, &models.KeyExpiredError{At: grant.Until}
 	}
 	b = strconv.AppendInt(append(b, beforeLifetime...), claims.ExpiresAt-claims.IssuedAt, 10)
-	if a.liveKit != nil {
-		access, err := a.liveKitAccess(claims)
+	if w.LiveKit != nil {
+		access, err := w.liveKitAccess(claims)
 		if err != nil {
 			return nil, err
 		}
@@ -91,18 +99,18 @@ func (a *API) appendTokenResponse(b []byte, grant widget.Grant) ([]byte, error) 
 
 // liveKitAccess returns the JSON of the access to a new room, for as long as the widget token with
 // these claims is valid.
-func (a *API) liveKitAccess(claims widget.Claims) ([]byte, error) {
+func (w *widgetTokens) liveKitAccess(claims widget.Claims) ([]byte, error) {
 	participant := livekit.Participant{
 		Identity: claims.ID.String(), AgentID: claims.AgentID, KeyID: claims.KeyID, ExpiresAt: time.Unix(claims.ExpiresAt, 0),
 	}
 	if claims.Context != nil {
 		participant.User, participant.Metadata = (*livekit.User)(claims.User), claims.Metadata
 	}
-	token, err := a.liveKit.ParticipantToken(participant)
+	token, err := w.LiveKit.ParticipantToken(participant)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(liveKitBody{ServerURL: a.liveKit.URL(), ParticipantToken: token})
+	return json.Marshal(liveKitBody{ServerURL: w.LiveKit.URL(), ParticipantToken: token})
 }
 
 // Limits of a token's context.
@@ -114,7 +122,7 @@ const (
 
 // readTokenRequest returns the grant that the body asks for, without the account and the key. For
 // any other body than the described one it returns a 400, besides the errors of [readBody].
-func (a *API) readTokenRequest(c *gin.Context) (widget.Grant, error) {
+func (w *widgetTokens) readTokenRequest(c *gin.Context) (widget.Grant, error) {
 	body, err := readBody(c, jsonType)
 	if err != nil {
 		return widget.Grant{}, err
@@ -128,7 +136,7 @@ func (a *API) readTokenRequest(c *gin.Context) (widget.Grant, error) {
 	if context.User != nil || context.Metadata != nil {
 		grant.Context = &context
 	}
-	grant.Life = o.life(a.tokens.TTL())
+	grant.Life = o.life(w.Tokens.TTL())
 	return grant, o.err
 }
 

@@ -13,27 +13,27 @@ import (
 const revocableType = "gitleaks_rule_id_nas-api-key"
 
 // listRevocableTypes returns the types of tokens that a GitLab server should report.
-func (a *API) listRevocableTypes(c *gin.Context) error {
-	return send(c, http.StatusOK, map[string][]string{"types": {revocableType}}, a.checkGitLab(c))
+func (l *leakReports) listRevocableTypes(c *gin.Context) error {
+	return send(c, http.StatusOK, map[string][]string{"types": {revocableType}}, l.checkGitLab(c))
 }
 
-// revokeLeakedTokens revokes the keys that a GitLab server reports.
-func (a *API) revokeLeakedTokens(c *gin.Context) error {
-	if err := a.checkGitLab(c); err != nil {
+// createGitLab revokes the keys that a GitLab server reports.
+func (l *leakReports) createGitLab(c *gin.Context) error {
+	if err := l.checkGitLab(c); err != nil {
 		return err
 	}
-	body, release, err := readLeaks(c, &a.leaks.bodies)
+	body, release, err := readLeaks(c, &l.bodies)
 	defer release()
 	if err != nil {
 		return err
 	}
-	leaks, err := parseProviderLeaks(body, "location")
+	leaks, err := parseScannerReport(body, "location")
 	if err != nil {
 		return err
 	}
 	texts, _ := distinct(leaks)
 	release() // The report may wait for a slot.
-	if _, err := a.reportLeaked(c, texts, models.LeakGitLab, ""); err != nil {
+	if _, err := l.report(c, texts, models.LeakGitLab, ""); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -41,7 +41,7 @@ func (a *API) revokeLeakedTokens(c *gin.Context) error {
 }
 
 // checkGitLab returns a 401 unless the Authorization header is the token, alone or after Bearer.
-func (a *API) checkGitLab(c *gin.Context) error {
+func (l *leakReports) checkGitLab(c *gin.Context) error {
 	const toSend = "Send the value of PORTAL_LEAKS_TOKEN in the Authorization header."
-	return a.leaks.gitLabToken.check(c, true, "The request has no token. "+toSend, "The token is wrong. "+toSend)
+	return l.gitLabToken.check(c, true, "The request has no token. "+toSend, "The token is wrong. "+toSend)
 }

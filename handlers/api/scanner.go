@@ -17,21 +17,44 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"portal/handlers/middleware"
 	"portal/handlers/problem"
+	"portal/models"
 )
 
 const (
-	providerKeysAge     = 24 * time.Hour  // then they are fetched again
-	providerKeysPause   = time.Minute     // between two fetches
-	providerKeysTimeout = 5 * time.Second // of a fetch
-	maxProviderKeys     = 1 << 20         // bytes of a response
-	maxProviderWaits    = 64              // callers that fetch or wait for it; others get a 503
+	scannerKeysAge     = 24 * time.Hour  // then they are fetched again
+	scannerKeysPause   = time.Minute     // between two fetches
+	scannerKeysTimeout = 5 * time.Second // of a fetch
+	maxScannerKeys     = 1 << 20         // bytes of a response
+	maxScannerWaits    = 64              // callers that fetch or wait for it; others get a 503
 )
 
-// providerKeys are the public keys that a provider signs its reports with. They are fetched when
-// they are needed, so that the portal starts without the provider.
-type providerKeys struct {
+// scanner is a scanner for secrets that signs its reports.
+type scanner struct {
+	name   models.LeakSource
+	header string // the beginning of the names of its headers
+	keys   *scannerKeys
+}
+
+func newScanner(s *site, name models.LeakSource, header, keysURL string) *scanner {
+	return &scanner{name, header + "-Public-Key-", newScannerKeys(keysURL, s.Now, s.Logger)}
+}
+
+// oneHeader returns the value of a header that must occur once, or a 400.
+func (s *scanner) oneHeader(c *gin.Context, name string) (string, error) {
+	values := c.Request.Header.Values(s.header + name)
+	if len(values) != 1 || values[0] == "" {
+		return "", problem.InvalidRequest("The header " + s.header + name + " must occur exactly once.")
+	}
+	return values[0], nil
+}
+
+// scannerKeys are the public keys of a scanner's signatures. They are fetched when they are needed,
+// so that the portal starts without the scanner.
+type scannerKeys struct {
 	url    string
 	host   string // for the log, because the query of the URL may be secret
 	client *http.Client
@@ -50,13 +73,13 @@ type fetchedKeys struct {
 	at   time.Time
 }
 
-func newProviderKeys(address string, now func() time.Time, logger *slog.Logger) *providerKeys {
+func newScannerKeys(address string, now func() time.Time, logger *slog.Logger) *scannerKeys {
 	client := &http.Client{
-		Timeout: providerKeysTimeout,
+		Timeout: scannerKeysTimeout,
 		// A redirect could lead to an address without TLS.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	k := &providerKeys{url: address, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxProviderWaits)}
+	k := &scannerKeys{url: address, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxScannerWaits)}
 	if u, err := url.Parse(address); err == nil {
 		k.host = u.Host
 	}
@@ -64,10 +87,10 @@ func newProviderKeys(address string, now func() time.Time, logger *slog.Logger) 
 }
 
 // find returns the key with this identifier. If the keys are old or do not have the identifier, it
-// fetches them, but at most once a minute for all callers. While the provider does not answer, the
+// fetches them, but at most once a minute for all callers. While the scanner does not answer, the
 // old keys are used. The error is a 400 for an unknown identifier, or a 503 if no keys have been
 // fetched yet.
-func (k *providerKeys) find(ctx context.Context, id string) (key *ecdsa.PublicKey, err error) {
+func (k *scannerKeys) find(ctx context.Context, id string) (key *ecdsa.PublicKey, err error) {
 	if key, fresh := k.lookUp(id); fresh {
 		return key, nil
 	}
@@ -79,7 +102,7 @@ func (k *providerKeys) find(ctx context.Context, id string) (key *ecdsa.PublicKe
 }
 
 // findAgain is find for a key that is old or missing.
-func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
+func (k *scannerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
 	k.turn.Lock() // for at most the time limit of a fetch
 	defer k.turn.Unlock()
 	key, fresh := k.lookUp(id) // another caller may have fetched it
@@ -87,7 +110,7 @@ func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicK
 		return key, nil
 	}
 	var failure error
-	if k.tried.IsZero() || k.now().Sub(k.tried) >= providerKeysPause {
+	if k.tried.IsZero() || k.now().Sub(k.tried) >= scannerKeysPause {
 		k.tried = k.now()
 		// The fetch must not end when the caller leaves.
 		if failure = k.fetch(context.WithoutCancel(ctx)); failure != nil {
@@ -100,8 +123,8 @@ func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicK
 	case key != nil:
 		return key, nil
 	case k.known.Load() == nil:
-		missing := problem.Unavailable(errors.Join(errors.New("the public keys of the provider are missing"), failure))
-		missing.RetryAfter = k.tried.Add(providerKeysPause).Sub(k.now()) // until the next fetch
+		missing := problem.Unavailable(errors.Join(errors.New("the public keys of the scanner are missing"), failure))
+		missing.RetryAfter = k.tried.Add(scannerKeysPause).Sub(k.now()) // until the next fetch
 		return nil, missing
 	default:
 		return nil, problem.InvalidRequest("The provider has no public key with this identifier.")
@@ -109,17 +132,17 @@ func (k *providerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicK
 }
 
 // lookUp returns a key, or nil, and whether it need not be fetched again.
-func (k *providerKeys) lookUp(id string) (key *ecdsa.PublicKey, fresh bool) {
+func (k *scannerKeys) lookUp(id string) (key *ecdsa.PublicKey, fresh bool) {
 	known := k.known.Load()
 	if known == nil {
 		return nil, false
 	}
 	key = known.keys[id]
-	return key, key != nil && k.now().Sub(known.at) < providerKeysAge
+	return key, key != nil && k.now().Sub(known.at) < scannerKeysAge
 }
 
-// fetch replaces the keys by those of the provider.
-func (k *providerKeys) fetch(ctx context.Context) error {
+// fetch replaces the keys by those of the scanner.
+func (k *scannerKeys) fetch(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, http.NoBody)
 	if err != nil {
 		return err
@@ -136,11 +159,11 @@ func (k *providerKeys) fetch(ctx context.Context) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d", response.StatusCode)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxProviderKeys))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxScannerKeys))
 	if err != nil {
 		return err
 	}
-	keys, err := parseProviderKeys(body)
+	keys, err := parseScannerKeys(body)
 	if err != nil {
 		return err
 	}
@@ -148,9 +171,9 @@ func (k *providerKeys) fetch(ctx context.Context) error {
 	return nil
 }
 
-// parseProviderKeys returns the keys for ECDSA with P-256. It ignores others, and whether a key is
+// parseScannerKeys returns the keys for ECDSA with P-256. It ignores others, and whether a key is
 // the current one: a key that is published verifies.
-func parseProviderKeys(body []byte) (map[string]*ecdsa.PublicKey, error) {
+func parseScannerKeys(body []byte) (map[string]*ecdsa.PublicKey, error) {
 	var published struct {
 		Keys []struct {
 			ID  string `json:"key_identifier"`
