@@ -110,7 +110,7 @@ type APIKeyRow struct {
 	Unused       bool                // for 30 days
 	Sparkline    string              // SVG path of the last 30 days, on the key's own scale
 	Expires      *KeyExpires         // nil: never
-	Twin         *APIKeyTwin         // the other key of a rotation; nil if there is none
+	Rotation     *KeyRotation        // with another active key; nil if there is none
 	Confirmation *APIKeyConfirmation // not nil while the row confirms a revocation
 	Rename       *Rename             // not nil while the row edits the label
 	Focused      bool                // the Revoke button takes the focus
@@ -123,7 +123,7 @@ func (APIKeyRow) fragment() string { return "api-key" }
 func (r APIKeyRow) Restricted() bool { return r.Agents != nil }
 
 // Rotates reports whether the row offers a rotation. A key that replaces another does not.
-func (r APIKeyRow) Rotates() bool { return r.Twin == nil || !r.Twin.Replaces }
+func (r APIKeyRow) Rotates() bool { return r.Rotation == nil || !r.Rotation.Replaces }
 
 // KeyExpires is when a key expires, as users see it.
 type KeyExpires struct {
@@ -146,12 +146,12 @@ func NewKeyExpires(at *time.Time, now time.Time) *KeyExpires {
 	}
 }
 
-// APIKeyTwin is the other key of a rotation.
-type APIKeyTwin struct {
-	Label    string
+// KeyRotation is the rotation of a key with another one.
+type KeyRotation struct {
+	Label    string    // of the other key
 	Created  string    // "20 Oct"; the masked key would find the row of the other key too
-	OldID    uuid.UUID // the old key of the rotation
-	Replaces bool      // the key of the row replaces this one
+	OldID    uuid.UUID // of the key that is replaced
+	Replaces bool      // the key of the row replaces the other one
 }
 
 // APIKeyConfirmation shows how much a key is used before it is revoked.

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Moment is a point in time, formatted for users.
+// Moment is a point in time, formatted for users. Its JSON, of which versions of pages are made, has
+// no relative time, because pages update that themselves.
 type Moment struct {
 	Machine string // RFC 3339, UTC
 	Exact   string // "14 Mar 2026, 09:26:53 UTC"
 	Date    string // "14 Mar 2026"
-	Words   string // relative time: "just now", "3 minutes ago", "2 years ago"
+	Words   string `json:"-"` // relative time: "just now", "3 minutes ago", "2 years ago"
 }
 
 // NewMoment formats at relative to now. A time in the future, from a clock that is ahead, is

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/gin-gonic/gin"
@@ -24,9 +23,6 @@ const (
 	changesPath = homePath + "/changes"
 	// filterFrom is the smallest number of keys for which the list has a filter.
 	filterFrom = 11
-	// versionStep is the precision of the times of last use in a list's version. With a higher
-	// precision, one busy key would change the version on every request.
-	versionStep = 15 * time.Second
 )
 
 // list shows the active keys and the form that generates one.
@@ -95,46 +91,32 @@ func (p *keyPages) page(c *gin.Context, form templates.APIKeyForm, replacements 
 	if err != nil {
 		return templates.APIKeysPage{}, err
 	}
-	form.Full = len(active.keys) >= models.MaxActiveKeys
+	form.Full = len(active) >= models.MaxActiveKeys
 	return templates.APIKeysPage{Form: form, List: p.listOf(active, keyOrderOf(c), replacements...)}, nil
 }
 
-func (p *keyPages) listOf(active activeKeys, order keyOrder, replacements ...templates.APIKeyRow) templates.APIKeyList {
-	keys := active.keys
+func (p *keyPages) listOf(keys []models.KeyUsage, order keyOrder, replacements ...templates.APIKeyRow) templates.APIKeyList {
 	list := templates.APIKeyList{
-		Query: order.query(), Version: versionOf(keys, p.Now()),
-		Keys: make([]templates.APIKeyRow, len(keys)), Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
+		Query: order.query(), Keys: make([]templates.APIKeyRow, len(keys)),
+		Limit: models.MaxActiveKeys, Filterable: len(keys) >= filterFrom,
 	}
 	for _, choice := range keyOrders {
 		list.Orders = append(list.Orders, templates.APIKeyOrder{ID: choice.id, Name: choice.name, Current: choice.id == order.id})
 	}
+	found := rotations(keys, p.Now())
 	order.sort(keys)
 	for i, key := range keys {
-		list.Keys[i] = p.row(key, active.twins)
+		list.Keys[i] = p.row(key, found[key.ID])
+	}
+	list.Version = versionOf(list.Keys)
+	for i, row := range list.Keys {
 		for _, replacement := range replacements {
-			if replacement.ID == key.ID {
+			if replacement.ID == row.ID {
 				list.Keys[i] = replacement
 			}
 		}
 	}
 	return list
-}
-
-// versionOf returns a hash of what the list shows.
-func versionOf(keys []models.KeyUsage, now time.Time) string {
-	var shown strings.Builder
-	for _, key := range keys {
-		used := int64(-1)
-		if key.LastUsedAt != nil {
-			used = key.LastUsedAt.Truncate(versionStep).Unix()
-		}
-		fmt.Fprintf(&shown, "%s %q %d %d %d", key.ID, key.Label, used, len(key.Agents), len(key.Networks))
-		if expires := templates.NewKeyExpires(key.ExpiresAt, now); expires != nil {
-			shown.WriteString(expires.Words)
-		}
-		fmt.Fprintln(&shown, key.Agents == nil, unused(key.Key, now))
-	}
-	return hashOf(shown.String())
 }
 
 // paramSort is the order of the list in its query string.

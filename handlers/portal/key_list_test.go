@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"portal/models"
+	"portal/models/modelstest"
 )
 
 // used generates a key and sends requests with it.
@@ -81,15 +84,16 @@ func TestALongListHasAFilterThatSendsNothing(t *testing.T) {
 }
 
 func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
-	onSite(t, func(t *testing.T, s *site) {
+	clocked(t, func(t *testing.T, s *site, clock *modelstest.Clock) {
 		c := s.customer(t)
-		key := c.key("first")
+		key := c.used("first", 1)
 		seen := func() string {
 			poll := c.get("/api-keys").byID("api-key-seen")
 			return poll.attr("hx-get") + "?seen=" + poll.attr("value")
 		}
 		asking := c.fragments()
 		changes := seen()
+		clock.Advance(time.Minute) // the page changes "1 minute ago" itself
 		if same := asking.get(changes).is(http.StatusNoContent); same.body != "" {
 			t.Errorf("nothing has changed, but the response has %d bytes", len(same.body))
 		}
@@ -107,6 +111,10 @@ func TestTheListIsSentAgainOnlyWhenItHasChanged(t *testing.T) {
 			if _, err := s.store.Keys.Rename(context.Background(), c.account.ID, key.ID, "renamed", models.Operator()); err != nil {
 				t.Error(err)
 			}
+		})
+		changed("a restriction", func() {
+			restrictions := models.Restrictions{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+			modelstest.Value(s.store.Keys.Restrict(context.Background(), c.account.ID, key.ID, restrictions, "", models.Operator()))(t)
 		})
 		changed("a revocation", func() {
 			c.revoke(key)

@@ -199,7 +199,7 @@ func (p *keyPages) startedRotation(old, replacement models.Key, hours map[uuid.U
 		Replacement: p.rotatedKey(replacement, hours[replacement.ID].Requests, highest),
 		Silent:      old.LastUsedAt == nil || p.Now().Sub(*old.LastUsedAt) >= silentAfter,
 	}
-	progress.Version = rotationVersion(progress)
+	progress.Version = versionOf(progress)
 	return templates.RotationPage{Old: progress.Old, Progress: &progress}
 }
 
@@ -214,14 +214,4 @@ func (p *keyPages) rotatedKey(key models.Key, hours []int64, highest int64) temp
 		rotated.Requests += templates.Count(n)
 	}
 	return rotated
-}
-
-// rotationVersion returns a hash of what the page shows, except relative times: the page updates
-// those itself.
-func rotationVersion(progress templates.RotationProgress) string {
-	content := fmt.Sprintln(progress.Silent, progress.Received())
-	for _, key := range []templates.RotatedKey{progress.Old, progress.Replacement} {
-		content += fmt.Sprintln(key.ID, key.Requests, key.Hours)
-	}
-	return hashOf(content)
 }

@@ -1,6 +1,8 @@
 package portal
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -45,20 +47,15 @@ func (p *keyPages) find(c *gin.Context) (models.Key, error) {
 // ended reports whether a key is revoked or has expired.
 func (p *keyPages) ended(key models.Key) bool { return key.EndedAt(p.Now()) != nil }
 
-// activeKeys are an account's active keys.
-type activeKeys struct {
-	keys  []models.KeyUsage                  // on each of the last days
-	twins map[uuid.UUID]templates.APIKeyTwin // of each key under rotation: the other key
-}
-
 // active reads the account's active keys, newest first, and their usage.
-func (p *keyPages) active(c *gin.Context) (activeKeys, error) {
-	keys, err := p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
-	return activeKeys{keys, twinsOf(keys, p.Now())}, err
+func (p *keyPages) active(c *gin.Context) ([]models.KeyUsage, error) {
+	return p.keys.ActiveUsage(c.Request.Context(), sessionFrom(c).AccountID, chartDays)
 }
 
-func twinsOf(keys []models.KeyUsage, now time.Time) map[uuid.UUID]templates.APIKeyTwin {
-	byID, twins := map[uuid.UUID]models.Key{}, map[uuid.UUID]templates.APIKeyTwin{}
+// rotations returns the rotation of each of these keys, newest first, that replaces another one of
+// them or is replaced by one.
+func rotations(keys []models.KeyUsage, now time.Time) map[uuid.UUID]*templates.KeyRotation {
+	byID, found := map[uuid.UUID]models.Key{}, map[uuid.UUID]*templates.KeyRotation{}
 	for _, key := range keys {
 		byID[key.ID] = key.Key
 	}
@@ -70,35 +67,54 @@ func twinsOf(keys []models.KeyUsage, now time.Time) map[uuid.UUID]templates.APIK
 		if !ok {
 			continue
 		}
-		twins[key.ID] = twinOf(old, old.ID, now)
-		// Keys are sorted newest first, and a rotation continues with the newest
-		// replacement.
-		if _, found := twins[old.ID]; !found {
-			twins[old.ID] = twinOf(key.Key, old.ID, now)
+		found[key.ID] = rotationWith(old, old.ID, now)
+		if found[old.ID] == nil { // a rotation continues with the newest replacement
+			found[old.ID] = rotationWith(key.Key, old.ID, now)
 		}
 	}
-	return twins
+	return found
 }
 
-// twinOf returns one of the two keys of the rotation of the key with the id old.
-func twinOf(key models.Key, old uuid.UUID, now time.Time) templates.APIKeyTwin {
-	return templates.APIKeyTwin{
-		Label: key.Label, Created: templates.ShortDate(key.CreatedAt, now), OldID: old, Replaces: key.ID == old,
+// rotationWith returns a key's rotation with another key, where the key with the id old is replaced.
+func rotationWith(other models.Key, old uuid.UUID, now time.Time) *templates.KeyRotation {
+	return &templates.KeyRotation{
+		Label: other.Label, Created: templates.ShortDate(other.CreatedAt, now), OldID: old, Replaces: other.ID == old,
 	}
 }
 
-func (p *keyPages) row(key models.KeyUsage, twins map[uuid.UUID]templates.APIKeyTwin) templates.APIKeyRow {
+// rotation reads the rotation of one key, or returns nil if it has none with an active key.
+func (p *keyPages) rotation(c *gin.Context, key models.Key) (*templates.KeyRotation, error) {
+	if key.ReplacesID != nil {
+		old, err := p.keys.Find(c.Request.Context(), key.AccountID, *key.ReplacesID)
+		if err != nil || !p.ended(old) {
+			return rotationWith(old, old.ID, p.Now()), err
+		}
+	}
+	replacement, err := p.keys.Replacement(c.Request.Context(), key.AccountID, key.ID)
+	if errors.Is(err, models.ErrKeyNotFound) {
+		return nil, nil
+	}
+	return rotationWith(replacement, key.ID, p.Now()), err
+}
+
+func (p *keyPages) row(key models.KeyUsage, rotation *templates.KeyRotation) templates.APIKeyRow {
 	now := p.Now()
 	requests, _ := key.Total()
-	row := templates.APIKeyRow{
+	return templates.APIKeyRow{
 		Key: key.Key, Created: templates.NewMoment(key.CreatedAt, now), LastUsed: optionalMoment(key.LastUsedAt, now),
 		Expires: templates.NewKeyExpires(key.ExpiresAt, now), Unused: unused(key.Key, now),
-		Requests: templates.Count(requests), Sparkline: templates.Sparkline(key.Requests),
+		Requests: templates.Count(requests), Sparkline: templates.Sparkline(key.Requests), Rotation: rotation,
 	}
-	if twin, ok := twins[key.ID]; ok {
-		row.Twin = &twin
+}
+
+// readRow reads the usage and the rotation of a key.
+func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
+	usage, err := p.keys.Usage(c.Request.Context(), key.AccountID, chartDays, key.ID)
+	if err != nil {
+		return templates.APIKeyRow{}, err
 	}
-	return row
+	rotation, err := p.rotation(c, key)
+	return p.row(usage[key.ID], rotation), err
 }
 
 // unused reports whether a key has not been used for 30 days. A newer key is not unused.
@@ -108,18 +124,6 @@ func unused(key models.Key, now time.Time) bool {
 		last = *key.LastUsedAt
 	}
 	return now.Sub(last) >= 30*models.Day
-}
-
-// readRow reads the account's active keys and returns the row of one of them.
-func (p *keyPages) readRow(c *gin.Context, key models.Key) (templates.APIKeyRow, error) {
-	active, err := p.active(c)
-	used := models.KeyUsage{Key: key}
-	for _, one := range active.keys {
-		if one.ID == key.ID {
-			used = one
-		}
-	}
-	return p.row(used, active.twins), err
 }
 
 // showRevoked removes the row of a revoked key from the page, with a notice.
@@ -144,9 +148,11 @@ func revokedNotice(key models.Key, already bool) string {
 	return fmt.Sprintf("API key “%s” (%s) was revoked.", key.Label, key.Masked())
 }
 
-// hashOf returns a short hash of what a page shows, so that it fetches only changes.
-func hashOf(shown string) string {
+// versionOf returns a hash of what a page shows, so that it fetches only changes.
+func versionOf(shown any) string {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(shown)) // never fails
+	if err := json.NewEncoder(hash).Encode(shown); err != nil {
+		panic(err) // every view has JSON
+	}
 	return fmt.Sprintf("%x", hash.Sum64())
 }
