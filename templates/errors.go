@@ -1,6 +1,16 @@
 package templates
 
-import "net/http"
+import (
+	"io/fs"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"portal/models"
+)
 
 // ErrorPage is the page of an error.
 type ErrorPage struct {
@@ -32,6 +42,61 @@ type RetryField struct {
 	Secret       bool   // a password, which must be entered again
 	Autocomplete string // the autocomplete attribute; empty turns it off
 }
+
+// NewRetry returns a form with those of the sent fields that the templates' forms have, in their
+// order. At most 100 values of a hidden field are kept, and one of any other. API keys in the values
+// are redacted.
+func NewRetry(action string, sent url.Values) *Retry {
+	retry := &Retry{Action: action}
+	for _, field := range formFields() {
+		for i, value := range sent[field.Name] {
+			if i > 0 && field.Title != "" || i >= models.MaxKeyAgents {
+				break
+			}
+			if !field.Secret {
+				field.Value = models.RedactKeys(value)
+			}
+			retry.Fields = append(retry.Fields, field)
+		}
+	}
+	return retry
+}
+
+var (
+	fieldTag  = regexp.MustCompile(`<(?:input|select|textarea|button)\s[^>]*>`)
+	attribute = regexp.MustCompile(`\s(name|type|autocomplete)="([a-z_-]+)"`)
+)
+
+// formFields returns the fields of all forms, without values. Texts of one line are visible. If
+// fields of several forms have the same name, the last one counts, which is that of the sign-in.
+var formFields = sync.OnceValue(func() (fields []RetryField) {
+	names, _ := fs.Glob(files, "*/*.html") // the pattern is valid
+	for _, name := range names {
+		text, _ := files.ReadFile(name)
+		for _, tag := range fieldTag.FindAllString(string(text), -1) {
+			of := map[string]string{}
+			for _, match := range attribute.FindAllStringSubmatch(tag, -1) {
+				of[match[1]] = match[2]
+			}
+			filled := of["type"] != "hidden" || strings.Contains(tag, " value=") // else by a script, to be used once
+			if of["name"] == "" || !filled || strings.Contains(tag, " readonly") {
+				continue
+			}
+			field := RetryField{Name: of["name"], Autocomplete: of["autocomplete"]}
+			field.Secret = of["type"] == "password" || field.Autocomplete == "one-time-code"
+			if field.Secret || of["type"] == "text" || of["type"] == "email" {
+				field.Title = strings.ReplaceAll(strings.ToUpper(field.Name[:1])+field.Name[1:], "_", " ")
+			}
+			at := slices.IndexFunc(fields, func(other RetryField) bool { return other.Name == field.Name })
+			if at < 0 {
+				fields = append(fields, field)
+			} else {
+				fields[at] = field
+			}
+		}
+	}
+	return fields
+})
 
 // Failure is the alert of a failed HTMX request. The rest of the page does not change.
 type Failure struct {

@@ -89,48 +89,13 @@ func errorPage(c *gin.Context, shown problem.Problem) templates.ErrorPage {
 	return page
 }
 
-// retryFields are the fields of all forms that an error page offers to send again. Other fields are
-// dropped.
-var retryFields = []templates.RetryField{
-	{Name: "form_id"}, // so that a retry creates nothing twice
-	{Name: "next"},
-	{Name: "role"},
-	{Name: "label", Title: "Label"},
-	{Name: "name", Title: "Name"},
-	{Name: "email", Title: "Email", Autocomplete: "username"},
-	{Name: "password", Title: "Password", Secret: true, Autocomplete: "current-password"},
-	{Name: passwordField, Title: "Current password", Secret: true, Autocomplete: "current-password"},
-	{Name: "new_password", Title: "New password", Secret: true, Autocomplete: "new-password"},
-	{Name: "code", Title: "Code", Secret: true, Autocomplete: "one-time-code"},
-	{Name: "reason", Title: "Reason"},
-	{Name: "note"},
-	{Name: "expires"},
-	{Name: "expiry_date"},
-	{Name: "agents"},
-	{Name: "agent"},
-	{Name: "networks"},
-	{Name: "required"},
-}
-
 // retryOf returns the request's form without its secrets, or nil if it cannot be read.
 func retryOf(c *gin.Context) *templates.Retry {
 	// The request may have failed before the form was read.
 	if err := parseForm(c); err != nil {
 		return nil
 	}
-	retry := &templates.Retry{Action: c.Request.URL.RequestURI()}
-	for _, field := range retryFields {
-		for i, value := range c.Request.PostForm[field.Name] {
-			if i > 0 && field.Title != "" || i >= models.MaxKeyAgents {
-				break // only hidden fields repeat
-			}
-			if !field.Secret {
-				field.Value = value
-			}
-			retry.Fields = append(retry.Fields, field)
-		}
-	}
-	return retry
+	return templates.NewRetry(c.Request.URL.RequestURI(), c.Request.PostForm)
 }
 
 // Render writes err as an error page, or for HTMX as an alert. It logs the cause of a 5xx.

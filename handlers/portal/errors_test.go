@@ -201,6 +201,10 @@ func TestPagesWithoutTheDatabase(t *testing.T) {
 			"/account/password":  {"current_password": {password}, "new_password": {password + " 2"}},
 			"/logout":            nil,
 			"/agents?unexpected": {"unexpected": {"planted"}},
+			key + "/restrictions": {
+				"agents": {"only"}, "agent": {uuid.NewString()}, "networks": {"192.0.2.0/24\n198.51.100.7"}, "add_address": {"yes"},
+			},
+			"/activity/filter": {"kind": {"keys"}, "q": {"staging"}},
 		} {
 			away := c.post(path, fields).is(http.StatusServiceUnavailable)
 			away.one("alert", "can’t reach its database").says("Try again")
