@@ -31,7 +31,8 @@ type system struct {
 	deps    handlers.Deps
 	log     *modelstest.LogBuffer
 	db      *bun.DB
-	tables  string // the query that lists the tables
+	tables  string     // the query that lists the tables
+	fields  url.Values // of all forms; the first tenant sets them
 }
 
 // eachDatabase runs a test on every database, with a new system, in parallel with other tests.
@@ -119,6 +120,9 @@ func (s *system) tenant(t *testing.T, name string) tenant {
 	c.objectIDs["email-changes token"] = []string{s.mailedToken(t, models.MailEmailConfirmation)}
 	for _, activity := range modelstest.Value(s.store.Activity.List(ctx, account.ID, models.ActivityPage{Limit: 10}))(t) {
 		own("activity", activity.ID)
+	}
+	if s.fields == nil {
+		s.fields = c.fill(t, s)
 	}
 	return c
 }
