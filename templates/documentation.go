@@ -33,11 +33,11 @@ func NewProse(text string) Prose {
 
 // Documentation is the content of all pages about the API.
 type Documentation struct {
-	API      Reference
-	Guides   Guides
-	Releases []Release
-	Contents Contents
-	Operated bool // the operator API is on
+	Reference Reference
+	Guides    Guides
+	Releases  []Release
+	Contents  Contents
+	Operated  bool // the operator API is on
 }
 
 // DocumentationPage is a page about the API.
@@ -68,7 +68,7 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 				{"introduction", "Base URL and authentication"},
 			},
 			Groups: []OperationGroup{
-				d.API.group("widget-tokens"), d.API.group("agents"),
+				d.Reference.group("widget-tokens"), d.Reference.group("agents"),
 			},
 		},
 		{
@@ -82,12 +82,12 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 				{"rate-limits", "Rate limits and backoff"},
 				{"rotation", "Rotate a key"},
 			},
-			Groups: []OperationGroup{d.API.group("public", "showDescription", "showHealth", "showReadiness")},
+			Groups: []OperationGroup{d.Reference.group("public", "showDescription", "showHealth", "showReadiness")},
 		},
 		{
 			Path: "/docs/leaked-keys", Title: "Leaked keys", file: "leaked_keys.html", book: SectionAPI,
 			Sections: []GuideSection{{"scanning", "Scan for leaked keys"}},
-			Groups:   []OperationGroup{d.API.group("public", "reportLeaks").as("reports", "Reports")},
+			Groups:   []OperationGroup{d.Reference.group("public", "reportLeaks").as("reports", "Reports")},
 		},
 		{
 			Path: "/docs/errors", Title: "Errors", file: "errors.html", book: SectionAPI,
@@ -104,8 +104,8 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 				{"verify", "Verify a widget token"},
 			},
 			Groups: []OperationGroup{
-				d.API.group("gateways").as("authorization", "Authorization"),
-				d.API.group("public", "showSigningKeys", "showAuthorizationServer", "showOpenIDConfiguration").
+				d.Reference.group("gateways").as("authorization", "Authorization"),
+				d.Reference.group("public", "showSigningKeys", "showAuthorizationServer", "showOpenIDConfiguration").
 					as("discovery", "Discovery"),
 			},
 		},
@@ -114,11 +114,11 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 		pages = append(pages, DocumentationPage{
 			Path: "/docs/operate", Title: "Operate", file: "operate.html", book: SectionOperate,
 			Sections: []GuideSection{{"operator-api", "Operator API"}},
-			Groups: []OperationGroup{d.API.group("operator-api",
+			Groups: []OperationGroup{d.Reference.group("operator-api",
 				"listAccounts", "showAccount", "putAccount", "listAccountAgents", "putAgent", "removeAgent")},
 		}, DocumentationPage{
 			Path: "/docs/operate/people", Title: "Operate: people and keys", file: "operate.html", book: SectionOperate,
-			Groups: []OperationGroup{d.API.group("operator-api",
+			Groups: []OperationGroup{d.Reference.group("operator-api",
 				"listUsers", "addUser", "removeUser", "createSignInLink", "listKeys", "revokeKey").as("people", "People and keys")},
 		})
 	}
@@ -141,7 +141,7 @@ func (p DocumentationPage) contents(d Documentation) ContentsGroup {
 	for _, section := range p.Sections {
 		add(section.Name, section.ID, "")
 		if section.ID == "errors" {
-			for _, code := range d.API.Errors {
+			for _, code := range d.Reference.Errors {
 				add(code.Code, code.Code, "")
 			}
 		}

@@ -15,18 +15,18 @@ type Snippet struct {
 	ID       string // unique within the page
 	Name     string // of the language, for the reader
 	Language string // for the highlighter
-	Source   string // the code with placeholders
+	Raw      string // the code with placeholders
 
 	fill *strings.Replacer // replaces the placeholders
 }
 
-// NewSnippet returns a snippet, in which fill replaces the placeholders of source.
-func NewSnippet(id, name, language, source string, fill *strings.Replacer) Snippet {
-	return Snippet{ID: id, Name: name, Language: language, Source: strings.TrimSuffix(source, "\n"), fill: fill}
+// NewSnippet returns a snippet, in which fill replaces the placeholders of raw.
+func NewSnippet(id, name, language, raw string, fill *strings.Replacer) Snippet {
+	return Snippet{ID: id, Name: name, Language: language, Raw: strings.TrimSuffix(raw, "\n"), fill: fill}
 }
 
 // Code returns the code for the reader.
-func (s Snippet) Code() string { return s.fill.Replace(s.Source) }
+func (s Snippet) Code() string { return s.fill.Replace(s.Raw) }
 
 // Token is a piece of source code of one kind.
 type Token struct {
@@ -37,9 +37,9 @@ type Token struct {
 // Tokens returns the code in tokens with colors. Code that was not highlighted when the program was
 // built is one token.
 func (s Snippet) Tokens() []Token {
-	tokens := slices.Clone(highlighted()[s.Source])
+	tokens := slices.Clone(highlighted()[s.Raw])
 	if tokens == nil {
-		tokens = []Token{{Text: s.Source}}
+		tokens = []Token{{Text: s.Raw}}
 	}
 	for i := range tokens {
 		tokens[i].Text = s.fill.Replace(tokens[i].Text)
@@ -52,7 +52,7 @@ func (s Snippet) Tokens() []Token {
 //go:embed all:highlighted
 var highlightedFiles embed.FS
 
-// highlighted returns the tokens of each source, as written by cmd/highlight.
+// highlighted returns the tokens of each snippet, as written by cmd/highlight.
 var highlighted = sync.OnceValue(func() (tokens map[string][]Token) {
 	content, err := highlightedFiles.ReadFile("highlighted/tokens.json")
 	if err == nil {
@@ -71,11 +71,11 @@ var exampleFiles embed.FS
 
 // newExample returns the snippet of one of the files.
 func newExample(id, name, language, file string, fill *strings.Replacer) Snippet {
-	source, err := exampleFiles.ReadFile(file)
+	raw, err := exampleFiles.ReadFile(file)
 	if err != nil {
 		panic(err) // the names are constants
 	}
-	return NewSnippet(id, name, language, string(source), fill)
+	return NewSnippet(id, name, language, string(raw), fill)
 }
 
 // IntegrationPage is /integrate.

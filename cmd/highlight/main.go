@@ -36,7 +36,7 @@ func run() error {
 	}
 	tokens := map[string][]templates.Token{}
 	for _, snippet := range append(page.Snippets(), templates.NewGuides("").Snippets()...) {
-		if tokens[snippet.Source], err = highlight(snippet.Language, snippet.Source); err != nil {
+		if tokens[snippet.Raw], err = highlight(snippet.Language, snippet.Raw); err != nil {
 			return fmt.Errorf("%s: %w", snippet.ID, err)
 		}
 	}

@@ -283,12 +283,12 @@ func (c *checker) token(name, value string) string {
 
 // database checks a database URL. The message does not contain it, because it may contain a
 // password.
-func (c *checker) database(url string) dataSource {
+func (c *checker) database(url string) databaseConfig {
 	if err := database.CheckURL(url); err != nil {
 		c.add("DATABASE_URL", "%s", err)
-		return dataSource{}
+		return databaseConfig{}
 	}
-	d := dataSource{url: url}
+	d := databaseConfig{url: url}
 	if path, ok := database.SQLitePath(url); ok {
 		d.directory = filepath.Dir(path)
 	}

@@ -20,8 +20,8 @@ import (
 	"portal/models/widget"
 )
 
-// config is the configuration as text. Each field is an environment variable and, unless it is a
-// secret, a flag of serve, which overrides the variable. All fields are text, because kong would
+// config is the configuration as text. Each field is an environment variable. If it is no secret, it
+// is a flag of serve too, which overrides the variable. All fields are text, because kong would
 // stop at the first value of a wrong type. Instead kong calls Validate, which reports all errors
 // together.
 type config struct {
@@ -74,7 +74,7 @@ type settings struct {
 	metricsAddr    string // empty: no metrics
 	demo           bool   // in an empty database, create an account
 	logLevel       slog.Level
-	database       dataSource
+	database       databaseConfig
 	baseURL        *url.URL // nil: see publicURL
 	trustedProxies []string
 	secret         string // empty: the file portal.secret beside the database

@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(found)
 	}
 	if s.addr != "127.0.0.1:8080" || s.metricsAddr != "" || s.widgetTokenTTL != 10*time.Minute || !slices.Equal(s.widgetTokenAlg, []widget.Algorithm{widget.EdDSA}) ||
-		s.database != (dataSource{url: "sqlite:data/portal.db", directory: "data"}) || s.secret != "" || s.secretPrevious != "" ||
+		s.database != (databaseConfig{url: "sqlite:data/portal.db", directory: "data"}) || s.secret != "" || s.secretPrevious != "" ||
 		s.sessionIdle != 12*time.Hour || s.sessionMax != 720*time.Hour || s.signInLimit != defaultSignInLimit ||
 		s.rateLimit != (middleware.RateLimit{PerSecond: 50, Burst: 100}) || s.name != "Voice Portal" || s.baseURL != nil || len(s.trustedProxies) > 0 {
 		t.Errorf("got %+v", s)

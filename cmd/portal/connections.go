@@ -29,7 +29,7 @@ type connections struct {
 	open   map[net.Conn]*connection
 	counts map[netip.Prefix]int // by address
 	// Each is a *connection without the header of its first request, the oldest first.
-	unasked list.List
+	started list.List
 	idle    list.List // of *connection between two requests, the longest idle first
 	closed  float64   // because of a bound
 }
@@ -81,16 +81,16 @@ func (l *connections) change(conn net.Conn, state http.ConnState) {
 
 func (l *connections) add(conn net.Conn) {
 	address := networkOf(conn.RemoteAddr())
-	crowded := l.counts[address] >= l.fromAddress
-	if crowded || len(l.open) >= l.limit {
+	full := l.counts[address] >= l.fromAddress
+	if full || len(l.open) >= l.limit {
 		l.closed++
-		if !l.replace(func(c *connection) bool { return !crowded || c.address == address }) {
+		if !l.replace(func(c *connection) bool { return !full || c.address == address }) {
 			_ = conn.Close()
 			return
 		}
 	}
 	c := &connection{Conn: conn, address: address, began: time.Now()}
-	c.move(&l.unasked)
+	c.move(&l.started)
 	l.open[conn] = c
 	l.counts[address]++
 }
@@ -106,7 +106,7 @@ func (l *connections) replace(may func(*connection) bool) bool {
 		}
 		return nil
 	}
-	victim := first(&l.unasked)
+	victim := first(&l.started)
 	// A new connection is not to blame: its header may be on the way.
 	if victim == nil || time.Since(victim.began) < headerTime {
 		if idle := first(&l.idle); idle != nil {

@@ -55,12 +55,12 @@ func request(conn net.Conn, path string) bool {
 }
 
 // awaitCounts waits until the server has seen these connections.
-func awaitCounts(t *testing.T, bounds *connections, unasked, idle int) {
+func awaitCounts(t *testing.T, bounds *connections, started, idle int) {
 	t.Helper()
 	modelstest.Eventually(t, "the server has seen the connections", func() bool {
 		bounds.mu.Lock()
 		defer bounds.mu.Unlock()
-		return bounds.unasked.Len() == unasked && bounds.idle.Len() == idle
+		return bounds.started.Len() == started && bounds.idle.Len() == idle
 	})
 }
 

@@ -21,17 +21,17 @@ const (
 	operatorTimeout = 10 * time.Second
 )
 
-// dataSource is the parsed DATABASE_URL.
-type dataSource struct {
+// databaseConfig is the parsed DATABASE_URL.
+type databaseConfig struct {
 	url       string
 	directory string // of the SQLite file; empty with PostgreSQL
 }
 
-func (d dataSource) isPostgres() bool { return d.url != "" && d.directory == "" }
+func (d databaseConfig) isPostgres() bool { return d.url != "" && d.directory == "" }
 
 // makeDirectory creates the directory of the SQLite file. Only its owner may read it, because it
 // contains the secret too.
-func (d dataSource) makeDirectory() error {
+func (d databaseConfig) makeDirectory() error {
 	if d.isPostgres() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (d dataSource) makeDirectory() error {
 	return nil
 }
 
-func databaseFromEnvironment() (dataSource, error) {
+func databaseFromEnvironment() (databaseConfig, error) {
 	var c config
 	c.fill()
 	var check checker
@@ -49,9 +49,9 @@ func databaseFromEnvironment() (dataSource, error) {
 	return d, check.err()
 }
 
-// existingDatabase is databaseFromEnvironment, and returns an error unless the database has the
-// portal's tables. It creates nothing, so that no command works on an empty database by mistake.
-func existingDatabase(ctx context.Context) (dataSource, error) {
+// existingDatabase is databaseFromEnvironment for a database with the portal's tables. For any other
+// it returns an error. It creates nothing, so that no command works on an empty database by mistake.
+func existingDatabase(ctx context.Context) (databaseConfig, error) {
 	d, err := databaseFromEnvironment()
 	if err != nil {
 		return d, err
@@ -77,7 +77,7 @@ func withStore(ctx context.Context, work func(*models.Store) error) error {
 // standard error, for example when a migration waits for a lock. If the environment configures
 // emails, the store queues those about the command's changes; an instance sends them. An error
 // about invalid input is reduced to its message.
-func (d dataSource) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
+func (d databaseConfig) withStore(ctx context.Context, options models.Options, work func(*models.Store) error) error {
 	if err := d.makeDirectory(); err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ type widgetAuthorizationBody struct {
 }
 
 // authorize returns the account, the agent and the key of the request's widget token, also in
-// headers, which gateways can copy. Unless the token is active, it returns a 401; if the gateway
-// asks for another agent, it returns a 403.
+// headers, which gateways can copy. For a token that is not active it returns a 401, and for another
+// agent than the token's a 403.
 func (w *widgetTokens) authorize(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
 	claims, err := w.authenticate(c)
@@ -78,8 +78,8 @@ func percentEncode(text string) string {
 	return b.String()
 }
 
-// authenticate returns the claims of the request's widget token. It returns a 401 unless the
-// token is active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
+// authenticate returns the claims of the request's widget token. It returns a 401 if the token is
+// not active, a 429 beyond its limit, and [models.ErrUnavailable] if it cannot be checked.
 func (w *widgetTokens) authenticate(c *gin.Context) (claims widget.Claims, err error) {
 	token, err := widgetToken(c.Request)
 	if err == nil {

@@ -103,7 +103,7 @@ func parseObject(body []byte, example string) *object {
 	return o
 }
 
-// refuse sets the error to a 400, unless there is one.
+// refuse sets the error to a 400. An earlier error stays.
 func (o *object) refuse(message string) {
 	if o.err == nil {
 		o.err = problem.InvalidRequest(message)

@@ -49,13 +49,13 @@ type discoveryBody struct {
 var description []byte
 
 //go:embed CHANGELOG.md
-var changelog string
+var changes string
 
 // OpenAPI returns the OpenAPI document of the API.
 func OpenAPI() []byte { return description }
 
 // Changelog returns the changes of the API, as Markdown.
-func Changelog() string { return changelog }
+func Changelog() string { return changes }
 
 func (s *site) showDescription(c *gin.Context) error {
 	setPublicHeaders(c)

@@ -41,7 +41,7 @@ func (w *widgetTokens) introspect(c *gin.Context, caller models.Principal) error
 }
 
 // readToken returns the form field token (RFC 7662, section 2.1). It returns the errors of
-// [readBody], and a 400 unless the form has exactly one token that is not empty.
+// [readBody], and a 400 if the token is missing, empty or repeated.
 func readToken(c *gin.Context) (string, error) {
 	body, err := readBody(c, formType)
 	if err != nil {

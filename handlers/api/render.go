@@ -45,7 +45,7 @@ func Render(c *gin.Context, err error) {
 	c.AbortWithStatusPureJSON(p.Status, errorBody{Error: p.Message, Code: p.Code})
 }
 
-// send sends the body, unless there is an error.
+// send sends the body, or returns the error if there is one.
 func send(c *gin.Context, status int, body any, err error) error {
 	if err == nil {
 		c.PureJSON(status, body)

@@ -23,8 +23,8 @@ func newSharedToken(token string) *sharedToken {
 	return &hash
 }
 
-// check returns a 401 unless the one Authorization header is the token after Bearer or, if bare,
-// also alone. The messages are those for no header and for a wrong one.
+// check accepts one Authorization header with the token after Bearer or, if bare, also alone. For
+// any other it returns a 401, with these messages for no header and for a wrong one.
 func (t *sharedToken) check(c *gin.Context, bare bool, missing, wrong string) error {
 	values := c.Request.Header.Values("Authorization")
 	if len(values) == 1 {

@@ -15,8 +15,8 @@ type accountPages struct {
 	*site
 
 	credentials *models.Credentials
-	passkeys    *passkeys // nil: none
-	provider    *provider // nil: none
+	passkeys    *relyingParty // nil: none
+	oidc        *oidcClient   // nil: none
 }
 
 // paramConfirmed is set after the user has confirmed the sign-in to add a passkey.
@@ -80,12 +80,12 @@ func (p *accountPages) sessionList(c *gin.Context) (templates.SessionList, error
 // identityForm returns the section of the account page that connects and disconnects the provider.
 // Without a provider it is empty.
 func (p *accountPages) identityForm(c *gin.Context) (templates.IdentityForm, error) {
-	if p.provider == nil {
+	if p.oidc == nil {
 		return templates.IdentityForm{}, nil
 	}
-	form := templates.IdentityForm{Provider: p.provider.Name()}
+	form := templates.IdentityForm{Provider: p.oidc.Name()}
 	session := sessionFrom(c)
-	found, err := p.credentials.FindIdentity(c.Request.Context(), session.AccountID, session.UserID, p.provider.Issuer())
+	found, err := p.credentials.FindIdentity(c.Request.Context(), session.AccountID, session.UserID, p.oidc.Issuer())
 	if errors.Is(err, models.ErrIdentityNotFound) {
 		return form, nil
 	}

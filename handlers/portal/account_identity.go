@@ -18,17 +18,17 @@ const identityPath = "/account/identity"
 // answers with a page that leads there.
 func (p *accountPages) createIdentity(c *gin.Context) error {
 	request := authRequest{Purpose: connects, Session: sessionFrom(c).ID}
-	address, err := p.provider.begin(c, request)
+	address, err := p.oidc.begin(c, request)
 	if err != nil {
-		return p.provider.refuse(c, request, models.Identity{}, err)
+		return p.oidc.refuse(c, request, models.Identity{}, err)
 	}
 	c.Header("Refresh", "0; url="+address)
-	return p.sendPage(c, http.StatusOK, templates.ProviderPage{Provider: p.provider.Name(), Address: address})
+	return p.sendPage(c, http.StatusOK, templates.ProviderPage{Provider: p.oidc.Name(), Address: address})
 }
 
 // removeIdentity disconnects the user's identity.
 func (p *accountPages) removeIdentity(c *gin.Context) error {
-	err := p.credentials.DisconnectIdentity(c.Request.Context(), sessionFrom(c), p.provider.Issuer(), p.provider.Name(), actorOf(c))
+	err := p.credentials.DisconnectIdentity(c.Request.Context(), sessionFrom(c), p.oidc.Issuer(), p.oidc.Name(), actorOf(c))
 	refused := errors.Is(err, models.ErrOnlySignIn)
 	if err != nil && !refused {
 		return err
@@ -56,7 +56,7 @@ func (p *accountPages) identityDisconnected(c *gin.Context, form templates.Ident
 		return err
 	}
 	return p.reply(c, reply{
-		notice:   p.provider.Name() + " disconnected. Signed out of all other sessions.",
+		notice:   p.oidc.Name() + " disconnected. Signed out of all other sessions.",
 		fragment: templates.IdentityDisconnected{Form: form, List: list},
 		location: accountPath,
 	})
@@ -64,7 +64,7 @@ func (p *accountPages) identityDisconnected(c *gin.Context, form templates.Ident
 
 // onlySignIn says how to keep a way to sign in without the provider.
 func (p *accountPages) onlySignIn() string {
-	name := p.provider.Name()
+	name := p.oidc.Name()
 	if p.PasswordsOff {
 		return "You can only sign in with " + name + ", so it can’t be disconnected."
 	}

@@ -149,8 +149,8 @@ func TestGuessesOfCurrentPasswordAreLimited(t *testing.T) {
 				limited.saysWhenToRetry()
 			}
 		})
-		const deed = "entered an incorrect current password 10 times"
-		for deadline := time.Now().Add(time.Minute); !containsText(c.get("/activity"), c.email+" "+deed); {
+		const sentence = "entered an incorrect current password 10 times"
+		for deadline := time.Now().Add(time.Minute); !containsText(c.get("/activity"), c.email+" "+sentence); {
 			if time.Now().After(deadline) {
 				t.Fatal("the activity does not show the wrong passwords as the user's")
 			}

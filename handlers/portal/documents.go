@@ -35,13 +35,13 @@ func newDocuments(s *site, assets *static.Assets, openAPI []byte, changelog stri
 func (s *site) newDocumentation(openAPI []byte, changelog string) ([]templates.DocumentationPage, error) {
 	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
 	var err error
-	if d.API, err = reference.New(openAPI, s.BaseURL.String()); err != nil {
+	if d.Reference, err = reference.New(openAPI, s.BaseURL.String()); err != nil {
 		return nil, fmt.Errorf("API reference: %w", err)
 	}
 	if d.Releases, err = reference.Changelog(changelog); err != nil {
 		return nil, fmt.Errorf("API reference: %w", err)
 	}
-	for _, code := range d.API.Errors {
+	for _, code := range d.Reference.Errors {
 		if code.Status == "401" {
 			d.Guides.Unauthorized = code.Messages
 		}

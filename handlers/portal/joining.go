@@ -43,8 +43,8 @@ func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.Jo
 	form.Email, form.Action = invitation.Email, c.Request.URL.Path
 	form.NoPasswords = p.PasswordsOff
 	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
-	if p.provider != nil {
-		page.Provider, page.ProviderPath = p.provider.Name(), p.provider.joinPath(c.Param("token"))
+	if p.oidc != nil {
+		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(c.Param("token"))
 	}
 	if session != nil {
 		page.SignedIn = session.Email

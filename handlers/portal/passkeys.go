@@ -18,8 +18,8 @@ import (
 // credentialField is the name of the field with the browser's answer, as JSON.
 const credentialField = "credential"
 
-// passkeys is the relying party of passkeys.
-type passkeys struct {
+// relyingParty is the portal as the relying party of passkeys.
+type relyingParty struct {
 	*webauthn.WebAuthn
 
 	challenge cookie // that the browser's passkey must answer
@@ -34,25 +34,25 @@ func OffersPasskeys(baseURL *url.URL) bool {
 	return err != nil && (baseURL.Scheme == "https" || local)
 }
 
-// newPasskeys returns nil if browsers offer no passkeys at the base URL.
-func newPasskeys(d deps.Deps) (*passkeys, error) {
+// newRelyingParty returns nil if browsers offer no passkeys at the base URL.
+func newRelyingParty(d deps.Deps) (*relyingParty, error) {
 	if !OffersPasskeys(d.BaseURL) {
 		return nil, nil //nolint:nilnil // documented above
 	}
 	host := strings.ToLower(d.BaseURL.Hostname())
-	relyingParty, err := webauthn.New(&webauthn.Config{
+	party, err := webauthn.New(&webauthn.Config{
 		RPID: host, RPDisplayName: d.Name, RPOrigins: []string{d.BaseURL.Scheme + "://" + d.BaseURL.Host},
 		AttestationPreference: protocol.PreferNoAttestation,
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
 		},
 	})
-	return &passkeys{relyingParty, newCookie(d, "challenge", models.ChallengeLife)}, err
+	return &relyingParty{party, newCookie(d, "challenge", models.ChallengeLife)}, err
 }
 
 // sendOptions sends the options of a WebAuthn call as JSON, and their challenge as a cookie. The
 // database remembers answered challenges, so that each works once.
-func (p *passkeys) sendOptions(c *gin.Context, options any, challenge *webauthn.SessionData) error {
+func (p *relyingParty) sendOptions(c *gin.Context, options any, challenge *webauthn.SessionData) error {
 	text, err := json.Marshal(options)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (p *passkeys) sendOptions(c *gin.Context, options any, challenge *webauthn.
 
 // takeChallenge returns the challenge of the browser and deletes its cookie. It returns false if
 // the cookie is missing, forged or too old.
-func (p *passkeys) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
+func (p *relyingParty) takeChallenge(c *gin.Context) (challenge webauthn.SessionData, known bool) {
 	known = p.challenge.get(c, &challenge)
 	p.challenge.drop(c)
 	return challenge, known

@@ -53,7 +53,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
-	keys, err := newPasskeys(d)
+	keys, err := newRelyingParty(d)
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
@@ -68,7 +68,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		changes:      middleware.NewLimiter(changeRate, d.Now),
 	}
 	store := d.Store
-	oidc := newProvider(s)
+	oidc := newOIDCClient(s)
 	return &Portal{
 		site:     s,
 		keys:     keyPages{s, store.Keys, store.Agents, store.Calls},
@@ -80,7 +80,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		settings: settingsPages{s, store.Accounts, store.Credentials, store.Keys},
 		signIn: signInPages{
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
-			passkeys: keys, provider: oidc, pending: newCookie(d, "pending", pendingAge),
+			passkeys: keys, oidc: oidc, pending: newCookie(d, "pending", pendingAge),
 		},
 		documents: newDocuments(s, files.assets, openAPI, changelog),
 	}, nil

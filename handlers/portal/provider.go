@@ -15,8 +15,8 @@ import (
 	"portal/templates"
 )
 
-// provider is the OpenID Connect provider.
-type provider struct {
+// oidcClient is the portal as a client of the OpenID Connect provider.
+type oidcClient struct {
 	*site
 	*identity.Provider
 
@@ -25,14 +25,14 @@ type provider struct {
 	request cookie
 }
 
-// newProvider returns nil if there is no provider.
-func newProvider(s *site) *provider {
+// newOIDCClient returns nil if there is no provider.
+func newOIDCClient(s *site) *oidcClient {
 	if s.Provider == nil {
 		return nil
 	}
 	config := *s.Provider
 	config.RedirectURL, config.Now = s.url(CallbackPath), s.Now
-	return &provider{s, identity.New(config), newCookie(s.Deps, "oidc", authRequestAge)}
+	return &oidcClient{s, identity.New(config), newCookie(s.Deps, "oidc", authRequestAge)}
 }
 
 // purpose is the reason for a sign-in at the provider.
@@ -56,7 +56,7 @@ type authRequest struct {
 
 // begin stores a new request in the browser, in place of an older one, and returns the provider's
 // address.
-func (p *provider) begin(c *gin.Context, request authRequest) (address string, err error) {
+func (p *oidcClient) begin(c *gin.Context, request authRequest) (address string, err error) {
 	address, request.AuthRequest, err = p.Begin(c.Request.Context(), c.Query("again") != "")
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (p *provider) begin(c *gin.Context, request authRequest) (address string, e
 }
 
 // start sends the browser to the provider.
-func (p *provider) start(c *gin.Context, request authRequest) error {
+func (p *oidcClient) start(c *gin.Context, request authRequest) error {
 	address, err := p.begin(c, request)
 	if err != nil {
 		return p.refuse(c, request, models.Identity{}, err)
@@ -75,7 +75,7 @@ func (p *provider) start(c *gin.Context, request authRequest) error {
 
 // finish returns the request that the browser has begun, and the identity that the provider has
 // sent it back with.
-func (p *provider) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
+func (p *oidcClient) finish(c *gin.Context) (request authRequest, found models.Identity, err error) {
 	p.request.get(c, &request)
 	found, err = p.Finish(c.Request.Context(), request.AuthRequest, c.Request.URL.Query())
 	if !errors.Is(err, identity.ErrExpired) {
@@ -86,7 +86,7 @@ func (p *provider) finish(c *gin.Context) (request authRequest, found models.Ide
 
 // refuse shows why a sign-in at the provider has failed, and what the user can do. It
 // returns err if err is not about the sign-in.
-func (p *provider) refuse(c *gin.Context, request authRequest, found models.Identity, err error) error {
+func (p *oidcClient) refuse(c *gin.Context, request authRequest, found models.Identity, err error) error {
 	status, message := p.explain(err)
 	if status == 0 {
 		return err
@@ -115,7 +115,7 @@ func (p *provider) refuse(c *gin.Context, request authRequest, found models.Iden
 
 // explain returns the status and the message for an error of a sign-in at the provider. The
 // status is 0 for other errors.
-func (p *provider) explain(err error) (status int, message string) {
+func (p *oidcClient) explain(err error) (status int, message string) {
 	name := p.Name()
 	switch {
 	case errors.Is(err, identity.ErrExpired):
@@ -136,6 +136,4 @@ func (p *provider) explain(err error) (status int, message string) {
 }
 
 // joinPath returns the path that accepts an invitation with the provider.
-func (p *provider) joinPath(token string) string { return invitationPath + "/" + token + "/oidc" }
-
-// These handlers wait for the OpenID Connect provider, so they set their own deadlines.
+func (p *oidcClient) joinPath(token string) string { return invitationPath + "/" + token + "/oidc" }

@@ -78,18 +78,18 @@ func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 	}
 }
 
-func TestRevealSaysThatLeakedKeysAreRevokedOnlyWhereADoorIsOpen(t *testing.T) {
-	for _, open := range []bool{true, false} {
+func TestRevealSaysThatLeakedKeysAreRevokedOnlyWithAScanner(t *testing.T) {
+	for _, on := range []bool{true, false} {
 		s := sqliteSite(t, httpBase)
 		deps := handlerstest.Deps(t, s.store, httpBase, nil)
-		if open {
+		if on {
 			deps.Scanners.GitLabToken = strings.Repeat("token", 8)
 		}
 		s.handler = handlerstest.New(t, deps)
 		c := s.customer(t)
 		page := c.post("/api-keys", generation("production", c.get("/api-keys").formID())).is(http.StatusOK)
-		if got := strings.Contains(page.text(), "revoked automatically"); got != open {
-			t.Errorf("with a door %t, the page says so: %t", open, got)
+		if got := strings.Contains(page.text(), "revoked automatically"); got != on {
+			t.Errorf("with a scanner %t, the page says so: %t", on, got)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (p *Portal) registerSignIn(anyone, quick routes) {
 		quickTokens.get(emailChangePath+"/:token", p.signIn.showEmailChange)
 		quickTokens.post(emailChangePath+"/:token", p.signIn.confirmEmail)
 	}
-	if p.signIn.provider != nil {
+	if p.signIn.oidc != nil {
 		anyone.get(providerPath, p.signIn.startProviderSignIn)
 		tokens.get(CallbackPath, p.signIn.finishProviderSignIn)
 		tokens.get(invitationPath+"/:token/oidc", p.signIn.startProviderJoin)
@@ -138,7 +138,7 @@ func (p *Portal) registerAccount(signedIn routes) {
 		factors.change(passkeysPath, p.account.createPasskey)
 		factors.post(passkeysPath+"/options", p.account.passkeyOptions)
 	}
-	if p.account.provider != nil {
+	if p.account.oidc != nil {
 		fresh.change(identityPath, p.account.createIdentity)
 		factors.change(identityPath+"/removal", p.account.removeIdentity)
 	}

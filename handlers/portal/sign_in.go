@@ -17,9 +17,9 @@ type signInPages struct {
 	signIns     *models.SignIn
 	invitations *models.Invitations
 	credentials *models.Credentials
-	passkeys    *passkeys // nil: none
-	provider    *provider // nil: none
-	pending     cookie    // a sign-in that waits for its second step
+	passkeys    *relyingParty // nil: none
+	oidc        *oidcClient   // nil: none
+	pending     cookie        // a sign-in that waits for its second step
 }
 
 // show shows the sign-in page.
@@ -45,8 +45,8 @@ func (p *signInPages) page(form templates.SignInForm) templates.SignInPage {
 	if p.Store.Outbox.Enabled() {
 		page.ForgottenURL = passwordResetPath
 	}
-	if p.provider != nil {
-		page.Provider = p.provider.Name()
+	if p.oidc != nil {
+		page.Provider = p.oidc.Name()
 		page.ProviderPath = providerPath + "?" + url.Values{"next": {form.Next}}.Encode()
 	}
 	return page

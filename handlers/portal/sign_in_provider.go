@@ -10,9 +10,11 @@ import (
 	"portal/models"
 )
 
+// These handlers wait for the OpenID Connect provider, so they set their own deadlines.
+
 // startProviderSignIn sends the browser to the provider.
 func (p *signInPages) startProviderSignIn(c *gin.Context) error {
-	return p.provider.start(c, authRequest{Purpose: signsIn, Next: p.destination(c.Query("next"))})
+	return p.oidc.start(c, authRequest{Purpose: signsIn, Next: p.destination(c.Query("next"))})
 }
 
 // startProviderJoin sends the browser to the provider, to accept the invitation in the path. It
@@ -28,13 +30,13 @@ func (p *signInPages) startProviderJoin(c *gin.Context) error {
 	if err != nil {
 		return p.refuseToJoin(c, err)
 	}
-	return p.provider.start(c, authRequest{Purpose: joins, Invitation: token})
+	return p.oidc.start(c, authRequest{Purpose: joins, Invitation: token})
 }
 
 // finishProviderSignIn receives the browser from the provider, and signs the user in or connects
 // the identity.
 func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
-	request, found, err := p.provider.finish(c)
+	request, found, err := p.oidc.finish(c)
 	if err == nil {
 		p.withDeadline(c, func() {
 			switch request.Purpose {
@@ -48,7 +50,7 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 		})
 	}
 	if err != nil {
-		return p.provider.refuse(c, request, found, err)
+		return p.oidc.refuse(c, request, found, err)
 	}
 	return nil
 }
@@ -56,7 +58,7 @@ func (p *signInPages) finishProviderSignIn(c *gin.Context) error {
 // signInWithIdentity signs in the user of an identity, and ends the browser's session, if there is
 // one.
 func (p *signInPages) signInWithIdentity(c *gin.Context, request authRequest, found models.Identity) error {
-	signedIn, err := p.signIns.WithIdentity(c.Request.Context(), found, p.provider.TrustsEmail(), p.providerClient(c, found))
+	signedIn, err := p.signIns.WithIdentity(c.Request.Context(), found, p.oidc.TrustsEmail(), p.providerClient(c, found))
 	if err != nil {
 		return err
 	}
@@ -86,15 +88,15 @@ func (p *signInPages) connectIdentity(c *gin.Context, request authRequest, found
 		return identity.ErrExpired
 	}
 	c.Set(sessionContextKey, *session)
-	if err := p.credentials.ConnectIdentity(c.Request.Context(), *session, found, p.provider.Name(), actorOf(c)); err != nil {
+	if err := p.credentials.ConnectIdentity(c.Request.Context(), *session, found, p.oidc.Name(), actorOf(c)); err != nil {
 		return err
 	}
-	return p.redirectWith(c, accountPath, p.provider.Name()+" connected. You can sign in with it from now on.")
+	return p.redirectWith(c, accountPath, p.oidc.Name()+" connected. You can sign in with it from now on.")
 }
 
 // providerClient returns the client of a user with this identity.
 func (p *signInPages) providerClient(c *gin.Context, found models.Identity) models.Client {
 	client := p.newClient(c)
-	client.Provider, client.AuthenticatedAt = p.provider.Name(), found.AuthenticatedAt
+	client.Provider, client.AuthenticatedAt = p.oidc.Name(), found.AuthenticatedAt
 	return client
 }

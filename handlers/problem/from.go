@@ -38,12 +38,12 @@ var table = []struct {
 		Message: "The API key is not accepted from the address of this request. " +
 			"Send it from an allowed network, or change the restrictions of the key on the API Keys page.",
 	}},
-	{models.ErrAgentNotFound, notFound(CodeAgentNotFound,
+	{models.ErrAgentNotFound, missing(CodeAgentNotFound,
 		"Agent not found in this account. GET /api/agents lists the account's agents.")},
 
-	{models.ErrAccountNotFound, notFound(CodeAccountNotFound, "Account not found. GET /operator/accounts lists all accounts.")},
-	{models.ErrUserNotFound, notFound(CodeUserNotFound, "User not found in this account.")},
-	{models.ErrKeyNotFound, notFound(CodeKeyNotFound, "API key not found.")},
+	{models.ErrAccountNotFound, missing(CodeAccountNotFound, "Account not found. GET /operator/accounts lists all accounts.")},
+	{models.ErrUserNotFound, missing(CodeUserNotFound, "User not found in this account.")},
+	{models.ErrKeyNotFound, missing(CodeKeyNotFound, "API key not found.")},
 	{models.ErrAgentIDTaken, Conflict("An agent of another account has this id. Choose another id.")},
 	{models.ErrLastOwner, Conflict("The account must have an owner who can sign in. Add another one first.")},
 

@@ -114,10 +114,10 @@ func Conflict(message string) Problem {
 
 // NotFound returns a 404 for a path without a route.
 func NotFound() Problem {
-	return notFound(CodeNotFound, "There is no page or endpoint at this address.")
+	return missing(CodeNotFound, "There is no page or endpoint at this address.")
 }
 
-func notFound(code, message string) Problem {
+func missing(code, message string) Problem {
 	return Problem{Status: http.StatusNotFound, Code: code, Message: message}
 }
 
