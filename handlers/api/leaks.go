@@ -2,9 +2,16 @@ package api
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -105,4 +112,155 @@ func (l *leakReports) report(
 		l.counts.WithLabelValues(string(from), string(outcome)).Inc()
 	}
 	return outcomes, err
+}
+
+const (
+	// A public report takes at least leakFloor and leakFloorOfKey for each text, so that the
+	// time does not show which keys exist.
+	leakFloor      = 100 * time.Millisecond
+	leakFloorOfKey = 5 * time.Millisecond
+	maxPublicLeaks = 100 // texts in a report without credentials
+)
+
+// createPublic revokes keys that anyone reports, with the same response for every text.
+func (l *leakReports) createPublic(c *gin.Context) error {
+	started := time.Now()
+	address := c.ClientIP()
+	if err := l.limit.limit(c, addressID(address)); err != nil {
+		return err
+	}
+	body, release, err := readLeaks(c, &l.publicBodies)
+	defer release()
+	if err != nil {
+		return err
+	}
+	texts, err := parsePublicLeaks(body)
+	if err != nil {
+		return err
+	}
+	if _, err := l.report(c, texts, models.LeakPublic, address); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Until(started.Add(leakFloor + time.Duration(len(texts))*leakFloorOfKey))):
+	case <-c.Request.Context().Done():
+	}
+	c.PureJSON(http.StatusAccepted, struct{}{})
+	return nil
+}
+
+// parsePublicLeaks returns the texts of a report without credentials, or a 400.
+func parsePublicLeaks(body []byte) ([]models.LeakedText, error) {
+	const example = `{"keys": ["nas_..."]}`
+	// Parsed values would take a multiple of the memory of the body.
+	var fields map[string]json.RawMessage
+	if !utf8.Valid(body) || json.Unmarshal(body, &fields) != nil || fields == nil {
+		return nil, problem.InvalidRequest("The request body is not exactly one JSON object. Send " + example + ".")
+	}
+	var keys []*string
+	err := json.Unmarshal(fields["keys"], &keys)
+	if err != nil || len(keys) < 1 || len(keys) > maxPublicLeaks || slices.Contains(keys, nil) {
+		return nil, problem.InvalidRequest(fmt.Sprintf("The field keys must be a list of 1 to %d strings. Send %s.", maxPublicLeaks, example))
+	}
+	leaks := make([]reportedLeak, 0, len(keys))
+	for _, key := range keys {
+		leaks = append(leaks, reportedLeak{LeakedText: models.NewLeakedText(*key, "")})
+	}
+	texts, _ := distinct(leaks)
+	return texts, nil
+}
+
+// leakFeedback is the response to one text.
+type leakFeedback struct {
+	TokenHash string `json:"token_hash"` // SHA-256 in hexadecimal
+	TokenType string `json:"token_type"`
+	Label     string `json:"label"`
+}
+
+// createSigned revokes the keys that a scanner reports. It reads the body only if the scanner has
+// the public key that the request names, and parses it only if the signature is right.
+func (l *leakReports) createSigned(c *gin.Context, from *scanner) error {
+	id, err := from.oneHeader(c, "Identifier")
+	if err != nil {
+		return err
+	}
+	encoded, err := from.oneHeader(c, "Signature")
+	if err != nil {
+		return err
+	}
+	signature, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return problem.InvalidRequest("The header " + from.header + "Signature is not base64.")
+	}
+	key, err := from.keys.find(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	body, release, err := readLeaks(c, &l.bodies)
+	defer release()
+	if err != nil {
+		return err
+	}
+	if hash := sha256.Sum256(body); !ecdsa.VerifyASN1(key, hash[:], signature) {
+		return problem.InvalidRequest("The signature does not match the request body.")
+	}
+	leaks, err := parseScannerReport(body, "url")
+	if err != nil {
+		return err
+	}
+	texts, kinds := distinct(leaks)
+	release() // The report may wait for a slot.
+	outcomes, err := l.report(c, texts, from.name, "")
+	if err != nil {
+		return err
+	}
+	feedback := make([]leakFeedback, 0, len(texts))
+	for i, text := range texts {
+		label := "true_positive"
+		if outcomes[i] == models.LeakUnknown {
+			label = "false_positive"
+		}
+		hash := text.Hash()
+		feedback = append(feedback, leakFeedback{hex.EncodeToString(hash[:]), kinds[i], label})
+	}
+	c.PureJSON(http.StatusOK, feedback)
+	return nil
+}
+
+// revocableType is the type of our keys at a GitLab server: the rule in
+// templates/documentation/snippets/gitleaks.toml has this id.
+const revocableType = "gitleaks_rule_id_nas-api-key"
+
+// listRevocableTypes returns the types of tokens that a GitLab server should report.
+func (l *leakReports) listRevocableTypes(c *gin.Context) error {
+	return send(c, http.StatusOK, map[string][]string{"types": {revocableType}}, l.checkGitLab(c))
+}
+
+// createGitLab revokes the keys that a GitLab server reports.
+func (l *leakReports) createGitLab(c *gin.Context) error {
+	if err := l.checkGitLab(c); err != nil {
+		return err
+	}
+	body, release, err := readLeaks(c, &l.bodies)
+	defer release()
+	if err != nil {
+		return err
+	}
+	leaks, err := parseScannerReport(body, "location")
+	if err != nil {
+		return err
+	}
+	texts, _ := distinct(leaks)
+	release() // The report may wait for a slot.
+	if _, err := l.report(c, texts, models.LeakGitLab, ""); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// checkGitLab returns a 401 unless the Authorization header is the token, alone or after Bearer.
+func (l *leakReports) checkGitLab(c *gin.Context) error {
+	const toSend = "Send the value of PORTAL_LEAKS_TOKEN in the Authorization header."
+	return l.gitLabToken.check(c, true, "The request has no token. "+toSend, "The token is wrong. "+toSend)
 }
