@@ -3,8 +3,8 @@
 package handlers
 
 import (
-	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -18,8 +18,7 @@ import (
 // Deps are the dependencies of the handlers.
 type Deps = deps.Deps
 
-// New returns the handler of every request. If a trusted proxy is not a network or the portal
-// cannot be built, New returns an error.
+// New returns the handler of every request. If the portal cannot be built, New returns an error.
 func New(d Deps) (http.Handler, error) {
 	engine, err := newRouter(d)
 	if err != nil {
@@ -41,10 +40,7 @@ func newRouter(d Deps) (*gin.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	jsonAPI, err := api.New(d, pages.SignInLink)
-	if err != nil {
-		return nil, err
-	}
+	jsonAPI := api.New(d, pages.SignInLink)
 	metrics, err := middleware.Metrics(d.Registry)
 	if err != nil {
 		return nil, err
@@ -76,16 +72,17 @@ func newRouter(d Deps) (*gin.Engine, error) {
 
 // newEngine returns a gin engine that trusts only these proxies, and neither redirects nor prints
 // debug output.
-func newEngine(trustedProxies []string) (*gin.Engine, error) {
+func newEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.RedirectTrailingSlash = false
 	engine.HandleMethodNotAllowed = true
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	if err := engine.SetTrustedProxies(trustedProxies); err != nil {
-		return nil, fmt.Errorf("trusted proxies: %w", err)
+	var networks []string
+	for _, network := range trustedProxies {
+		networks = append(networks, network.String())
 	}
-	return engine, nil
+	return engine, engine.SetTrustedProxies(networks)
 }
 
 // byPath calls inAPI for a path that package api owns, and inPortal for any other.

@@ -165,15 +165,14 @@ func isHost(u *url.URL) bool {
 }
 
 // networks parses networks in CIDR form, separated by commas or spaces.
-func (c *checker) networks(name, value string) []string {
-	var all []string
+func (c *checker) networks(name, value string) (all []netip.Prefix) {
 	for field := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
 		network, err := netip.ParsePrefix(field)
 		if err != nil {
 			c.add(name, "invalid network %q; write networks in CIDR form, separated by commas, such as 10.0.0.0/8,192.0.2.7/32", field)
 			continue
 		}
-		all = append(all, network.Masked().String())
+		all = append(all, network.Masked())
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/mail"
+	"net/netip"
 	"net/url"
 	"os"
 	"reflect"
@@ -76,7 +77,7 @@ type settings struct {
 	logLevel       slog.Level
 	database       databaseConfig
 	baseURL        *url.URL // nil: see publicURL
-	trustedProxies []string
+	trustedProxies []netip.Prefix
 	secret         string // empty: the file portal.secret beside the database
 	secretPrevious string
 	spans          *spanReceiver // nil: no traces

@@ -28,18 +28,14 @@ type Endpoints struct {
 	leaks     *leakReports
 }
 
-// New returns the endpoints, or an error if a trusted proxy is no network. It panics if the registry
-// already has the metrics. The function signInLink returns the URL of a sign-in link with a token.
-func New(d deps.Deps, signInLink func(token string) string) (*Endpoints, error) {
-	trusted, err := parseProxies(d.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
+// New returns the endpoints. It panics if the registry already has the metrics. The function
+// signInLink returns the URL of a sign-in link with a token.
+func New(d deps.Deps, signInLink func(token string) string) *Endpoints {
 	s := &site{d, middleware.NewSlots(maxQueries), newRefusals(d.Registry)}
 	ofAccount := middleware.RateLimit{PerSecond: accountTokens * d.RateLimit.PerSecond, Burst: accountTokens * d.RateLimit.Burst}
 	return &Endpoints{
 		site:      s,
-		customers: customers{s, newRateLimiter("key", "with this API key", d.RateLimit, d.Now), trusted},
+		customers: customers{s, newRateLimiter("key", "with this API key", d.RateLimit, d.Now)},
 		widgets: widgetTokens{
 			site:      s,
 			ofToken:   newRateLimiter("token", "with this widget token", d.RateLimit, d.Now),
@@ -48,7 +44,7 @@ func New(d deps.Deps, signInLink func(token string) string) (*Endpoints, error) 
 		},
 		operators: operators{s, newSharedToken(d.OperatorToken), signInLink},
 		leaks:     newLeakReports(s),
-	}, nil
+	}
 }
 
 // Register adds the routes to r.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,8 +22,7 @@ const howToSend = "Send it as: Authorization: Bearer <API_KEY>."
 type customers struct {
 	*site
 
-	limit   *rateLimiter   // of each key; nil: none
-	trusted []netip.Prefix // proxies
+	limit *rateLimiter // of each key; nil: none
 }
 
 // authenticate returns the caller, whose request comes from this address. It returns a 401 if the
@@ -53,26 +51,10 @@ func (cs *customers) principal(c *gin.Context, address netip.Addr) (models.Princ
 	return caller, err
 }
 
-// parseProxies returns the networks of trusted proxies.
-func parseProxies(texts []string) ([]netip.Prefix, error) {
-	networks := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		if address, err := netip.ParseAddr(text); err == nil {
-			networks[i] = netip.PrefixFrom(address, address.BitLen())
-			continue
-		}
-		var err error
-		if networks[i], err = netip.ParsePrefix(text); err != nil {
-			return nil, fmt.Errorf("trusted proxies: %w", err)
-		}
-	}
-	return networks, nil
-}
-
 // clientAddress returns the client's address, as the log has it. If an entry of X-Forwarded-For
 // that decides is no address, it returns the zero address, and the log has the proxy's.
 func (cs *customers) clientAddress(c *gin.Context) netip.Addr {
-	if len(cs.trusted) == 0 {
+	if len(cs.TrustedProxies) == 0 {
 		peer, _ := netip.ParseAddrPort(c.Request.RemoteAddr)
 		return peer.Addr().Unmap()
 	}
@@ -82,7 +64,7 @@ func (cs *customers) clientAddress(c *gin.Context) netip.Addr {
 	}
 	client = client.Unmap()
 	trusted := func(network netip.Prefix) bool { return network.Contains(client) }
-	if !slices.ContainsFunc(cs.trusted, trusted) {
+	if !slices.ContainsFunc(cs.TrustedProxies, trusted) {
 		return client
 	}
 	for _, header := range c.Request.Header.Values("X-Forwarded-For") {

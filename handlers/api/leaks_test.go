@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -140,7 +141,7 @@ func newLeakService(t *testing.T, databaseURL string, keys *keysServer) *service
 	t.Helper()
 	return newService(t, databaseURL, func(d *handlers.Deps) {
 		d.Scanners = deps.Scanners{GitHubKeys: keys.URL + "?token=hunter2", GitLabKeys: keys.URL, GitLabToken: leaksToken}
-		d.TrustedProxies = []string{"127.0.0.1/32"}
+		d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	})
 }
 

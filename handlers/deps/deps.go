@@ -4,6 +4,7 @@ package deps
 
 import (
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -26,8 +27,8 @@ type Deps struct {
 	Now      func() time.Time     // the clock; nil: time.Now
 	Stopping <-chan struct{}      // closed when the server begins to stop; nil: never
 
-	BaseURL        *url.URL // the public URL; under https cookies are Secure
-	TrustedProxies []string // networks (CIDR) or addresses whose X-Forwarded-For is trusted
+	BaseURL        *url.URL       // the public URL; under https cookies are Secure
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is trusted
 
 	// Of the pages.
 

@@ -79,9 +79,9 @@ func TestKnownBrowsersEndWithAChange(t *testing.T) {
 func TestCookiesSurviveOneRotationOfTheSecret(t *testing.T) {
 	plain := sqliteSite(t, httpBase)
 	oldSecret, newSecret := strings.Repeat("old secret", 4), strings.Repeat("new secret", 4)
-	c := plain.with(t, httpBase, oldSecret, "", nil).customer(t)
-	during := plain.with(t, httpBase, newSecret, oldSecret, nil)
-	after := plain.with(t, httpBase, newSecret, "", nil)
+	c := plain.withSecrets(t, oldSecret, "").customer(t)
+	during := plain.withSecrets(t, newSecret, oldSecret)
+	after := plain.withSecrets(t, newSecret, "")
 	c.copiedTo(during).get("/api-keys").is(http.StatusOK)
 	c.copiedTo(after).get("/api-keys").redirects(toSignIn)
 	fresh := during.visitor(t)

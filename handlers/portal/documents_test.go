@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"portal/handlers/handlerstest"
+	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -21,9 +21,7 @@ var documentationPaths = []string{"/docs", "/docs/guides", "/docs/leaked-keys", 
 // operated returns the portal over the same store with the operator API.
 func (s *site) operated(t *testing.T) *site {
 	t.Helper()
-	deps := handlerstest.Deps(t, s.store, httpBase, nil)
-	deps.OperatorToken = strings.Repeat("operator", 8)
-	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
+	return s.with(t, func(d *handlers.Deps) { d.OperatorToken = strings.Repeat("operator", 8) })
 }
 
 var anchor = regexp.MustCompile(`href="(/docs[^"#]*)#([^"]+)"`)
@@ -102,10 +100,7 @@ func TestMarkupHoldsNoScriptsOrStyles(t *testing.T) {
 }
 
 func TestProductNameIsOnEveryPage(t *testing.T) {
-	s := sqliteSite(t, httpBase)
-	deps := handlerstest.Deps(t, s.store, httpBase, nil)
-	deps.Name = "Acme & Sons"
-	s = &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
+	s := sqliteSite(t, httpBase).with(t, func(d *handlers.Deps) { d.Name = "Acme & Sons" })
 	visitor, c := s.visitor(t), s.customer(t)
 	pages := []answer{visitor.get("/login"), visitor.get("/nothing")}
 	for _, path := range []string{"/api-keys", "/agents", "/integrate", "/activity", "/account", "/nothing"} {
@@ -122,21 +117,15 @@ func TestForgottenPasswordLeadsToSupport(t *testing.T) {
 	s := sqliteSite(t, httpBase)
 	s.visitor(t).get("/login").says("Forgot password?", "Ask the person who gave you access.")
 
-	deps := handlerstest.Deps(t, s.store, httpBase, nil)
-	deps.SupportURL = "mailto:help@example.com"
-	s = &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
-	page := s.visitor(t).get("/login")
+	page := s.with(t, func(d *handlers.Deps) { d.SupportURL = "mailto:help@example.com" }).visitor(t).get("/login")
 	page.one("link", "Forgot password?").with("href", "mailto:help@example.com")
 }
 
 func TestSecurityContact(t *testing.T) {
-	now := time.Date(2026, time.March, 14, 9, 26, 53, 0, time.UTC)
-	store := modelstest.Open(t, modelstest.SQLiteURL(t), models.Options{})
+	now := func() time.Time { return time.Date(2026, time.March, 14, 9, 26, 53, 0, time.UTC) }
 	at := func(base, contact string) answer {
-		deps := handlerstest.Deps(t, store, base, func() time.Time { return now })
-		deps.SecurityContact = contact
-		s := &site{store: store, handler: handlerstest.New(t, deps), base: deps.BaseURL}
-		return s.visitor(t).get("/.well-known/security.txt")
+		s := newSite(t, modelstest.SQLiteURL(t), base, models.Options{Now: now})
+		return s.with(t, func(d *handlers.Deps) { d.SecurityContact = contact }).visitor(t).get("/.well-known/security.txt")
 	}
 	at(httpBase, "").is(http.StatusNotFound)
 	for base, canonical := range map[string]string{

@@ -100,7 +100,7 @@ func FuzzLabelOnPages(f *testing.F) {
 // Any cookie that names no session yields a visitor and no error, even with a valid signature.
 func FuzzSessionCookie(f *testing.F) {
 	const secret = "the secret of the fuzzed portal, long enough"
-	s := sqliteSite(f, httpBase).with(f, httpBase, secret, "", nil)
+	s := sqliteSite(f, httpBase).withSecrets(f, secret, "")
 	c := s.customer(f)
 	live := c.sessionCookie()
 	codec := securecookie.New(handlerstest.Keyring(f, secret, "").CookieKeys()[0], nil)

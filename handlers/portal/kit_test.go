@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
+	"portal/handlers"
 	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { modelstest.Main(m) }
 type site struct {
 	store       *models.Store
 	databaseURL string
+	options     models.Options
 	handler     http.Handler
 	base        *url.URL
 }
@@ -56,16 +57,26 @@ func sqliteSite(t testing.TB, base string) *site {
 
 func newSite(t testing.TB, databaseURL, base string, options models.Options) *site {
 	t.Helper()
-	s := &site{store: modelstest.Open(t, databaseURL, options), databaseURL: databaseURL}
-	return s.with(t, base, strings.Repeat("secret", 8), "", options.Now)
+	s := &site{store: modelstest.Open(t, databaseURL, options), databaseURL: databaseURL, options: options}
+	s.base = modelstest.Value(url.Parse(base))(t)
+	return s.with(t, func(*handlers.Deps) {})
 }
 
-// with returns the portal over the same store with other settings.
-func (s *site) with(t testing.TB, base, secret, previous string, now func() time.Time) *site {
+// with returns the portal over the same store with other dependencies.
+func (s *site) with(t testing.TB, change func(*handlers.Deps)) *site {
 	t.Helper()
-	deps := handlerstest.Deps(t, s.store, base, now)
-	deps.CookieKeys = handlerstest.Keyring(t, secret, previous).CookieKeys()
-	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
+	deps := handlerstest.Deps(t, s.store, s.base.String(), s.options.Now)
+	deps.PasswordsOff = s.options.PasswordsOff
+	change(&deps)
+	other := *s
+	other.handler = handlerstest.New(t, deps)
+	return &other
+}
+
+// withSecrets returns the portal over the same store with these secrets.
+func (s *site) withSecrets(t testing.TB, current, previous string) *site {
+	t.Helper()
+	return s.with(t, func(d *handlers.Deps) { d.CookieKeys = handlerstest.Keyring(t, current, previous).CookieKeys() })
 }
 
 var accounts atomic.Int64

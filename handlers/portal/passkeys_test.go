@@ -3,11 +3,9 @@ package portal_test
 import (
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
-	"portal/handlers/handlerstest"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -48,16 +46,6 @@ func TestAddressOfAPasskeyLeadsToSignIn(t *testing.T) {
 	v.get("/login/passkey").redirects("/login")
 }
 
-// withoutPasswords returns the portal over the same database with sign-in by password turned off.
-func (s *site) withoutPasswords(t *testing.T, base string, now func() time.Time) *site {
-	t.Helper()
-	store := modelstest.Open(t, s.databaseURL, models.Options{Now: now, PasswordsOff: true})
-	deps := handlerstest.Deps(t, store, base, now)
-	deps.CookieKeys = handlerstest.Keyring(t, strings.Repeat("secret", 8), "").CookieKeys()
-	deps.PasswordsOff = true
-	return &site{store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
-}
-
 // Where nobody signs in with a password, an authenticator app has no effect.
 func TestAppIsNotOfferedWithoutPasswords(t *testing.T) {
 	t.Parallel()
@@ -65,7 +53,7 @@ func TestAppIsNotOfferedWithoutPasswords(t *testing.T) {
 	s := newSite(t, modelstest.SQLiteURL(t), "https://portal.test", models.Options{Now: clock.Now})
 	c, withApp := s.customer(t), s.customer(t)
 	withApp.twoSteps(clock)
-	off := s.withoutPasswords(t, "https://portal.test", clock.Now)
+	off := newSite(t, s.databaseURL, "https://portal.test", models.Options{Now: clock.Now, PasswordsOff: true})
 
 	page := c.copiedTo(off).get("/account").is(http.StatusOK)
 	page.none("heading", "Two-step verification")
@@ -85,6 +73,6 @@ func TestAppIsNotOfferedWithoutPasswords(t *testing.T) {
 	page.none("button", "Set up authenticator app")
 	page.one("button", "Add a passkey")
 	// Without passkeys, an app is the only way past the requirement.
-	off = s.withoutPasswords(t, "https://192.0.2.1", clock.Now)
+	off = newSite(t, s.databaseURL, "https://192.0.2.1", models.Options{Now: clock.Now, PasswordsOff: true})
 	c.copiedTo(off).get("/account/second-factor").one("button", "Set up authenticator app")
 }

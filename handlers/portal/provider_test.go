@@ -16,16 +16,9 @@ import (
 )
 
 // withProvider returns a portal over the same store at which users can sign in with the provider.
-func (s *site) withProvider(t testing.TB, provider *handlerstest.Provider, change func(*handlers.Deps)) *site {
+func (s *site) withProvider(t testing.TB, provider *handlerstest.Provider) *site {
 	t.Helper()
-	deps := handlerstest.Deps(t, s.store, httpBase, nil)
-	deps.CookieKeys = handlerstest.Keyring(t, strings.Repeat("secret", 8), "").CookieKeys()
-	config := provider.Config
-	deps.Provider = &config
-	if change != nil {
-		change(&deps)
-	}
-	return &site{s.store, s.databaseURL, handlerstest.New(t, deps), deps.BaseURL}
+	return s.with(t, func(d *handlers.Deps) { d.Provider = &provider.Config })
 }
 
 // sharedProvider returns the provider of all tests that do not stop it.
@@ -41,15 +34,13 @@ var (
 )
 
 // onProviderSite runs a test against a portal with a provider on each database.
-func onProviderSite(t *testing.T, options models.Options, change func(*handlers.Deps), run func(t *testing.T, s *site)) {
+func onProviderSite(t *testing.T, options models.Options, run func(t *testing.T, s *site)) {
 	t.Helper()
 	t.Parallel()
 	modelstest.Databases(t, func(t *testing.T, databaseURL string) {
-		run(t, newSite(t, databaseURL, httpBase, options).withProvider(t, sharedProvider(t), change))
+		run(t, newSite(t, databaseURL, httpBase, options).withProvider(t, sharedProvider(t)))
 	})
 }
-
-func trustingEmail(d *handlers.Deps) { d.Provider.TrustEmail = true }
 
 // toProvider starts a sign-in and returns the address at the provider.
 func (v *visitor) toProvider(next string) string {
@@ -81,7 +72,7 @@ func (v *visitor) connectAs(name string) answer {
 }
 
 func TestProviderIsConnectedAndSignsIn(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		name := "ada-at-" + c.email
 		c.get("/account").one("button", "Connect Acme ID")
@@ -118,7 +109,7 @@ func TestProviderIsConnectedAndSignsIn(t *testing.T) {
 }
 
 func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)
 		v.get("/login?next=%2Fagents").one("link", "Sign in with Acme ID").with("href", "/login/oidc?next=%2Fagents")
 		page := v.signInAs(c.email).is(http.StatusForbidden) // the email alone is not trusted
@@ -137,7 +128,11 @@ func TestUnknownIdentityShowsWhatToDo(t *testing.T) {
 }
 
 func TestVerifiedEmailSignsInIfTrusted(t *testing.T) {
-	onProviderSite(t, models.Options{Mail: true}, trustingEmail, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{Mail: true}, func(t *testing.T, s *site) {
+		s = s.with(t, func(d *handlers.Deps) {
+			config := sharedProvider(t).Config
+			config.TrustEmail, d.Provider = true, &config
+		})
 		c, v := s.customer(t), s.visitor(t)
 		former := c.email
 		v.signInAs(former).redirects("/agents")
@@ -156,7 +151,7 @@ func TestVerifiedEmailSignsInIfTrusted(t *testing.T) {
 }
 
 func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		c.connectAs(c.email).redirects("/account")
 		modelstest.Must(t, s.store.People.SetDisabled(context.Background(), c.email, true))
@@ -169,7 +164,7 @@ func TestDisabledUserCannotSignInWithTheProvider(t *testing.T) {
 }
 
 func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		attacker, victim := s.customer(t), s.customer(t)
 		attacker.connectAs(attacker.email).redirects("/account")
 		attacker.post("/logout", nil).redirects("/login")
@@ -203,7 +198,7 @@ func TestProviderSignInIsCompletedInItsOwnBrowserOnly(t *testing.T) {
 
 func TestConnectingTakesAFreshSignIn(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
-	onProviderSite(t, models.Options{Now: clock.Now}, func(d *handlers.Deps) { d.Now = clock.Now }, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{Now: clock.Now}, func(t *testing.T, s *site) {
 		c := s.customer(t)
 		clock.Advance(11 * time.Minute)
 		c.post("/account/identity", nil).is(http.StatusForbidden).one("textbox", "Current password")
@@ -213,7 +208,7 @@ func TestConnectingTakesAFreshSignIn(t *testing.T) {
 }
 
 func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c, other, member := s.customer(t), s.customer(t), s.visitor(t)
 		path, email := c.link()
 		member.post(path, nil).redirects("/api-keys")
@@ -235,7 +230,7 @@ func TestIdentityOfAnotherUserIsNotConnected(t *testing.T) {
 }
 
 func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
-	onProviderSite(t, models.Options{PasswordsOff: true}, func(d *handlers.Deps) { d.PasswordsOff = true }, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{PasswordsOff: true}, func(t *testing.T, s *site) {
 		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "owner@example.com", Password: password}))(t)
 		invite := func(email string) string {
 			_, token, err := s.store.Invitations.Create(t.Context(), account.ID, email, models.RoleMember, models.Operator())
@@ -277,7 +272,7 @@ func TestInvitedPersonJoinsWithTheProvider(t *testing.T) {
 }
 
 func TestOnlyWayToSignInIsNotDisconnected(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		c, v := s.customer(t), s.visitor(t)
 		path, _ := c.link()
 		v.post(path, nil).redirects("/api-keys")
@@ -295,7 +290,7 @@ func TestOnlyWayToSignInIsNotDisconnected(t *testing.T) {
 func TestProviderThatRefusesOrIsAway(t *testing.T) {
 	t.Parallel()
 	provider := handlerstest.StartProvider(t, httpBase)
-	s := sqliteSite(t, httpBase).withProvider(t, provider, nil)
+	s := sqliteSite(t, httpBase).withProvider(t, provider)
 	c, v := s.customer(t), s.visitor(t)
 	c.connectAs(c.email).redirects("/account")
 	refused := v.get(handlerstest.NewPerson(t).Cancel(v.toProvider("/agents"))).is(http.StatusForbidden)
@@ -306,7 +301,7 @@ func TestProviderThatRefusesOrIsAway(t *testing.T) {
 	callback := handlerstest.NewPerson(t).SignIn(v.toProvider("/agents"), c.email)
 	provider.Stop()
 	v.get(callback).is(http.StatusServiceUnavailable).one("alert", "not available right now")
-	restarted := s.withProvider(t, provider, nil).visitor(t)
+	restarted := s.withProvider(t, provider).visitor(t)
 	page := restarted.get("/login/oidc?next=%2Fagents").is(http.StatusServiceUnavailable)
 	page.one("alert", "Acme ID is not available right now")
 	page.one("link", "Sign in another way")
@@ -319,8 +314,7 @@ func TestProviderThatRefusesOrIsAway(t *testing.T) {
 }
 
 func TestPasswordsAreOff(t *testing.T) {
-	change := func(d *handlers.Deps) { d.PasswordsOff = true }
-	onProviderSite(t, models.Options{PasswordsOff: true}, change, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{PasswordsOff: true}, func(t *testing.T, s *site) {
 		v := s.visitor(t)
 		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
 		page := v.get("/login")
@@ -344,8 +338,7 @@ func TestPasswordsAreOff(t *testing.T) {
 // A provider can recognize a browser whose user has left it.
 func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 	clock := modelstest.NewClock(time.Now())
-	change := func(d *handlers.Deps) { d.PasswordsOff, d.Now = true, clock.Now }
-	onProviderSite(t, models.Options{PasswordsOff: true, Now: clock.Now}, change, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{PasswordsOff: true, Now: clock.Now}, func(t *testing.T, s *site) {
 		account := modelstest.Value(s.store.Accounts.Create(t.Context(), models.NewAccount{Name: "Example Ltd", Email: "ada@example.com", Password: password}))(t)
 		c := customer{visitor: s.visitor(t), email: "ada@example.com", account: account}
 		path, _ := c.link()
@@ -365,7 +358,7 @@ func TestProviderSignInIsAsFreshAsTheProviderSays(t *testing.T) {
 }
 
 func TestLongAddressesDoNotBreakTheSignIn(t *testing.T) {
-	onProviderSite(t, models.Options{}, nil, func(t *testing.T, s *site) {
+	onProviderSite(t, models.Options{}, func(t *testing.T, s *site) {
 		// Encoded again, the second is three times as long.
 		for _, search := range []string{strings.Repeat("a", 3600), strings.Repeat("(", 1000)} {
 			address := "/login/oidc?" + url.Values{"next": {"/activity?search=" + search}}.Encode()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"portal/handlers/handlerstest"
+	"portal/handlers"
 	"portal/models"
 	"portal/models/modelstest"
 )
@@ -80,13 +80,11 @@ func TestLeakedKeyShowsWhoReportedItAndWhere(t *testing.T) {
 
 func TestRevealSaysThatLeakedKeysAreRevokedOnlyWithAScanner(t *testing.T) {
 	for _, on := range []bool{true, false} {
-		s := sqliteSite(t, httpBase)
-		deps := handlerstest.Deps(t, s.store, httpBase, nil)
-		if on {
-			deps.Scanners.GitLabToken = strings.Repeat("token", 8)
-		}
-		s.handler = handlerstest.New(t, deps)
-		c := s.customer(t)
+		c := sqliteSite(t, httpBase).with(t, func(d *handlers.Deps) {
+			if on {
+				d.Scanners.GitLabToken = strings.Repeat("token", 8)
+			}
+		}).customer(t)
 		page := c.post("/api-keys", generation("production", c.get("/api-keys").formID())).is(http.StatusOK)
 		if got := strings.Contains(page.text(), "revoked automatically"); got != on {
 			t.Errorf("with a scanner %t, the page says so: %t", on, got)
