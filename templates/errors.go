@@ -63,36 +63,30 @@ func NewRetry(action string, sent url.Values) *Retry {
 }
 
 var (
-	fieldTag  = regexp.MustCompile(`<(?:input|select|textarea|button)\s[^>]*>`)
-	attribute = regexp.MustCompile(`\s(name|type|autocomplete)="([a-z_-]+)"`)
+	fieldTag     = regexp.MustCompile(`<(?:input|select|textarea|button)(?:\s[^>]*)?\sname="([a-z_]+)"[^>]*>`)
+	autocomplete = regexp.MustCompile(`\sautocomplete="([a-z-]+)"`)
 )
 
 // formFields returns the fields of all forms, without values. Texts of one line are visible. If
 // fields of several forms have the same name, the last one counts, which is that of the sign-in.
 var formFields = sync.OnceValue(func() (fields []RetryField) {
 	names, _ := fs.Glob(files, "*/*.html") // the pattern is valid
-	for _, name := range names {
-		text, _ := files.ReadFile(name)
-		for _, tag := range fieldTag.FindAllString(string(text), -1) {
-			of := map[string]string{}
-			for _, match := range attribute.FindAllStringSubmatch(tag, -1) {
-				of[match[1]] = match[2]
+	for _, file := range names {
+		text, _ := files.ReadFile(file)
+		for _, match := range fieldTag.FindAllStringSubmatch(string(text), -1) {
+			tag, field := match[0], RetryField{Name: match[1]}
+			is := func(kind string) bool { return strings.Contains(tag, ` type="`+kind+`"`) }
+			if strings.Contains(tag, " readonly") || is("hidden") && !strings.Contains(tag, " value=") {
+				continue // not the user's, or filled by a script and used once
 			}
-			filled := of["type"] != "hidden" || strings.Contains(tag, " value=") // else by a script, to be used once
-			if of["name"] == "" || !filled || strings.Contains(tag, " readonly") {
-				continue
+			if match := autocomplete.FindStringSubmatch(tag); match != nil {
+				field.Autocomplete = match[1]
 			}
-			field := RetryField{Name: of["name"], Autocomplete: of["autocomplete"]}
-			field.Secret = of["type"] == "password" || field.Autocomplete == "one-time-code"
-			if field.Secret || of["type"] == "text" || of["type"] == "email" {
+			field.Secret = is("password") || field.Autocomplete == "one-time-code"
+			if field.Secret || is("text") || is("email") {
 				field.Title = strings.ReplaceAll(strings.ToUpper(field.Name[:1])+field.Name[1:], "_", " ")
 			}
-			at := slices.IndexFunc(fields, func(other RetryField) bool { return other.Name == field.Name })
-			if at < 0 {
-				fields = append(fields, field)
-			} else {
-				fields[at] = field
-			}
+			fields = append(slices.DeleteFunc(fields, func(other RetryField) bool { return other.Name == field.Name }), field)
 		}
 	}
 	return fields

@@ -192,7 +192,7 @@ func (l *leakReports) createSigned(c *gin.Context, from *scanner) error {
 	if err != nil {
 		return problem.InvalidRequest("The header " + from.header + "Signature is not base64.")
 	}
-	key, err := from.keys.find(c.Request.Context(), id)
+	key, err := from.key(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}

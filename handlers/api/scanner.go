@@ -32,34 +32,16 @@ const (
 	maxScannerWaits    = 64              // callers that fetch or wait for it; others get a 503
 )
 
-// scanner is a scanner for secrets that signs its reports.
+// scanner is a scanner for secrets that signs its reports. Its public keys are fetched when they are
+// needed, so that the portal starts without the scanner.
 type scanner struct {
+	*site
+
 	name   models.LeakSource
 	header string // the beginning of the names of its headers
-	keys   *scannerKeys
-}
-
-func newScanner(s *site, name models.LeakSource, header, keysURL string) *scanner {
-	return &scanner{name, header + "-Public-Key-", newScannerKeys(keysURL, s.Now, s.Logger)}
-}
-
-// oneHeader returns the value of a header that must occur once, or a 400.
-func (s *scanner) oneHeader(c *gin.Context, name string) (string, error) {
-	values := c.Request.Header.Values(s.header + name)
-	if len(values) != 1 || values[0] == "" {
-		return "", problem.InvalidRequest("The header " + s.header + name + " must occur exactly once.")
-	}
-	return values[0], nil
-}
-
-// scannerKeys are the public keys of a scanner's signatures. They are fetched when they are needed,
-// so that the portal starts without the scanner.
-type scannerKeys struct {
-	url    string
+	url    string // of its keys
 	host   string // for the log, because the query of the URL may be secret
 	client *http.Client
-	now    func() time.Time
-	logger *slog.Logger
 
 	known   atomic.Pointer[fetchedKeys] // nil: none was ever fetched
 	waiting middleware.Slots            // of the callers that fetch or wait for it
@@ -73,58 +55,67 @@ type fetchedKeys struct {
 	at   time.Time
 }
 
-func newScannerKeys(address string, now func() time.Time, logger *slog.Logger) *scannerKeys {
-	client := &http.Client{
+func newScanner(s *site, name models.LeakSource, header, keysURL string) *scanner {
+	from := &scanner{site: s, name: name, header: header + "-Public-Key-", url: keysURL, waiting: middleware.NewSlots(maxScannerWaits)}
+	from.client = &http.Client{
 		Timeout: scannerKeysTimeout,
 		// A redirect could lead to an address without TLS.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	k := &scannerKeys{url: address, client: client, now: now, logger: logger, waiting: middleware.NewSlots(maxScannerWaits)}
-	if u, err := url.Parse(address); err == nil {
-		k.host = u.Host
+	if u, err := url.Parse(keysURL); err == nil {
+		from.host = u.Host
 	}
-	return k
+	return from
 }
 
-// find returns the key with this identifier. If the keys are old or do not have the identifier, it
-// fetches them, but at most once a minute for all callers. While the scanner does not answer, the
-// old keys are used. The error is a 400 for an unknown identifier, or a 503 if no keys have been
-// fetched yet.
-func (k *scannerKeys) find(ctx context.Context, id string) (key *ecdsa.PublicKey, err error) {
-	if key, fresh := k.lookUp(id); fresh {
+// oneHeader returns the value of a header that must occur once, or a 400.
+func (s *scanner) oneHeader(c *gin.Context, name string) (string, error) {
+	values := c.Request.Header.Values(s.header + name)
+	if len(values) != 1 || values[0] == "" {
+		return "", problem.InvalidRequest("The header " + s.header + name + " must occur exactly once.")
+	}
+	return values[0], nil
+}
+
+// key returns the public key with this identifier. If the keys are old or do not have the
+// identifier, it fetches them, but at most once a minute for all callers. While the scanner does not
+// answer, the old keys are used. The error is a 400 for an unknown identifier, or a 503 if no keys
+// have been fetched yet.
+func (s *scanner) key(ctx context.Context, id string) (key *ecdsa.PublicKey, err error) {
+	if key, fresh := s.lookUp(id); fresh {
 		return key, nil
 	}
-	err = k.waiting.Run(func() (err error) {
-		key, err = k.findAgain(ctx, id)
+	err = s.waiting.Run(func() (err error) {
+		key, err = s.fetchedKey(ctx, id)
 		return err
 	})
 	return key, err
 }
 
-// findAgain is find for a key that is old or missing.
-func (k *scannerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
-	k.turn.Lock() // for at most the time limit of a fetch
-	defer k.turn.Unlock()
-	key, fresh := k.lookUp(id) // another caller may have fetched it
+// fetchedKey is key for a key that is old or missing, which it fetches first.
+func (s *scanner) fetchedKey(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
+	s.turn.Lock() // for at most the time limit of a fetch
+	defer s.turn.Unlock()
+	key, fresh := s.lookUp(id) // another caller may have fetched it
 	if fresh {
 		return key, nil
 	}
 	var failure error
-	if k.tried.IsZero() || k.now().Sub(k.tried) >= scannerKeysPause {
-		k.tried = k.now()
+	if s.tried.IsZero() || s.Now().Sub(s.tried) >= scannerKeysPause {
+		s.tried = s.Now()
 		// The fetch must not end when the caller leaves.
-		if failure = k.fetch(context.WithoutCancel(ctx)); failure != nil {
-			k.logger.WarnContext(ctx, "cannot fetch the public keys for reports of leaked keys",
-				slog.String("host", k.host), slog.Any("cause", failure))
+		if failure = s.fetch(context.WithoutCancel(ctx)); failure != nil {
+			s.Logger.WarnContext(ctx, "cannot fetch the public keys for reports of leaked keys",
+				slog.String("host", s.host), slog.Any("cause", failure))
 		}
-		key, _ = k.lookUp(id)
+		key, _ = s.lookUp(id)
 	}
 	switch {
 	case key != nil:
 		return key, nil
-	case k.known.Load() == nil:
+	case s.known.Load() == nil:
 		missing := problem.Unavailable(errors.Join(errors.New("the public keys of the scanner are missing"), failure))
-		missing.RetryAfter = k.tried.Add(scannerKeysPause).Sub(k.now()) // until the next fetch
+		missing.RetryAfter = s.tried.Add(scannerKeysPause).Sub(s.Now()) // until the next fetch
 		return nil, missing
 	default:
 		return nil, problem.InvalidRequest("The provider has no public key with this identifier.")
@@ -132,23 +123,23 @@ func (k *scannerKeys) findAgain(ctx context.Context, id string) (*ecdsa.PublicKe
 }
 
 // lookUp returns a key, or nil, and whether it need not be fetched again.
-func (k *scannerKeys) lookUp(id string) (key *ecdsa.PublicKey, fresh bool) {
-	known := k.known.Load()
+func (s *scanner) lookUp(id string) (key *ecdsa.PublicKey, fresh bool) {
+	known := s.known.Load()
 	if known == nil {
 		return nil, false
 	}
 	key = known.keys[id]
-	return key, key != nil && k.now().Sub(known.at) < scannerKeysAge
+	return key, key != nil && s.Now().Sub(known.at) < scannerKeysAge
 }
 
 // fetch replaces the keys by those of the scanner.
-func (k *scannerKeys) fetch(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, http.NoBody)
+func (s *scanner) fetch(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, http.NoBody)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Accept", jsonType)
-	response, err := k.client.Do(request)
+	response, err := s.client.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err // without the URL
 	}
@@ -167,7 +158,7 @@ func (k *scannerKeys) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.known.Store(&fetchedKeys{keys, k.now()})
+	s.known.Store(&fetchedKeys{keys, s.Now()})
 	return nil
 }
 
