@@ -70,17 +70,11 @@ func putStatus(created bool) int {
 	return http.StatusOK
 }
 
-// The challenges of a 401 (RFC 6750, section 3), without and with credentials in the request.
-const (
-	challenge        = `Bearer realm="api"`
-	challengeInvalid = `Bearer realm="api", error="invalid_token"`
-)
-
-// setChallenge sets the header that every 401 has.
+// setChallenge sets the header that every 401 has (RFC 6750, section 3).
 func setChallenge(c *gin.Context, sentCredentials bool) {
+	challenge := `Bearer realm="api"`
 	if sentCredentials {
-		c.Header("WWW-Authenticate", challengeInvalid)
-		return
+		challenge = `Bearer realm="api", error="invalid_token"`
 	}
 	c.Header("WWW-Authenticate", challenge)
 }

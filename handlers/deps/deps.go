@@ -30,8 +30,6 @@ type Deps struct {
 	BaseURL        *url.URL       // the public URL; under https cookies are Secure
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is trusted
 
-	// Of the pages.
-
 	CookieKeys      [][]byte         // of 32 bytes; the first signs, all verify
 	SessionMax      time.Duration    // lifetime of the session cookie
 	Provider        *identity.Config // the OpenID Connect provider; nil: none
@@ -39,8 +37,6 @@ type Deps struct {
 	Name            string           // of the product
 	SupportURL      string           // leads to help with a forgotten password; may be empty
 	SecurityContact string           // URL in security.txt; empty: no security.txt
-
-	// Of the JSON API.
 
 	Tokens        *widget.Tokens
 	LiveKit       *livekit.Server      // nil: no LiveKit tokens

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -142,10 +141,7 @@ func (p *agentPages) page(c *gin.Context, form templates.AgentForm, shown templa
 		return templates.AgentsPage{}, err
 	}
 	form.FormID = uuid.New()
-	list := templates.AgentList{Paged: after != uuid.Nil}
-	if agents.Next != uuid.Nil {
-		list.Next = agentsPath + "?" + url.Values{paramAfter: {agents.Next.String()}}.Encode()
-	}
+	list := templates.AgentList{Paged: after != uuid.Nil, Next: pageAfter(agentsPath, paramAfter, agents.Next)}
 	missing := shown.ID != uuid.Nil
 	for _, agent := range agents.Items {
 		item := templates.AgentItem{Agent: agent}

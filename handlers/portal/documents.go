@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -20,18 +19,12 @@ type documents struct {
 	*site
 
 	assets *static.Assets
-	// documentation returns the pages about the API, which the first call builds so that the
-	// start is fast.
+	// documentation returns the pages about the API.
 	documentation func() ([]templates.DocumentationPage, error)
 }
 
-func newDocuments(s *site, assets *static.Assets, openAPI []byte, changelog string) documents {
-	return documents{s, assets, sync.OnceValues(func() ([]templates.DocumentationPage, error) {
-		return s.newDocumentation(openAPI, changelog)
-	})}
-}
-
-// newDocumentation reads the OpenAPI document and the changelog of the API.
+// newDocumentation reads the OpenAPI document and the changelog of the API. It is slow, so the start
+// does not wait for it.
 func (s *site) newDocumentation(openAPI []byte, changelog string) ([]templates.DocumentationPage, error) {
 	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
 	var err error

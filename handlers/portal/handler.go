@@ -74,7 +74,7 @@ func (s *site) requireSession(c *gin.Context) {
 	default:
 		c.Set(sessionContextKey, *session)
 		middleware.SetCaller(c, middleware.Caller{Account: session.AccountID, User: session.UserID})
-		if mustSetUp(c, *session) {
+		if session.FactorDue && !slices.Contains(setUpPaths, c.FullPath()) {
 			_ = s.redirect(c, secondFactorPath)
 			c.Abort()
 		}
@@ -87,11 +87,6 @@ func (s *site) requireOwner(c *gin.Context) {
 		s.Render(c, models.ErrNotOwner)
 		c.Abort()
 	}
-}
-
-// mustSetUp reports whether the request must wait until the user has set up a second factor.
-func mustSetUp(c *gin.Context, session models.Session) bool {
-	return session.FactorDue && !slices.Contains(setUpPaths, c.FullPath())
 }
 
 // setUpPaths are the routes that stay open to a user who must set up a second factor first.

@@ -2,6 +2,7 @@ package portal
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -37,8 +38,10 @@ func (p *signInPages) createPasswordReset(c *gin.Context) error {
 	return p.reply(c, reply{status: status, fragment: form, page: present(templates.PasswordResetsPage{Form: form})})
 }
 
-// showPasswordReset shows the form for the new password. Opening the page does not use the link,
-// because programs that scan messages open the links in them.
+// Opening the page of a link does not use the link, because programs that scan messages open the
+// links in them.
+
+// showPasswordReset shows the form for the new password.
 func (p *signInPages) showPasswordReset(c *gin.Context) error {
 	return p.askNewPassword(c, http.StatusOK, "")
 }
@@ -77,8 +80,7 @@ func (p *signInPages) usePasswordReset(c *gin.Context) error {
 // emailChangePath is the path, without the token, of the links that confirm a new email.
 const emailChangePath = "/email-changes"
 
-// showEmailChange shows the button that uses the link. Opening the page does not use the link,
-// because programs that scan messages open the links in them.
+// showEmailChange shows the button that uses the link.
 func (p *signInPages) showEmailChange(c *gin.Context) error {
 	email, err := p.credentials.NewEmail(c.Request.Context(), c.Param("token"))
 	if err != nil {
@@ -111,8 +113,7 @@ func (p *signInPages) refuseEmailChange(c *gin.Context, err error) error {
 // SignInLink returns the URL of the sign-in link with a token.
 func (s *site) SignInLink(token string) string { return s.url(signInLinkPath, token) }
 
-// showSignInLink shows the button that uses the link. Opening the page does not use the link,
-// because programs that scan messages open the links in them.
+// showSignInLink shows the button that uses the link.
 func (p *signInPages) showSignInLink(c *gin.Context) error {
 	user, err := p.signIns.LinkUser(c.Request.Context(), c.Param("token"))
 	if err != nil {
@@ -142,3 +143,60 @@ func (p *signInPages) refuseSignInLink(c *gin.Context, err error) error {
 
 // hideToken keeps the token out of the Referer header of the page's requests.
 func hideToken(c *gin.Context) { c.Header("Referrer-Policy", "strict-origin") }
+
+// showInvitation shows the form that accepts an invitation.
+func (p *signInPages) showInvitation(c *gin.Context) error {
+	return p.showJoinForm(c, http.StatusOK, templates.JoinForm{})
+}
+
+// join accepts an invitation: it adds the user, who is then signed in. Because it waits in the
+// queue for password hashing, it sets its own deadlines.
+func (p *signInPages) join(c *gin.Context) error {
+	signedIn, err := p.invitations.Accept(c.Request.Context(), c.Param("token"), c.PostForm("password"), p.newClient(c))
+	p.withDeadline(c, func() {
+		if err != nil {
+			err = p.refuseToJoin(c, err)
+		} else {
+			err = p.signedIn(c, signedIn, homePath)
+		}
+	})
+	return err
+}
+
+// showJoinForm shows the form of the invitation in the path, with its problem.
+func (p *signInPages) showJoinForm(c *gin.Context, status int, form templates.JoinForm) error {
+	invitation, err := p.invitations.Find(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return p.refuseToJoin(c, err)
+	}
+	session, err := p.currentSession(c)
+	if err != nil {
+		return err
+	}
+	form.Email, form.Action = invitation.Email, c.Request.URL.Path
+	form.NoPasswords = p.PasswordsOff
+	page := templates.JoinPage{Account: invitation.AccountName, Role: roleName(invitation.Role), Form: form}
+	if p.oidc != nil {
+		page.Provider, page.ProviderPath = p.oidc.Name(), p.oidc.joinPath(c.Param("token"))
+	}
+	if session != nil {
+		page.SignedIn = session.Email
+	}
+	return p.reply(c, reply{status: status, fragment: form, page: present(page)})
+}
+
+// refuseToJoin shows why the invitation was not accepted. It returns err if err has another cause.
+func (p *signInPages) refuseToJoin(c *gin.Context, err error) error {
+	if invalid, ok := errors.AsType[*models.InvalidError](err); ok {
+		return p.showJoinForm(c, http.StatusUnprocessableEntity, templates.JoinForm{PasswordProblem: invalid.Message})
+	}
+	refusal, ok := refusalOf(c, err, models.ErrInvitationInvalid, models.ErrSignInDisabled, models.ErrEmailTaken)
+	if !ok {
+		return err
+	}
+	if refusal.Status == http.StatusTooManyRequests {
+		refusal.Message = fmt.Sprintf("Too many attempts from your network. Wait %s seconds, then try again.", refusal.RetryAfterSeconds())
+	}
+	form := templates.JoinForm{Refusal: refusal.Message}
+	return p.reply(c, reply{status: refusal.Status, fragment: form, page: present(templates.JoinPage{Form: form})})
+}

@@ -142,10 +142,7 @@ func (p *peoplePages) page(c *gin.Context) (templates.PeoplePage, error) {
 	if err != nil {
 		return templates.PeoplePage{}, err
 	}
-	list := templates.PeopleList{Manage: owns(session), Paged: after != uuid.Nil}
-	if users.Next != uuid.Nil {
-		list.Next = peoplePath + "?" + url.Values{paramAfter: {users.Next.String()}}.Encode()
-	}
+	list := templates.PeopleList{Manage: owns(session), Paged: after != uuid.Nil, Next: pageAfter(peoplePath, paramAfter, users.Next)}
 	for _, user := range users.Items {
 		list.People = append(list.People, p.row(c, user))
 	}

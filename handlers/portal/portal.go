@@ -6,6 +6,7 @@
 package portal
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 
@@ -30,31 +31,25 @@ type Portal struct {
 	documents documents
 }
 
-// embeddedFiles are the templates and the assets. They do not depend on the configuration.
-type embeddedFiles struct {
-	assets    *static.Assets
-	templates *templates.Templates
-}
-
-// embedded parses the embedded files, once.
-var embedded = sync.OnceValues(func() (embeddedFiles, error) {
-	assets, err := static.New()
-	if err != nil {
-		return embeddedFiles{}, err
-	}
-	parsed, err := templates.New(assets.URL)
-	return embeddedFiles{assets, parsed}, err
-})
+// The embedded files are parsed once, because they do not depend on the configuration.
+var (
+	embeddedAssets    = sync.OnceValues(static.New)
+	embeddedTemplates = sync.OnceValues(func() (*templates.Templates, error) {
+		assets, err := embeddedAssets()
+		if err != nil {
+			return nil, err
+		}
+		return templates.New(assets.URL)
+	})
+)
 
 // New returns the portal, with this OpenAPI document and this changelog, as Markdown, of the JSON
 // API. It returns an error if a template or an asset is invalid.
 func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
-	files, err := embedded()
-	if err != nil {
-		return nil, fmt.Errorf("portal: %w", err)
-	}
+	assets, assetsErr := embeddedAssets()
+	parsed, templatesErr := embeddedTemplates()
 	keys, err := newRelyingParty(d)
-	if err != nil {
+	if err := cmp.Or(assetsErr, templatesErr, err); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
 	s := &site{
@@ -63,7 +58,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 		flash:        newCookie(d, "flash", flashAge),
 		revealed:     newCookie(d, "revealed", 0),
 		device:       newCookie(d, "device", deviceAge),
-		templates:    files.templates,
+		templates:    parsed,
 		actions:      middleware.NewSlots(maxActions),
 		changes:      middleware.NewLimiter(changeRate, d.Now),
 	}
@@ -82,6 +77,8 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, oidc: oidc, pending: newCookie(d, "pending", pendingAge),
 		},
-		documents: newDocuments(s, files.assets, openAPI, changelog),
+		documents: documents{s, assets, sync.OnceValues(func() ([]templates.DocumentationPage, error) {
+			return s.newDocumentation(openAPI, changelog)
+		})},
 	}, nil
 }

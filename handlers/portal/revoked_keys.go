@@ -1,8 +1,6 @@
 package portal
 
 import (
-	"net/url"
-
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
@@ -28,10 +26,7 @@ func (p *keyPages) listRevoked(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays}
-	if keys.Next != uuid.Nil {
-		page.Older = revokedPath + "?" + url.Values{paramBefore: {keys.Next.String()}}.Encode()
-	}
+	page := templates.RevokedKeysPage{Paged: before != uuid.Nil, Days: revokedDays, Older: pageAfter(revokedPath, paramBefore, keys.Next)}
 	if page.Keys, err = p.revokedRows(c, keys.Items); err != nil {
 		return err
 	}

@@ -48,15 +48,12 @@ func (p *Portal) Register(r gin.IRouter) {
 func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get(static.Prefix+"*name", p.documents.showAsset)
 	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
-	anyone.get("/docs", p.documents.show)
-	anyone.get("/docs/guides", p.documents.show)
-	anyone.get("/docs/leaked-keys", p.documents.show)
-	anyone.get("/docs/errors", p.documents.show)
-	anyone.get("/docs/gateway", p.documents.show)
-	anyone.get("/docs/changelog", p.documents.show)
+	paths := []string{"", "/guides", "/leaked-keys", "/errors", "/gateway", "/changelog"}
 	if p.OperatorToken != "" {
-		anyone.get("/docs/operate", p.documents.show)
-		anyone.get("/docs/operate/people", p.documents.show)
+		paths = append(paths, "/operate", "/operate/people")
+	}
+	for _, path := range paths {
+		anyone.get("/docs"+path, p.documents.show)
 	}
 }
 

@@ -43,12 +43,13 @@ func (s *site) currentSession(c *gin.Context) (session *models.Session, err erro
 	return &found, err
 }
 
-// endSession ends the session in the database, if there is one that has not already ended.
-func (s *site) endSession(c *gin.Context, session *models.Session) error {
-	if session == nil {
-		return nil
+// endSession ends the session of the request, if it has one that has not already ended.
+func (s *site) endSession(c *gin.Context) error {
+	session, err := s.currentSession(c)
+	if err == nil && session != nil {
+		actor := models.UserActor(session.UserID, c.ClientIP())
+		err = s.Store.Sessions.End(c.Request.Context(), session.AccountID, session.ID, actor)
 	}
-	err := s.Store.Sessions.End(c.Request.Context(), session.AccountID, session.ID, models.UserActor(session.UserID, c.ClientIP()))
 	if errors.Is(err, models.ErrSessionNotFound) {
 		return nil
 	}

@@ -106,11 +106,7 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 	if err := p.device.set(c, models.NewDevice(signedIn.User)); err != nil {
 		return err
 	}
-	old, err := p.currentSession(c)
-	if err != nil {
-		return err
-	}
-	if err := p.endSession(c, old); err != nil {
+	if err := p.endSession(c); err != nil {
 		return err
 	}
 	return p.redirect(c, next)
@@ -118,11 +114,7 @@ func (p *signInPages) signedIn(c *gin.Context, signedIn models.SignedIn, next st
 
 // signOut signs out, also when the session has already ended.
 func (p *signInPages) signOut(c *gin.Context) error {
-	session, err := p.currentSession(c)
-	if err != nil {
-		return err
-	}
-	if err := p.endSession(c, session); err != nil {
+	if err := p.endSession(c); err != nil {
 		return err
 	}
 	p.sessionToken.drop(c)
