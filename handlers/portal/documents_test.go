@@ -63,6 +63,11 @@ func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+func TestErrorsShowTheMessagesOfEachCode(t *testing.T) {
+	page := sqliteSite(t, httpBase).visitor(t).get("/docs/errors").is(http.StatusOK)
+	page.says("The user or the account is disabled.", "An agent of another account has this id. Choose another id.")
+}
+
 var assetURL = regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`)
 
 func TestPagesLoadAssetsThatMayBeCached(t *testing.T) {
