@@ -43,7 +43,7 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, heading := range map[string]string{
-		"/docs": "Use the API", "/docs/guides": "Guides", "/docs/leaked-keys": "Leaked keys", "/docs/errors": "Errors", "/docs/gateway": "Run behind a gateway",
+		"/docs": "Use the API", "/docs/widget": "Complete widget", "/docs/guides": "Guides", "/docs/leaked-keys": "Leaked keys", "/docs/errors": "Errors", "/docs/gateway": "Run behind a gateway",
 		"/docs/operate": "Operate", "/docs/operate/people": "Operate: people and keys", "/docs/changelog": "Changelog",
 	} {
 		v.Open(path)
@@ -55,7 +55,7 @@ func TestNoPageOfTheDocumentationIsLong(t *testing.T) {
 	// Sections that have moved to another page are found by their old addresses.
 	for old, path := range map[string]string{
 		"/docs#authorizeKey": "/docs/gateway", "/docs#RATE_LIMITED": "/docs/errors", "/docs#listUsers": "/docs/operate/people",
-		"/docs/guides#verify": "/docs/gateway", "/docs/guides#quick-start": "/docs",
+		"/docs/guides#verify": "/docs/gateway", "/docs/guides#quick-start": "/docs", "/docs/guides#widget": "/docs/widget",
 	} {
 		v.Open("/docs/changelog")
 		v.Open(old)

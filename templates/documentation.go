@@ -72,9 +72,12 @@ func NewDocumentation(d Documentation) []DocumentationPage {
 			},
 		},
 		{
+			Path: "/docs/widget", Title: "Complete widget", file: "widget.html", book: SectionAPI,
+			Sections: []GuideSection{{"widget", "Start from a complete widget"}},
+		},
+		{
 			Path: "/docs/guides", Title: "Guides", file: "guides.html", book: SectionAPI,
 			Sections: []GuideSection{
-				{"widget", "Start from a complete widget"},
 				{"context", "Tell the agent who is calling"},
 				{"livekit", "Use LiveKit’s SDKs"},
 				{"renew", "Renew early and cache"},

@@ -48,7 +48,7 @@ func (p *Portal) Register(r gin.IRouter) {
 func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get(static.Prefix+"*name", p.documents.showAsset)
 	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
-	paths := []string{"", "/guides", "/leaked-keys", "/errors", "/gateway", "/changelog"}
+	paths := []string{"", "/widget", "/guides", "/leaked-keys", "/errors", "/gateway", "/changelog"}
 	if p.OperatorToken != "" {
 		paths = append(paths, "/operate", "/operate/people")
 	}
