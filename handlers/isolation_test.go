@@ -244,7 +244,7 @@ const (
 // accesses are the beginnings of paths and who may use them. The longest one that matches counts.
 // All other paths are for users.
 var accesses = map[string]access{
-	"/static/": byEveryone, "/docs": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
+	"/static/": byEveryone, "/docs": byEveryone, "/llms.txt": byEveryone, "/.well-known/": byEveryone, "/login": byEveryone, "/logout": byEveryone,
 	"/session": byEveryone, "/sign-in-links/": byEveryone, "/invitations/": byEveryone, "/openapi.json": byEveryone,
 	"/api/": byClients, "/operator": byClients, "/widget/": byClients, "/healthz": byEveryone, "/readyz": byEveryone,
 	"/leaks": byEveryone, "/password-resets": byEveryone, "/email-changes/": byEveryone, "/people/": byOwners, "/settings": byOwners,

@@ -1,8 +1,11 @@
 package templates
 
 import (
+	"bytes"
+	_ "embed"
 	"slices"
 	"strings"
+	"text/template"
 )
 
 // Span is a part of a sentence: words, or code in a monospaced font.
@@ -38,6 +41,23 @@ type Documentation struct {
 	Releases  []Release
 	Contents  Contents
 	Operated  bool // the operator API is on
+}
+
+//go:embed documentation/llms.txt
+var indexFile string
+
+// Index returns llms.txt, which lists all pages for coding agents (https://llmstxt.org).
+func (d Documentation) Index(product string) ([]byte, error) {
+	parsed, err := template.New("llms.txt").Parse(indexFile)
+	if err != nil {
+		return nil, err
+	}
+	var index bytes.Buffer
+	err = parsed.Execute(&index, struct {
+		Documentation
+		Product string
+	}{d, product})
+	return index.Bytes(), err
 }
 
 // DocumentationPage is a page about the API.

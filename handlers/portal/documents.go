@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"portal/handlers/portal/markdown"
 	"portal/handlers/portal/reference"
 	"portal/handlers/problem"
 	"portal/static"
@@ -20,40 +22,110 @@ type documents struct {
 
 	assets *static.Assets
 	// documentation returns the pages about the API.
-	documentation func() ([]templates.DocumentationPage, error)
+	documentation func() (documentation, error)
+}
+
+// documentation is the pages about the API, and their index for coding agents.
+type documentation struct {
+	pages map[string]document // by path
+	index []byte
+}
+
+// document is a page, and its Markdown, which the first call makes from the page.
+type document struct {
+	page     templates.DocumentationPage
+	markdown func() ([]byte, error)
 }
 
 // newDocumentation reads the OpenAPI document and the changelog of the API. It is slow, so the start
 // does not wait for it.
-func (s *site) newDocumentation(openAPI []byte, changelog string) ([]templates.DocumentationPage, error) {
+func (s *site) newDocumentation(openAPI []byte, changelog string) (documentation, error) {
 	d := templates.Documentation{Guides: templates.NewGuides(s.BaseURL.String()), Operated: s.OperatorToken != ""}
 	var err error
 	if d.Reference, err = reference.New(openAPI, s.BaseURL.String()); err != nil {
-		return nil, fmt.Errorf("API reference: %w", err)
+		return documentation{}, fmt.Errorf("API reference: %w", err)
 	}
 	if d.Releases, err = reference.Changelog(changelog); err != nil {
-		return nil, fmt.Errorf("API reference: %w", err)
+		return documentation{}, fmt.Errorf("API reference: %w", err)
 	}
 	for _, code := range d.Reference.Errors {
 		if code.Status == "401" {
 			d.Guides.Unauthorized = code.Messages
 		}
 	}
-	return templates.NewDocumentation(d), nil
+	pages := templates.NewDocumentation(d)
+	all := documentation{pages: map[string]document{}}
+	for _, page := range pages {
+		all.pages[page.Path] = document{page, sync.OnceValues(func() ([]byte, error) { return s.convert(page) })}
+	}
+	all.index, err = pages[0].Index(s.Name)
+	return all, err
 }
+
+// convert renders a page and returns it as Markdown. The page is the same for every request. Links
+// to other pages lead to their Markdown.
+func (s *site) convert(page templates.DocumentationPage) ([]byte, error) {
+	html, err := s.templates.Page(templates.Frame{Product: s.Name}, page)
+	if err != nil {
+		return nil, err
+	}
+	return markdown.Convert(html, func(address string) (string, error) {
+		link, err := s.BaseURL.JoinPath(page.Path).Parse(address)
+		if err != nil {
+			return "", err
+		}
+		if link.Path == docsPath || strings.HasPrefix(link.Path, docsPath+"/") {
+			link.Path += markdownExtension
+		}
+		return link.String(), nil
+	})
+}
+
+// The path of the first page about the API, and what follows the path of a page in that of its
+// Markdown.
+const (
+	docsPath          = "/docs"
+	markdownExtension = ".md"
+)
 
 // show shows a page about the API.
 func (p *documents) show(c *gin.Context) error {
-	pages, err := p.documentation()
+	page, err := p.document(c.FullPath())
 	if err != nil {
 		return err
 	}
-	for _, page := range pages {
-		if page.Path == c.FullPath() {
-			return p.sendPage(c, http.StatusOK, page)
-		}
+	return p.negotiate(c, page.page, page.markdown)
+}
+
+// showMarkdown shows a page about the API as Markdown.
+func (p *documents) showMarkdown(c *gin.Context) error {
+	page, err := p.document(strings.TrimSuffix(c.FullPath(), markdownExtension))
+	if err != nil {
+		return err
 	}
-	return problem.NotFound()
+	return sendMarkdown(c, page.markdown)
+}
+
+// showIndex shows the index of the pages about the API.
+func (p *documents) showIndex(c *gin.Context) error {
+	all, err := p.documentation()
+	if err != nil {
+		return err
+	}
+	sendAs(c, http.StatusOK, "text/plain; charset=utf-8", all.index)
+	return nil
+}
+
+func (p *documents) document(path string) (document, error) {
+	all, err := p.documentation()
+	if err != nil {
+		return document{}, err
+	}
+	page, ok := all.pages[path]
+	if !ok {
+		return document{}, problem.NotFound()
+	}
+	return page, nil
 }
 
 // securityContactAge is how long a copy of security.txt is valid. RFC 9116 recommends less than a

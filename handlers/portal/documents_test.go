@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
 
 	"portal/handlers"
 	"portal/models"
@@ -66,6 +69,149 @@ func TestDocumentationIsPublicAndItsLinksLeadSomewhere(t *testing.T) {
 func TestErrorsShowTheMessagesOfEachCode(t *testing.T) {
 	page := sqliteSite(t, httpBase).visitor(t).get("/docs/errors").is(http.StatusOK)
 	page.says("The user or the account is disabled.", "An agent of another account has this id. Choose another id.")
+}
+
+// maxMarkdown is how many characters of a page all common coding agents read.
+const maxMarkdown = 50_000
+
+var markdownLink = regexp.MustCompile(`\]\(([^)]*)\)`)
+
+func TestDocumentationIsAlsoMarkdown(t *testing.T) {
+	s := sqliteSite(t, httpBase).operated(t)
+	v := s.visitor(t)
+	pages := map[string]string{} // by address
+	for _, path := range documentationPaths {
+		page := v.get(path+".md").is(http.StatusOK).headed("Content-Type", "text/markdown; charset=utf-8")
+		if n := utf8.RuneCountInString(page.body); n > maxMarkdown {
+			t.Errorf("%s.md has %d characters", path, n)
+		}
+		if first, _, _ := strings.Cut(page.body, "\n"); !strings.Contains(first, httpBase+"/llms.txt") {
+			t.Errorf("%s.md begins with %q", path, first)
+		}
+		pages[httpBase+path+".md"] = page.body
+	}
+	for address, text := range pages {
+		page := v.get(strings.TrimSuffix(strings.TrimPrefix(address, httpBase), ".md")).one("main", "")
+		prose, code := splitCode(text)
+		if want := page.code(); !slices.Equal(code, want) {
+			t.Errorf("%s has the code\n%q\nand the page\n%q", address, code, want)
+		}
+		for _, link := range markdownLink.FindAllStringSubmatch(prose, -1) {
+			to, _, _ := strings.Cut(link[1], "#")
+			if strings.HasPrefix(to, httpBase+"/docs") && pages[to] == "" || !strings.HasPrefix(to, "http") {
+				t.Errorf("%s has a link to %s", address, link[1])
+			}
+		}
+		for _, heading := range page.all("heading", "") {
+			if words := heading.text(); !strings.Contains(strings.NewReplacer("`", "", `\`, "").Replace(prose), words) {
+				t.Errorf("%s lacks the heading %q", address, words)
+			}
+		}
+	}
+}
+
+// code returns the text of each block of code in an element.
+func (e element) code() []string {
+	var code []string
+	for block := range e.node.Descendants() {
+		if block.Data != "pre" {
+			continue
+		}
+		code = append(code, "")
+		for node := range block.Descendants() {
+			if node.Type == html.TextNode {
+				code[len(code)-1] += node.Data
+			}
+		}
+	}
+	return code
+}
+
+// splitCode returns the lines of a Markdown document outside fenced code, and each code block.
+func splitCode(text string) (prose string, code []string) {
+	fence := ""
+	for line := range strings.Lines(text) {
+		switch {
+		case fence == "" && strings.HasPrefix(line, "```"):
+			fence = line[:strings.LastIndex(line, "`")+1]
+			code = append(code, "")
+		case fence == "":
+			prose += line
+		case line == fence+"\n":
+			fence = ""
+			code[len(code)-1] = strings.TrimSuffix(code[len(code)-1], "\n")
+		default:
+			code[len(code)-1] += line
+		}
+	}
+	return prose, code
+}
+
+func TestIndexForCodingAgentsListsEveryPage(t *testing.T) {
+	s := sqliteSite(t, httpBase).operated(t)
+	index := s.visitor(t).get("/llms.txt").is(http.StatusOK).headed("Content-Type", "text/plain; charset=utf-8").body
+	if !strings.HasPrefix(index, "# Voice Portal\n\n> Exchange an API key for ") || len(index) > maxMarkdown {
+		t.Errorf("the index begins without title and summary, or has %d bytes:\n%s", len(index), index)
+	}
+	var listed []string
+	for line := range strings.Lines(index) {
+		if link := regexp.MustCompile(`^- \[[^]]+\]\(` + httpBase + `(/docs.*)\.md\): \S`).FindStringSubmatch(line); link != nil {
+			listed = append(listed, link[1])
+		}
+	}
+	if !slices.Equal(listed, documentationPaths) {
+		t.Errorf("the index has the pages %q, want %q", listed, documentationPaths)
+	}
+	if visitor := sqliteSite(t, httpBase).visitor(t); strings.Contains(visitor.get("/llms.txt").body, "/docs/operate") {
+		t.Error("the index of a portal without the operator API has its pages")
+	}
+}
+
+func TestClientsThatPreferMarkdownGetIt(t *testing.T) {
+	s := sqliteSite(t, httpBase)
+	for accept, want := range map[string]bool{
+		"":                            false,
+		"*/*":                         false,
+		"text/*":                      false,
+		"application/json":            false,
+		"nonsense, text/markdown;q=x": false,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
+		"text/markdown":                         true,
+		"Text/Markdown; charset=utf-8":          true,
+		"text/markdown, text/html, */*":         true,
+		"text/html;q=0.7, text/markdown;q=0.7":  true,
+		"text/markdown, text/plain;q=0.9":       true,
+		"text/markdown;q=0.5, text/html":        false,
+		"text/markdown;q=0.5, */*;q=0.1":        true,
+		"text/markdown;q=0.5, */*":              false,
+		"text/markdown;q=0":                     false,
+		"text/markdown;q=0, text/html;q=0, */*": false,
+		"text/*, text/html;q=0.5":               true,
+	} {
+		v := s.visitor(t)
+		if accept != "" {
+			v.headers = []string{"Accept: " + accept}
+		}
+		page := v.get("/docs/errors").is(http.StatusOK)
+		if got := page.header.Get("Content-Type") == "text/markdown; charset=utf-8"; got != want {
+			t.Errorf("with Accept: %s the page is %s", accept, page.header.Get("Content-Type"))
+		}
+		if want && page.body != v.get("/docs/errors.md").body {
+			t.Errorf("with Accept: %s the text is not that of the address ending in .md", accept)
+		}
+		if !slices.Contains(page.header.Values("Vary"), "Accept") {
+			t.Errorf("with Accept: %s Vary is %q", accept, page.header.Values("Vary"))
+		}
+	}
+}
+
+func TestPagesLeadToTheirMarkdown(t *testing.T) {
+	page := sqliteSite(t, httpBase).visitor(t).get("/docs/guides").is(http.StatusOK)
+	page.one("link", "View as Markdown").with("href", "/docs/guides.md")
+	page.says("For coding agents: " + httpBase + "/llms.txt lists all pages")
+	if !strings.Contains(page.body, `<link rel="alternate" href="/docs/guides.md" type="text/markdown">`) {
+		t.Error("the head does not name the Markdown")
+	}
 }
 
 var assetURL = regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`)

@@ -77,7 +77,7 @@ func New(d deps.Deps, openAPI []byte, changelog string) (*Portal, error) {
 			site: s, signIns: store.SignIn, invitations: store.Invitations, credentials: store.Credentials,
 			passkeys: keys, oidc: oidc, pending: newCookie(d, "pending", pendingAge),
 		},
-		documents: documents{s, assets, sync.OnceValues(func() ([]templates.DocumentationPage, error) {
+		documents: documents{s, assets, sync.OnceValues(func() (documentation, error) {
 			return s.newDocumentation(openAPI, changelog)
 		})},
 	}, nil

@@ -120,9 +120,13 @@ func (s *site) forgetRevealed(c *gin.Context) {
 
 // send writes HTML that no cache may store.
 func send(c *gin.Context, status int, html []byte) {
+	sendAs(c, status, "text/html; charset=utf-8", html)
+}
+
+func sendAs(c *gin.Context, status int, contentType string, body []byte) {
 	c.Header("Cache-Control", "no-store")
-	c.Header("Vary", "HX-Request")
-	c.Data(status, "text/html; charset=utf-8", compressed(c, html))
+	c.Writer.Header().Add("Vary", "HX-Request")
+	c.Data(status, contentType, compressed(c, body))
 }
 
 func askedByHTMX(c *gin.Context) bool { return c.GetHeader("HX-Request") == "true" }

@@ -48,12 +48,14 @@ func (p *Portal) Register(r gin.IRouter) {
 func (p *Portal) registerDocuments(anyone routes) {
 	anyone.get(static.Prefix+"*name", p.documents.showAsset)
 	anyone.get("/.well-known/security.txt", p.documents.showSecurityContact)
-	paths := []string{"", "/widget", "/guides", "/leaked-keys", "/errors", "/gateway", "/changelog"}
+	anyone.get("/llms.txt", p.documents.showIndex)
+	paths := []string{docsPath, "/docs/widget", "/docs/guides", "/docs/leaked-keys", "/docs/errors", "/docs/gateway", "/docs/changelog"}
 	if p.OperatorToken != "" {
-		paths = append(paths, "/operate", "/operate/people")
+		paths = append(paths, "/docs/operate", "/docs/operate/people")
 	}
 	for _, path := range paths {
-		anyone.get("/docs"+path, p.documents.show)
+		anyone.get(path, p.documents.show)
+		anyone.get(path+markdownExtension, p.documents.showMarkdown)
 	}
 }
 
