@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -87,6 +88,33 @@ func TestExamplesRunAsCopied(t *testing.T) {
 			t.Errorf("the example does not log why the key was refused, or has the key:\n%s", example.output)
 		}
 	}
+}
+
+func TestPromptForACodingAgentRunsAsCopied(t *testing.T) {
+	t.Parallel()
+	c, v := startSignedIn(t, sharedPortal(t), withClipboard)
+	agentID, secret := c.newAgent(t, "Front desk"), c.newKey(t, "prompt")
+	page := pages.OpenIntegrate(v.Tab)
+	prompt := v.copied(func() {
+		page.Click("Copy prompt for a coding agent")
+		page.ExpectStatus(`Copied the prompt`)
+	})
+	if page.Prompt() != prompt || strings.Contains(prompt, secret) {
+		t.Errorf("the prompt on the page is not the copied one, or has the key:\n%s", prompt)
+	}
+	for _, address := range regexp.MustCompile(c.URL+`(/[a-z/]+\.(?:md|txt))`).FindAllStringSubmatch(prompt, -1) {
+		c.Get(address[1]).Is(http.StatusOK)
+	}
+	var printed []string
+	for _, command := range regexp.MustCompile(`(?m)^ +curl .*`).FindAllString(prompt, -1) {
+		curl := exec.Command("sh", "-c", command)
+		curl.Env = exampleEnvironment(secret)
+		printed = append(printed, string(modelstest.Value(curl.Output())(t)))
+	}
+	if len(printed) != 2 || !strings.Contains(printed[0], `"code":"UNAUTHORIZED"`) {
+		t.Fatalf("the commands print %q", printed)
+	}
+	c.expectTokenFor(t, secret, agentID, printed[1])
 }
 
 // revokeOnly revokes the customer's only key, by HTTP.

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"slices"
@@ -83,6 +84,7 @@ type IntegrationPage struct {
 	Agents []models.Agent // sorted by name; may be empty
 	Agent  models.Agent   // in the examples; zero if there is none
 	Voice  bool           // the portal has a LiveKit server
+	Prompt string         // for a coding agent
 	Examples
 }
 
@@ -145,6 +147,13 @@ func NewExamples(tokenURL, agentID string) Examples {
 			complete("backend.py", "Python backend", "Python 3.11 or later", "backend-python", "python"),
 		},
 	}
+}
+
+// NewPrompt returns a prompt with which a coding agent writes a backend. An empty agentID leaves
+// the placeholder.
+func NewPrompt(baseURL, agentID string) string {
+	fill := strings.NewReplacer("BASE_URL", strings.TrimSuffix(baseURL, "/"), "AGENT_ID", cmp.Or(agentID, "AGENT_ID"))
+	return newExample("prompt", "Prompt", "text", "integration/snippets/prompt.txt", fill).Code()
 }
 
 // Guides are the examples of the guides.

@@ -43,3 +43,6 @@ func (i Integrate) ChooseLanguage(language string) {
 	i.click(i.Page.GetByText(language, playwright.PageGetByTextOptions{Exact: playwright.Bool(true)}).First(), language)
 	i.Expect("region", language+" example")
 }
+
+// Prompt returns the prompt for a coding agent.
+func (i Integrate) Prompt() string { return i.Text("region", "Prompt for a coding agent") }

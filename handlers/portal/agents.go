@@ -213,5 +213,6 @@ func (p *agentPages) showIntegration(c *gin.Context) error {
 		return problem.NotFound()
 	}
 	page.Examples = templates.NewExamples(p.url("/api/widget/token"), id)
+	page.Prompt = templates.NewPrompt(p.BaseURL.String(), id)
 	return p.reply(c, reply{fragment: page, page: present(page), address: c.Request.URL.RequestURI()})
 }

@@ -209,6 +209,7 @@ func TestExamplesAreFilledIn(t *testing.T) {
 		page.says("You have no agents yet", "AGENT_ID", "paste the key and press Enter. The key is not displayed",
 			"The Go, Node and Python servers have no dependencies", "guides and the API reference")
 		page.one("link", "Integrate").with("aria-current", "page")
+		page.byID("snippet-prompt").says("Agent id: AGENT_ID (GET http://portal.test/api/agents lists")
 
 		second := c.agent("Night shift")
 		c.get("/integrate").says("use your agent Night shift", second.ID.String())
@@ -221,12 +222,20 @@ func TestExamplesAreFilledIn(t *testing.T) {
 				page.one("region", name+" example").says("http://portal.test/api/widget/token",
 					first.ID.String(), "NAS_API_KEY")
 			}
+			page.one("button", "Copy prompt for a coding agent").with("data-copy", "#snippet-prompt")
+			prompt := page.one("region", "Prompt for a coding agent").with("tabindex", "0").byID("snippet-prompt")
+			prompt.says("Base URL: http://portal.test ", "Agent id: "+first.ID.String(), "environment variable NAS_API_KEY",
+				"http://portal.test/llms.txt", "Test it:")
+			if strings.Contains(prompt.text(), "nas_") {
+				t.Error("the prompt has a key")
+			}
 			browser := page.one("region", "Browser example")
 			if strings.Contains(browser.text(), "NAS_API_KEY") || strings.Contains(browser.text(), "portal.test") {
 				t.Error("the browser side knows the key or asks the portal")
 			}
 			other := v.get("/integrate?agent=" + second.ID.String()).is(http.StatusOK)
 			other.one("region", "Go example").says(second.ID.String())
+			other.byID("snippet-prompt").says("Agent id: " + second.ID.String())
 			if got := other.header.Get("HX-Replace-Url"); got != "" && got != "/integrate?agent="+second.ID.String() {
 				t.Errorf("the address of the page becomes %q", got)
 			}
