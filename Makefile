@@ -40,7 +40,7 @@ test: $(npm_tools) $(assets) $(livekit) bin/tools/gitleaks ## Run all tests on S
 	tools/install-test-packages
 	tools/test
 
-check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, openapi.json, deployment files, vulnerabilities, licenses and the release
+check: $(npm_tools) build $(tools) ## Check format, vet, lint, modules, openapi.json, documentation, deployment files, vulnerabilities, licenses and the release
 	tools/check-format $(sources)
 	go vet $(packages)
 	go vet -C e2e/echo
@@ -51,6 +51,7 @@ check: $(npm_tools) $(assets) $(tools) ## Check format, vet, lint, modules, open
 	go mod tidy -C tools/deployment -diff
 	go mod verify
 	tools/check-openapi
+	tools/check-agent-docs
 	go test -C tools/deployment -count=1
 	tools/check-vulnerabilities
 	tools/check-licenses
